@@ -1,4 +1,4 @@
-"""Sample of both MTMs and the ECM, and the reasons why it must not be followed."""
+"""Sample of both MTMs and the ECM, with its validity check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CameraSample:
     Attributes:
         left, right: measured poses (4, 4) of MTML and MTMR in HRSV. left_twist, right_twist: (6,) [m/s, rad/s].
         q: set-point joints of the ECM (4,) [rad, m]. states: operating states by arm.
-        fault: why the sample must not be followed, "" if it may.
+        fault: reason not to follow the sample, "" if there is none.
     """
 
     left: Array
@@ -31,11 +31,11 @@ class CameraSample:
     fault: str = ""
 
     def reason(self) -> str:
-        """Reason why the sample must not be followed, "" if it may."""
+        """Reason not to follow the sample, "" if there is none."""
         if self.fault:
             return self.fault
         poses, twists = (self.left, self.right), (self.left_twist, self.right_twist)
-        # squares are summed quicker than values
+        # summing squares is the fastest check
         if not math.isfinite(sum(float(np.vdot(x, x)) for x in poses) + sum(float(x.dot(x)) for x in twists)):
             return "a pose or twist of an MTM has a value that is not finite"
         return "" if math.isfinite(float(self.q.dot(self.q))) else "ECM setpoint_js has a value that is not finite"

@@ -1,4 +1,4 @@
-"""Both MTMs drive the ECM: state machine of the dVRK's mtsTeleOperationECM, without bus or clock.
+"""Camera control with both MTMs: state machine of the dVRK's mtsTeleOperationECM, without bus or clock.
 
 Source: sawIntuitiveResearchKit 2.4.
 """
@@ -50,11 +50,11 @@ class TeleopECM(Component[CameraState]):
     # -- commands ------------------------------------------------------------------------------------------------------
 
     def set_scale(self, scale: float) -> None:
-        """Change the scale of the insertion, 0 < scale <= 1. As on the dVRK the insertion jumps while following."""
+        """Change the scale of the insertion, 0 < scale <= 1. As on the dVRK, the insertion jumps if the ECM follows."""
         self._change_scale(scale)
 
     def clutch(self, pressed: bool) -> None:
-        """Press or release the clutch pedal; it acts while camera control is desired."""
+        """Press or release the clutch pedal; ignored unless camera control is desired."""
         if pressed == self.state.clutched:
             return
         self.state.clutched = pressed
@@ -104,7 +104,7 @@ class TeleopECM(Component[CameraState]):
             self._desire_disabled()
 
     def _begin(self, sample: CameraSample) -> None:
-        """Follow from here, if both grips are where a surgeon's hands are."""
+        """Start following from here, if both grips are in the work area."""
         if self.settings.check_MTMs_workspace:
             for name, T in zip(MASTERS, (sample.left, sample.right), strict=True):
                 if not camera.inside(T[:3, 3]):
@@ -155,7 +155,7 @@ class TeleopECM(Component[CameraState]):
                 self._set_following(True)
 
     def _free_masters(self, *, absolute: bool) -> None:
-        """No force, gravity compensation, orientation locked where it is."""
+        """Command zero force, gravity compensation and locked orientations."""
         if not self.settings.MTM_is_haptic or self._last is None:
             return
         for name, T in zip(MASTERS, (self._last.left, self._last.right), strict=True):

@@ -36,7 +36,7 @@ from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.settings import PSMSettings
 
-REMINDER = 2.0  # between two warnings while aligning [s]
+REMINDER = 2.0  # time between warnings while aligning [s]
 
 
 @dataclass(kw_only=True)
@@ -105,7 +105,7 @@ class TeleopPSM(Component[PairState]):
     # -- commands ------------------------------------------------------------------------------------------------------
 
     def _desired_changed(self) -> None:
-        self.state.activity.active = False  # the operator must show again
+        self.state.activity.active = False  # the operator must be detected again
 
     def clutch(self, pressed: bool) -> None:
         """Press or release the clutch pedal."""
@@ -126,13 +126,13 @@ class TeleopPSM(Component[PairState]):
             self._take_origins()
 
     def lock_translation(self, lock: bool) -> None:
-        """Keep the PSM's position, or follow again from here."""
+        """Keep the PSM's position, or follow again from the current one."""
         self.state.translation_locked = lock
         self._out.event("translation_locked", lock)
         self._take_origins()
 
     def lock_rotation(self, lock: bool) -> None:
-        """Keep the PSM's orientation and the MTM's; releasing it aligns them again."""
+        """Lock the orientations of PSM and MTM; unlocking aligns them again."""
         self.state.rotation_locked = lock
         self._out.event("rotation_locked", lock)
         if not lock:
@@ -143,14 +143,14 @@ class TeleopPSM(Component[PairState]):
             self._command_master("lock_orientation", self._last.master[:3, :3])
 
     def set_align_MTM(self, align: bool) -> None:
-        """Align the MTM before following, or not; a pair that is enabled starts again."""
+        """Enable or disable the alignment of the MTM; an enabled pair restarts."""
         self.state.align_MTM = align
         self._out.event("align_mtm", align)
         if self.state.current == ENABLED:
             self._enter(DISABLED)
 
     def following_mtm_body_servo_cf(self, wrench: Array) -> None:
-        """Wrench (6,) [N, N m] on the MTM while following; every change of following clears it."""
+        """Apply a wrench (6,) [N, N m] to the MTM while following; every change of `following` clears it."""
         w = np.asarray(wrench, dtype=float)
         if w.shape != (6,) or not np.isfinite(w).all():
             self._say("warning", f"following/mtm/body/servo_cf, expected 6 finite values, received {wrench}")
@@ -174,7 +174,7 @@ class TeleopPSM(Component[PairState]):
         return self.output()
 
     def _usable(self, fault: str) -> bool:
-        """False while samples must not be used: the PSM holds, and following needs a new alignment."""
+        """Handle a fault; False while there is one. The PSM holds, and following requires a new alignment."""
         s = self.state
         if fault and not s.faulty:
             self._say("error", f"{fault}; the PSM holds until the MTM is aligned again")
@@ -220,7 +220,7 @@ class TeleopPSM(Component[PairState]):
             self._out.command("PSM", "jaw/servo_jp", jaw)
 
     def _align(self, sample: PairSample) -> None:
-        """Turn the MTM to the PSM; again when the PSM has turned since."""
+        """Rotate the MTM to the PSM's orientation; repeat if the PSM has rotated since."""
         s = self.state
         if s.clutched or not s.align_MTM:
             return
@@ -231,7 +231,7 @@ class TeleopPSM(Component[PairState]):
             self._command_master("move_cp", goal)
 
     def _leave(self, sample: PairSample) -> None:
-        """Go on to another state when this one is done."""
+        """Enter the next state when the current one is complete."""
         s = self.state
         match s.current:
             case "DISABLED":
@@ -277,7 +277,7 @@ class TeleopPSM(Component[PairState]):
         s, sample = self.state, self._last
         if s.following and state != ENABLED:
             self._set_following(False)
-            self._out.command("PSM", "hold")  # ends the velocity that came with the last goal
+            self._out.command("PSM", "hold")  # stops the velocity that was sent with the last goal
         self._change_state(state)
         if state == DISABLED:
             if sample is None or sample.master_state.ready:
@@ -293,7 +293,7 @@ class TeleopPSM(Component[PairState]):
         self._out.event("scale", s.scale)
         s.asked = None
         if not s.align_MTM and not s.clutched:
-            self._command_master("move_cp", sample.master_setpoint.copy())  # stay
+            self._command_master("move_cp", sample.master_setpoint.copy())  # stay in place
         if s.back:
             s.activity.active, s.back = s.was_active, False
         s.activity.restart()
@@ -316,7 +316,7 @@ class TeleopPSM(Component[PairState]):
             self._set_following(True)
 
     def _free_master(self, sample: PairSample, locked: bool) -> None:
-        """No wrench but gravity compensation; the orientation locked where it is, or free."""
+        """Command zero wrench and gravity compensation, with the orientation locked or free."""
         self._command_master("use_gravity_compensation", True)
         self._command_master("body/servo_cf", np.zeros(6))
         if locked:
@@ -335,7 +335,7 @@ class TeleopPSM(Component[PairState]):
         self._out.command("PSM", "hold")
 
     def _command_master(self, name: str, value: Any = None) -> None:
-        """Send a command to an MTM that has motors."""
+        """Send a command to the MTM, if it has motors."""
         if self.settings.MTM_is_haptic:
             self._out.command("MTM", name, value)
 

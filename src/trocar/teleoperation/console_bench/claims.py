@@ -1,6 +1,6 @@
-"""Experiments on the console: each returns claims with the figure that was measured.
+"""Experiments on the console; each returns its measured figures as claims.
 
-The bounds are our own unless a source is named; the law, the states and the constants are the dVRK's.
+Bounds without a source are our own. The law, states and constants are the dVRK's.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from trocar.teleoperation.teleop_psm import TeleopPSM
 
 SAW = "sawIntuitiveResearchKit 2.4"
 DEGREE = math.pi / 180.0
-COMPENSATED_RMSE = 0.34  # following error that an earlier, separate program had at most, with gravity compensation [mm]
-STILL = (1e-6, 1e-4, 0.1)  # set-point step [m], motion [m], turn [deg] of a PSM that must not move
+COMPENSATED_RMSE = 0.34  # largest RMSE of a separate, earlier program with gravity compensation [mm]
+STILL = (1e-6, 1e-4, 0.1)  # bounds for a PSM at rest: set-point step [m], motion [m], rotation [deg]
 
 
 # -- no jumps ----------------------------------------------------------------------------------------------------------
 
 
 class _StillWatch:
-    """Largest step of the set-point, and motion and turn of the PSM since it began."""
+    """Largest set-point step, motion and rotation of the PSM since the start."""
 
     def __init__(self, rig: PairRig) -> None:
         self._rig, self._set, self._start = rig, rig.setpoint(), rig.measured()
@@ -66,7 +66,7 @@ def _resting(seconds: float = 0.5) -> PairRig:
 
 
 def clutch(distance: float = 0.1) -> list[Claim]:
-    """The hand moves while the clutch is down; nothing of it reaches the PSM, also when it is released."""
+    """Move the hand while the clutch is down: the PSM must not move, even after the release."""
     rig = _resting()
     watch = _StillWatch(rig)
     rig.press("clutch")
@@ -87,7 +87,7 @@ def clutch(distance: float = 0.1) -> list[Claim]:
 
 
 def scale(before: float = 0.2, after: float = 0.5) -> list[Claim]:
-    """The scale changes while the PSM follows a hand that has moved away and rests."""
+    """Change the scale while the PSM follows a hand that rests away from the origin."""
     rig = _resting(0.3)
     rig.pair.set_scale(before)
     assert rig.hand.goal is not None
@@ -98,14 +98,14 @@ def scale(before: float = 0.2, after: float = 0.5) -> list[Claim]:
     watch.run(0.5)
     assert rig.pair.state.following
     assert rig.pair.state.scale == after
-    return watch.claims("scale", f"scale {before:g} to {after:g}, 50 mm from where following began")
+    return watch.claims("scale", f"scale {before:g} to {after:g}, 50 mm from the origin of following")
 
 
 # -- states ------------------------------------------------------------------------------------------------------------
 
 
 def alignment(angle: float = 60.0 * DEGREE) -> list[Claim]:
-    """One joint of the master's wrist is off by an angle at the start."""
+    """Align a master with one wrist joint off by an angle at the start."""
     q = Q_MASTER.copy()
     q[4] += angle
     rig = PairRig(q_master=q)
@@ -124,26 +124,34 @@ def alignment(angle: float = 60.0 * DEGREE) -> list[Claim]:
     followed = rig.until(lambda: rig.pair.state.following, 3.0)
     return [
         own_bound("alignment: time to 5 deg", took, 3.0, "s", f"{math.degrees(off):.0f} deg off at the start"),
-        own_bound("alignment: PSM goals before", before, 0.0, ""),
-        own_bound("alignment: following after", took + followed, 4.0, "s"),
+        own_bound("alignment: PSM goals sent before", before, 0.0, ""),
+        own_bound("alignment: time to following", took + followed, 4.0, "s"),
     ]
 
 
 def operator() -> list[Claim]:
-    """Motions of gripper and roll that show an operator, or do not [deg]."""
+    """Motions of gripper and roll that must, or must not, be detected as an operator [deg]."""
     cases = ((0.0, 3.9, False), (0.0, 4.1, True), (35.0, 0.0, False), (36.0, 0.0, True), (33.0, 3.0, True))
     right = sum(_shows(gripper * DEGREE, roll * DEGREE) == shown for gripper, roll, shown in cases)
     steady = [np.linspace(0.0, 60.0 * DEGREE, 500).tolist(), [0.0] * 500]
     return [
         as_published(
-            "operator: verdicts", right, len(cases), "", 0.0, SAW, "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3"
+            "operator: correct detections",
+            right,
+            len(cases),
+            "",
+            0.0,
+            SAW,
+            "gripper, roll: 0, 3.9; 0, 4.1; 35, 0; 36, 0; 33, 3",
         ),
-        as_published("operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never counts"),
+        as_published(
+            "operator: steadily opening gripper", float(_detects(*steady)), 0.0, "", 0.0, SAW, "never detected"
+        ),
     ]
 
 
 def _shows(gripper: float, roll: float) -> bool:
-    """A swing from one end to the other and back."""
+    """True if a swing to these angles and back is detected."""
     swing = 0.5 - 0.5 * np.cos(np.linspace(math.pi, 3.0 * math.pi, 400))
     return _detects((gripper * swing).tolist(), (roll * swing).tolist())
 
@@ -158,7 +166,7 @@ def _detects(gripper: Sequence[float], roll: Sequence[float]) -> bool:
 
 
 def jaw() -> list[Claim]:
-    """Rates of the gripper angle that the jaw follows, after following began with the gripper 30 deg away."""
+    """Rates at which the jaw follows the gripper, which is 30 deg away when following starts."""
     pair = TeleopPSM(settings=PSMSettings(start_gripper_threshold=0.0), jaw=(0.0, 60.0 * DEGREE))
     pair.state_command("enable")
     gripper, angles, jaw_now = 40.0 * DEGREE, [], 10.0 * DEGREE
@@ -184,9 +192,9 @@ def jaw() -> list[Claim]:
 
 
 def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
-    """The PSM follows a hand on a circle, one turn in 2 s, without and with gravity compensation of the PSM.
+    """Follow a hand on a circle, one turn in 2 s, without and with gravity compensation of the PSM.
 
-    The dVRK controls a PSM by PID without integral part and, by default, without gravity compensation: it sags.
+    The dVRK's PID of a PSM has no integral part and, by default, no gravity compensation, so the arm sags.
     """
     found = []
     for compensated in (False, True):
@@ -206,7 +214,7 @@ def following(seconds: float = 4.0, amplitude: float = 0.04) -> list[Claim]:
 
 
 def _following_errors(seconds: float, amplitude: float, compensated: bool) -> tuple[float, list[float]]:
-    """Distances of the measured tip from the goal of the same moment [m]: at rest, and in motion."""
+    """Distances of the measured tip from the current goal [m]: at rest, and in motion."""
     rig = _resting(0.5)
     rig.robot.psm(SLAVE).use_gravity_compensation(compensated)
     rig.robot.run(0.3)
@@ -234,7 +242,7 @@ def _error(rig: PairRig) -> float:
 
 
 def parity(samples: int = 300) -> list[Claim]:
-    """PSM goals of random samples against the published law, written here element by element."""
+    """Compare PSM goals of random samples with the published law, written here element by element."""
     rng, worst = np.random.default_rng(1), 0.0
     for _ in range(samples):
         m0, s0, now, b0, b = (pose(_random_rotation(rng), rng.uniform(-0.2, 0.2, 3)) for _ in range(5))
@@ -256,7 +264,7 @@ def _random_rotation(rng: np.random.Generator) -> Array:
 
 
 def real_time() -> list[Claim]:
-    """Speed of two pairs with the console, and of camera control, by processor time; other programs slow it down."""
+    """Real-time factors of two pairs and of camera control, by processor time; other programs reduce them."""
     found = teleop_figures(rounds=1)
     return [
         own_bound(f"real-time factor: {state}", found[f"teleop_{state}_real_time_factor"], 1.0, "", note, at_least=True)

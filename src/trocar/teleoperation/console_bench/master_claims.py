@@ -13,7 +13,7 @@ from trocar.teleoperation.console_bench.rig import MASTER, Q_MASTER, PairRig
 
 
 def gravity_compensation(poses: int = 20, seconds: float = 10.0) -> list[Claim]:
-    """The hand lets go of a master in many poses; without gravity compensation it falls."""
+    """Release a master in many poses: it stays with gravity compensation and falls without."""
     drift: list[float] = []
     fall: list[float] = []
     for q in _poses(poses):
@@ -23,7 +23,7 @@ def gravity_compensation(poses: int = 20, seconds: float = 10.0) -> list[Claim]:
     note = f"{poses} poses, {seconds:g} s each"
     return [
         own_bound("gravity compensation: drift", max(drift), 1e-3, "m", note),
-        own_bound("gravity compensation off: falls by", min(fall), 0.02, "m", "in 1 s, of 3 poses", at_least=True),
+        own_bound("gravity compensation off: fall", min(fall), 0.02, "m", "least fall in 1 s, 3 poses", at_least=True),
     ]
 
 
@@ -46,7 +46,7 @@ def _drift(q: Array, seconds: float, *, compensated: bool) -> float:
 
 
 def platform(seconds: float = 1.5) -> list[Claim]:
-    """The wrist platform turns under a hand that keeps the orientation, until the wrist's yaw has room."""
+    """The platform turns while a hand holds the orientation, which brings the wrist's yaw towards its middle."""
     q = Q_MASTER.copy()
     q[4:6] = 0.3, 0.5
     rig = PairRig(q_master=q)
@@ -62,7 +62,13 @@ def platform(seconds: float = 1.5) -> list[Claim]:
         rig.robot.step()
         most = max(most, abs(float(controller.commanded_effort()[3])))
     return [
-        own_bound("platform: q6 cos q5 left", abs(_room(rig)) / before, 0.5, "", f"{before:.2f} rad at the start"),
+        own_bound(
+            "platform: remaining share of q6 cos q5",
+            abs(_room(rig)) / before,
+            0.5,
+            "",
+            f"{before:.2f} rad at the start",
+        ),
         own_bound("platform: torque", most, 0.4, "N m"),
     ]
 

@@ -137,6 +137,25 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
             assert url.startswith("http://127.0.0.1:")
 
 
+def test_a_page_that_takes_long_to_draw_is_drawn_less_often(monkeypatch):
+    from trocar.commands import run_view
+
+    costs = [0.001, 0.001, 0.02, 0.001, 0.0]  # of each picture [s]
+    clock, pauses = [0.0], []
+
+    class Closing:
+        def wait(self, pause):
+            pauses.append(pause)
+            return len(pauses) > len(costs)
+
+    def refresh():
+        clock[0] += costs[len(pauses) - 1]
+
+    monkeypatch.setattr(run_view.time, "perf_counter", lambda: clock[0])
+    run_view._follow(refresh, Closing())
+    assert pauses == pytest.approx([1 / 30, 1 / 30, 1 / 30, 0.18, 1 / 30, 1 / 30])
+
+
 def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(monkeypatch):
     pytest.importorskip("viser")
     from trocar.commands.run_view import drawn

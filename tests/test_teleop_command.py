@@ -12,7 +12,7 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.recording.loading import load_recording
 from trocar.teleoperation.bench import SECTIONS, Bench, run_bench
-from trocar.teleoperation.bench.bench import PREFIX
+from trocar.teleoperation.console_bench import claims
 
 
 def test_the_bench_writes_claims_and_a_report(tmp_path: Path) -> None:
@@ -36,13 +36,16 @@ def test_network_claims_hold_and_the_outage_is_kept_as_recordings(tmp_path: Path
     assert names == ["outage-master.npz", "outage-slave.npz"]
 
 
-def test_every_module_of_claims_is_a_section() -> None:
-    import trocar.teleoperation
-
-    folder = Path(trocar.teleoperation.__file__).parent
-    others = {path.stem.removeprefix(PREFIX) for path in folder.glob(f"{PREFIX}*.py")}
-    assert others <= set(SECTIONS)
-    assert {"stability", "drift", "stiffness", "schemes", "network", "hybrid", "z_width"} <= set(SECTIONS)
+def test_the_console_is_a_section_of_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(SECTIONS) == {
+        *("stability", "drift", "stiffness", "schemes", "network", "engine", "z_width", "hybrid", "console")
+    }
+    monkeypatch.setattr(claims, "EXPERIMENTS", {name: claims.EXPERIMENTS[name] for name in ("operator", "parity")})
+    report = run_bench(["console"]).report
+    assert [claim.id.partition(":")[0].removeprefix("teleoperation/console/") for claim in report.claims] == [
+        *("operator", "operator", "parity")
+    ]
+    assert report.ok
 
 
 @pytest.mark.parametrize(

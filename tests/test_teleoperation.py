@@ -252,8 +252,12 @@ def test_timings_with_a_page_refresh_it_30_times_per_simulated_second():
 
     found = teleop_figures(rounds=1, seconds=0.1, page=page)
     np.testing.assert_allclose(np.diff(times), [1 / 30, 1 / 30], atol=1e-6)
-    whole = found["teleop_two_pairs_pushed_with_page_us_per_ms"]
-    assert found["teleop_two_pairs_pushed_with_page_real_time_factor"] == pytest.approx(1e3 / whole)
+    state = "teleop_two_pairs_pushed_with_page"
+    whole = found[f"{state}_us_per_ms"]
+    assert found[f"{state}_real_time_factor"] == pytest.approx(1e3 / whole)
+    assert 0.0 < found[f"{state}_drawing_us_per_ms"] < whole
+    assert found[f"{state}_server_us_per_ms"] < whole
+    assert found[f"{state}_wall_real_time_factor"] > 0.0
 
 
 def test_the_page_of_the_bench_is_open_in_a_browser():

@@ -62,6 +62,37 @@ def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redra
     check_drawn(server, drawing, live)
 
 
+def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, monkeypatch):
+    from trocar.viewer.model_drawing import ModelDrawing
+
+    live = Live(Settings(scene="cart_classic"))
+    drawing = ModelDrawing(server.scene, "/arm", live.description.spec)
+    qpos = live.frame().qpos.copy()
+    drawing.update(qpos)
+    buffer, woken = server.scene._websock_interface.get_message_buffer(), []
+    monkeypatch.setattr(buffer.event_loop, "call_soon_threadsafe", woken.append)
+    sent = buffer.message_counter
+    drawing.update(qpos)
+    assert buffer.message_counter == sent
+    woken.clear()
+    model = live.scene.model
+    qpos[model.joint("PSM1/yaw").qposadr[0]] += 0.2
+    drawing.update(qpos)
+    assert len(woken) == 1  # the server is woken once for all bodies
+    messages = [buffer.message_from_id[k] for k in range(sent, buffer.message_counter)]
+    assert len(messages) > 5
+    for message in messages:
+        body = drawing.data.body(message.name.removeprefix("/arm/"))
+        assert body.name.startswith("PSM1/")
+        node = server.scene.get_handle_by_name(message.name)
+        if hasattr(message, "wxyz"):
+            np.testing.assert_array_equal(message.wxyz, body.xquat)
+            np.testing.assert_array_equal(node.wxyz, body.xquat)
+        else:
+            np.testing.assert_array_equal(message.position, body.xpos)
+            np.testing.assert_array_equal(node.position, body.xpos)
+
+
 def test_selecting_an_arm_ends_the_push_on_the_previous_one(server):
     from trocar.viewer.viewer_page import ViewerPage
 

@@ -12,12 +12,13 @@ clock. `Teleoperation` connects them to a robot.
 """
 
 from trocar.teleoperation.arm_states import ArmState
+from trocar.teleoperation.camera_sample import CameraSample
 from trocar.teleoperation.console import Console
 from trocar.teleoperation.outputs import Command, Event, Output
 from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.pedals import Pedal
 from trocar.teleoperation.settings import ECMSettings, PSMSettings
-from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
+from trocar.teleoperation.teleop_ecm import TeleopECM
 from trocar.teleoperation.teleop_psm import TeleopPSM
 from trocar.teleoperation.wiring import Teleoperation
 

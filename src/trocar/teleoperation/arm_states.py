@@ -1,4 +1,4 @@
-"""Operating states of the arms of a teleoperation component, and the commands that make them ready."""
+"""Operating states of the arms of a component, and the commands that prepare them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trocar.teleoperation.outputs import Output
 
-ARMS_TIMEOUT = 60.0  # for all arms to be enabled and homed [s]
+ARMS_TIMEOUT = 60.0  # time to enable and home all arms [s]
 
 
 class ArmState(NamedTuple):
@@ -26,17 +26,17 @@ READY = ArmState()
 
 
 class Preparation:
-    """Enables arms that are not enabled, then homes those that are not homed, asking each once."""
+    """Enable, then home, the arms that are not ready; each command is sent once."""
 
     def __init__(self) -> None:
         self._asked: set[tuple[str, str]] = set()
 
     def restart(self) -> None:
-        """Ask again."""
+        """Allow every command to be sent again."""
         self._asked.clear()
 
     def proceed(self, arms: Iterable[tuple[str, ArmState]], out: Output) -> bool:
-        """Send what is due; True if all arms are ready."""
+        """Send the next commands; True if all arms are ready."""
         ready = True
         for arm, state in arms:
             if state.ready:

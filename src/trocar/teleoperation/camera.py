@@ -1,4 +1,4 @@
-"""The law by which two MTMs carry the ECM: forces that keep them apart, and joints of the ECM.
+"""Camera control with two MTMs: forces that keep them apart, and joint positions of the ECM.
 
 Positions are in the display frame HRSV: X left, Y up, Z away; the origin is between the eyes.
 """
@@ -12,18 +12,18 @@ import numpy as np
 
 from trocar.spatial import Array, unit
 
-SPRING = 150.0  # towards the place of each MTM beside their middle [N/m]
-FRICTION = np.array([-10.0, -10.0, -40.0])  # [N s/m]
-BOX = np.array([[-0.4, -0.2, 0.01], [0.4, 0.2, 0.8]])  # in which both grips must be to start [m]
+SPRING = 150.0  # stiffness towards the goal of each MTM [N/m]
+FRICTION = np.array([-10.0, -10.0, -40.0])  # viscous, by axis [N s/m]
+BOX = np.array([[-0.4, -0.2, 0.01], [0.4, 0.2, 0.8]])  # work area: both grips must be inside to start [m]
 
 
 @dataclass(frozen=True)
 class Grips:
-    """Two grips seen from the eyes.
+    """Geometry of two grips, seen from the eyes.
 
     Attributes:
-        middle: (3,) [m]. up, side: unit vectors (3,) of the picture that they hold.
-        width, depth: half of the distance right - left along `side`, along the line of sight [m].
+        middle: midpoint (3,) [m]. up, side: unit vectors (3,) of the picture that the grips hold.
+        width, depth: half of the distance right - left, along `side` and along the line of sight [m].
     """
 
     middle: Array
@@ -34,7 +34,7 @@ class Grips:
 
 
 def grips(left: Array, right: Array) -> Grips:
-    """Grips at two positions (3,) [m]."""
+    """Geometry of grips at two positions (3,) [m]."""
     apart, middle = right - left, 0.5 * (left + right)
     up = unit(_cross(apart, middle))
     side = unit(_cross(middle, up))
@@ -42,7 +42,7 @@ def grips(left: Array, right: Array) -> Grips:
 
 
 def goals(now: Grips, start: Grips) -> tuple[Array, Array]:
-    """Places (3,) of the left and the right grip that have the width and depth of the start about the middle of now."""
+    """Goals (3,) of the left and right grip: width and depth as at the start, about the current midpoint."""
     half = start.width * now.side + start.depth * unit(now.middle)
     return now.middle - half, now.middle + half
 
@@ -69,7 +69,7 @@ def _angle(x0: float, y0: float, x: float, y: float) -> float:
 
 
 def _length(v: Array) -> float:
-    return math.sqrt(v.dot(v))  # as np.linalg.norm, without its overhead
+    return math.sqrt(v.dot(v))  # np.linalg.norm without its overhead
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -92,5 +92,5 @@ def view(q: Array) -> Array:
 
 
 def inside(position: Array) -> bool:
-    """True if a grip is in the box before the eyes."""
+    """True if a grip is inside the work area in front of the eyes."""
     return bool((position >= BOX[0]).all() and (position <= BOX[1]).all())

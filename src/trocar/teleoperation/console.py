@@ -1,4 +1,4 @@
-"""The console: which teleoperation runs, by the operator's presence and the camera pedal.
+"""The console selects the running components from the operator's presence and the camera pedal.
 
 | teleoperation on, pair selected | operator present | PSM pairs | ECM |
 |---|---|---|---|
@@ -25,11 +25,12 @@ INPUT_TYPES = (
 
 @dataclass
 class Console:
-    """State commands of all teleoperation components.
+    """Console state, and the resulting state commands of all components.
 
     Attributes:
         pairs: names of the PSM pairs. cameras: names of the ECM components.
-        enabled: teleoperation is on. operator_present, camera: presence and camera pedal. selected: pairs.
+        enabled: teleoperation is on. operator_present: an operator is at the console. camera: the camera pedal is
+            down. selected: names of the selected pairs.
     """
 
     pairs: tuple[str, ...]
@@ -40,7 +41,7 @@ class Console:
     selected: set[str] = field(default_factory=set)
 
     def commands(self) -> dict[str, str]:
-        """State command of every component: enable, disable or align_MTM; those to be disabled come first."""
+        """State command of every component: enable, disable or align_MTM. Components to disable come first."""
         running = DISABLE if self.camera else ENABLE if self.operator_present else ALIGN
         wanted = {pair: running if self.enabled and pair in self.selected else DISABLE for pair in self.pairs}
         wanted |= dict.fromkeys(self.cameras, ENABLE if self.enabled and self.camera else DISABLE)
@@ -48,7 +49,7 @@ class Console:
 
 
 def swapped(selected: Iterable[str], pairs: Iterable[str]) -> list[str]:
-    """Pairs to select after a tap of the clutch: of every MTM with two pairs, the one that is not selected."""
+    """Pairs to select after a tap of the clutch: for every MTM with two pairs, the one not selected."""
     chosen = list(selected)
     found = []
     for pair in chosen:

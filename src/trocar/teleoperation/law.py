@@ -1,4 +1,4 @@
-"""The law by which a PSM follows an MTM, the detection of an operator, and the jaw that follows a gripper.
+"""Law of a PSM that follows an MTM, detection of an operator, and law of the jaw.
 
 Poses (4, 4) are in the frame that the operator sees: the display for the MTM, the camera for the PSM, both with X to
 the left, Y up, Z away.
@@ -14,17 +14,17 @@ import numpy as np
 from trocar.spatial import Array, inverse
 from trocar.teleoperation.settings import PERIOD, PSMSettings
 
-CAUGHT_UP = math.radians(2.0)  # of the gripper ghost from the gripper: the jaw has caught up after a clutch [rad]
-WITHOUT_GRIPPER = math.radians(45.0)  # jaw angle where the master has no gripper [rad]
-BEYOND = 100.0 * math.pi  # start of a minimum: any angle is below it [rad]
-BOTH = 0.8  # of the sum of both thresholds: that much of gripper and roll together shows an operator
+CAUGHT_UP = math.radians(2.0)  # difference below which the jaw has caught up with the gripper after a clutch [rad]
+WITHOUT_GRIPPER = math.radians(45.0)  # jaw angle if the master has no gripper [rad]
+BEYOND = 100.0 * math.pi  # initial minimum, larger than any angle [rad]
+BOTH = 0.8  # share of both thresholds that gripper and roll must exceed together to show an operator
 
 
 @dataclass
 class Origins:
-    """Poses (4, 4) at which following began, and the constant turn A = R_m0' R_s0 (3, 3) between them.
+    """Poses (4, 4) at the start of following, and the constant rotation A = R_m0' R_s0 (3, 3) between them.
 
-    `base` is the PSM's base at that time, None where it is not observed.
+    `base` is the PSM's base frame at that time, None if it is not observed.
     """
 
     master: Array = field(default_factory=lambda: np.eye(4))
@@ -49,7 +49,7 @@ def psm_goal(
 ) -> Array:
     """Pose (4, 4) of the PSM: p_s0 + scale (p_m - p_m0) and R_m A.
 
-    A base of the PSM that has moved since the start takes the goal along: it is multiplied by inv(B) B0 from the left.
+    If the PSM's base B has moved since the start, the goal is premultiplied by inv(B) B0.
     """
     goal = at.slave.copy()
     if not translation_locked:
@@ -62,7 +62,7 @@ def psm_goal(
 
 
 def psm_twist(twist: Array, settings: PSMSettings, scale: float) -> Array | None:
-    """Twist (6,) that goes along with the goal [m/s, rad/s]; None if no velocity is used."""
+    """Twist (6,) sent with the goal [m/s, rad/s]; None if the settings use no velocity."""
     if not (settings.use_MTM_linear_velocity or settings.use_MTM_angular_velocity):
         return None
     sent = np.zeros(6)
@@ -77,8 +77,8 @@ def psm_twist(twist: Array, settings: PSMSettings, scale: float) -> Array | None
 class Activity:
     """Signs of an operator: the ranges of gripper angle and roll since alignment began [rad].
 
-    As on the dVRK a value raises the maximum or else lowers the minimum. The first value raises the maximum only, so a
-    gripper that opens steadily and without noise never counts.
+    As on the dVRK, a value raises the maximum or else lowers the minimum. The first value raises only the maximum, so a
+    gripper that opens steadily and without noise is never detected.
     """
 
     active: bool = False
@@ -88,12 +88,12 @@ class Activity:
     gripper_max: float = -BEYOND
 
     def restart(self) -> None:
-        """Forget the ranges."""
+        """Clear the ranges."""
         self.roll_min = self.gripper_min = BEYOND
         self.roll_max = self.gripper_max = -BEYOND
 
     def observe(self, roll: float, gripper: float | None, settings: PSMSettings) -> None:
-        """Take a sample of the angle between the y axes of MTM and PSM and of the gripper (None: it has none) [rad]."""
+        """Add a sample: angle between the y axes of MTM and PSM, and gripper angle (None: no gripper) [rad]."""
         gripper_range = 0.0
         if gripper is not None:
             if gripper > self.gripper_max:
@@ -129,11 +129,12 @@ def turn(A: Array) -> float:
 
 @dataclass
 class JawGhost:
-    """A gripper angle that chases the measured one at a limited rate; the jaw follows it.
+    """Rate-limited copy of the gripper angle; the jaw follows it.
 
     Attributes:
-        zero, span: gripper angles [rad]: jaw closed; from closed to open. jaw_min, jaw_max: jaw limits [rad].
-        angle: of the ghost [rad]. caught_up: it has been within 2 deg of the gripper since following began.
+        zero: gripper angle of the closed jaw [rad]. span: gripper range from closed to open [rad].
+        jaw_min, jaw_max: jaw limits [rad].
+        angle: current angle [rad]. caught_up: it has been within 2 deg of the gripper since following began.
     """
 
     zero: float
@@ -150,7 +151,7 @@ class JawGhost:
         return cls(settings.gripper_zero, settings.gripper_max - settings.gripper_zero, low, high)
 
     def start(self, jaw: float) -> None:
-        """Begin where the jaw is [rad]."""
+        """Start at the current jaw angle [rad]."""
         self.angle, self.caught_up = self.gripper(jaw), False
 
     def jaw(self, gripper: float) -> float:
@@ -162,7 +163,7 @@ class JawGhost:
         return jaw * self.span / self.jaw_max + self.zero
 
     def follow(self, gripper: float, settings: PSMSettings, period: float = PERIOD) -> float:
-        """Jaw angle one period later [rad]; a negative one presses the fingers together, down to the jaw's limit."""
+        """Jaw angle one period later [rad], not below the jaw's limit; negative angles press the fingers together."""
         error = abs(gripper - self.angle)
         self.caught_up = self.caught_up or error < CAUGHT_UP
         rate = settings.jaw_rate if self.caught_up else settings.jaw_rate_after_clutch

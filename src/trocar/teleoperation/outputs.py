@@ -1,4 +1,4 @@
-"""Output of one step of a teleoperation component: commands to arms and events for its users."""
+"""Output of one step of a component: commands to arms, and events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Command(NamedTuple):
     """A command to an arm.
 
     Attributes:
-        arm: its role: MTM, PSM, MTML, MTMR or ECM. name: as on the bus, such as `servo_cp`. value: its argument.
+        arm: role of the arm: MTM, PSM, MTML, MTMR or ECM. name: topic, such as `servo_cp`. value: argument.
     """
 
     arm: str
@@ -19,7 +19,7 @@ class Command(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something to publish below the name of the component, such as `following`."""
+    """A value to publish on a topic of the component, such as `following`."""
 
     topic: str
     value: Any
@@ -27,13 +27,13 @@ class Event(NamedTuple):
 
 @dataclass
 class Output:
-    """Commands and events of one step, in their order."""
+    """Commands and events of one step, in order."""
 
     commands: list[Command] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
     def command(self, arm: str, name: str, value: Any = None) -> None:
-        """Add a command to a device."""
+        """Add a command to an arm."""
         self.commands.append(Command(arm, name, value))
 
     def event(self, topic: str, value: Any) -> None:

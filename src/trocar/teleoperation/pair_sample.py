@@ -1,4 +1,4 @@
-"""Sample of an MTM and a PSM, and the reasons why it must not be followed."""
+"""Sample of an MTM and a PSM, with its validity check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from trocar.spatial import Array
 from trocar.teleoperation.arm_states import READY, ArmState
 
-ROTATION_TOLERANCE = 1e-6  # of the squared norm of a rotation matrix
+ROTATION_TOLERANCE = 1e-6  # tolerance of the squared norm of a rotation matrix
 STILL = np.zeros(6)
 STILL.setflags(write=False)
 
@@ -23,10 +23,11 @@ class PairSample:
     Attributes:
         master, master_setpoint: measured and set-point pose of the MTM (4, 4) in the display frame.
         slave: set-point pose of the PSM (4, 4) in the camera frame.
-        twist: measured twist of the MTM (6,) [m/s, rad/s]. gripper: angle of its gripper [rad]; None: it has none.
-        jaw: set-point of the PSM's jaw [rad]; None: it has no instrument.
-        master_state, slave_state: operating states. base: base frame of the PSM (4, 4) where it is observed.
-        fault: why the sample must not be followed, "" if it may.
+        twist: measured twist of the MTM (6,) [m/s, rad/s]. gripper: gripper angle [rad]; None: no gripper.
+        jaw: set-point of the PSM's jaw [rad]; None: no instrument.
+        master_state, slave_state: operating states. base: base frame of the PSM (4, 4), None if it is
+            not observed.
+        fault: reason not to follow the sample, "" if there is none.
     """
 
     master: Array
@@ -41,7 +42,7 @@ class PairSample:
     fault: str = ""
 
     def reason(self) -> str:
-        """Reason why the sample must not be followed, "" if it may: a fault, a NaN, a matrix that is no rotation."""
+        """Reason not to follow the sample, "" if there is none: a fault, a NaN, or a matrix that is not a rotation."""
         if self.fault:
             return self.fault
         gripper = 0.0 if self.gripper is None else self.gripper
@@ -58,6 +59,6 @@ class PairSample:
             return f"{next(wrong, 'the sum of all squares')} has a value that is not finite"
         for T, square, what in ((master, squares[0], "MTM measured_cp"), (slave, squares[1], "PSM setpoint_cp")):
             p = T[:3, 3]
-            if abs(square - float(p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 of the rotation, 1 of the last row
+            if abs(square - float(p.dot(p)) - 4.0) > ROTATION_TOLERANCE:  # 3 from the rotation, 1 from the last row
                 return f"{what} is not a rotation"
         return ""

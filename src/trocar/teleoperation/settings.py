@@ -12,21 +12,21 @@ from typing import Any, Self
 
 from trocar.errors import TrocarError, check_known
 
-PERIOD = 1e-3  # of a teleoperation component [s]
+PERIOD = 1e-3  # period of a component [s]
 DEGREE = math.pi / 180.0
 
 
 class _Configured:
-    """Settings that can be made from the mapping of a configuration file."""
+    """Settings that can be read from a configuration file."""
 
     @classmethod
     def configured(cls, given: Mapping[str, Any]) -> Self:
-        """Settings from `configure_parameter`; fields that it leaves out keep their defaults."""
+        """Settings from the mapping `configure_parameter`; missing fields have their defaults."""
         values = dict(given)
         scaling = values.pop("gripper_scaling", None)
         if scaling is not None:
             if not isinstance(scaling, Mapping) or set(scaling) != {"zero", "max"}:
-                raise TrocarError(f"gripper_scaling needs the two angles zero and max [rad], got {scaling!r}")
+                raise TrocarError(f"gripper_scaling must have the angles zero and max [rad], got {scaling!r}")
             values |= {f"gripper_{key}": value for key, value in scaling.items()}
         check_known(f"field of {cls.__name__}:", [f.name for f in fields(cls)], *values)  # type: ignore[arg-type]
         return cls(**values)
@@ -56,12 +56,12 @@ class PSMSettings(_Configured):
     Attributes:
         scale: PSM translation per MTM translation, at most 1.
         align_MTM: turn the MTM to the PSM's orientation before following. MTM_is_haptic: the MTM has motors;
-            one without is sent no motion commands, so the operator's hand aligns it.
-        rotation_locked, translation_locked: the PSM keeps its orientation, position.
+            an MTM without motors gets no motion commands, and the operator aligns it by hand.
+        rotation_locked, translation_locked: the PSM keeps its orientation or position.
         start_orientation_tolerance: largest angle between MTM and PSM at the start of following [rad].
-        start_gripper_threshold, start_roll_threshold: motion of the gripper, of the handle about the PSM's y axis
-            that shows an operator [rad].
-        orientation_tolerance_after_clutch: [rad]; the dVRK reads it and uses it nowhere, and so does this.
+        start_gripper_threshold, start_roll_threshold: range of the gripper angle and of the roll that shows an
+            operator [rad].
+        orientation_tolerance_after_clutch: [rad]; read but unused, as on the dVRK.
         jaw_rate: fastest rate of the gripper angle that the jaw follows [rad/s].
         jaw_rate_after_clutch: the same until the jaw has caught up with the gripper [rad/s].
         gripper_zero, gripper_max: gripper angles of the closed and the fully open jaw [rad] (`gripper_scaling`).
@@ -105,11 +105,11 @@ class ECMSettings(_Configured):
     """Settings of two MTMs that drive the ECM.
 
     Attributes:
-        scale: insertion per change of the MTMs' distance from the eyes, at most 1. The turns are not scaled.
-        camera_roll_offset: of the camera against the endoscope [rad].
-        MTM_is_haptic: the MTMs have motors: forces keep them apart, their orientation is locked.
-        check_MTMs_workspace: refuse to start while a grip is outside the box before the eyes.
-        haptic_feedback_ratio: scales the forces, 0 to 1.
+        scale: insertion per change of the MTMs' distance from the eyes, at most 1. Rotations are not scaled.
+        camera_roll_offset: roll of the camera relative to the endoscope [rad].
+        MTM_is_haptic: the MTMs have motors, which keep their distance and lock their orientation.
+        check_MTMs_workspace: refuse to start while a grip is outside the work area in front of the eyes.
+        haptic_feedback_ratio: scale of the forces, 0 to 1.
     """
 
     scale: float = 0.2

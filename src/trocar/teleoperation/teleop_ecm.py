@@ -1,124 +1,60 @@
-"""Both MTMs drive the ECM: state machine of the dVRK's mtsTeleOperationECM, without bus or clock.
+"""Camera control with both MTMs: state machine of the dVRK's mtsTeleOperationECM, without bus or clock.
 
 Source: sawIntuitiveResearchKit 2.4.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from trocar.spatial import Array
 from trocar.teleoperation import camera
-from trocar.teleoperation.arm_states import ARMS_TIMEOUT, READY, ArmState, Preparation
+from trocar.teleoperation.arm_states import ARMS_TIMEOUT
+from trocar.teleoperation.camera_sample import CameraSample
+from trocar.teleoperation.component import DISABLED, ENABLED, SETTING_ARMS_STATE, Component, ComponentState
 from trocar.teleoperation.outputs import Output
-from trocar.teleoperation.pair_sample import STILL
 from trocar.teleoperation.settings import ECMSettings
 
-DISABLED, SETTING_ARMS_STATE, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ENABLED"
-DESIRED = {"enable": ENABLED, "disable": DISABLED}  # by state_command
 MASTERS = ("MTML", "MTMR")
 
 
-@dataclass(frozen=True, slots=True)
-class CameraSample:
-    """Reports of both MTMs and the ECM at one time.
-
-    Attributes:
-        left, right: measured poses (4, 4) of MTML and MTMR in HRSV. left_twist, right_twist: (6,) [m/s, rad/s].
-        q: set-point joints of the ECM (4,) [rad, m]. states: operating states by arm.
-        fault: why the sample must not be followed, "" if it may.
-    """
-
-    left: Array
-    right: Array
-    q: Array
-    left_twist: Array = field(default_factory=lambda: STILL)
-    right_twist: Array = field(default_factory=lambda: STILL)
-    states: tuple[ArmState, ArmState, ArmState] = (READY, READY, READY)  # MTML, MTMR, ECM
-    fault: str = ""
-
-    def reason(self) -> str:
-        """Reason why the sample must not be followed, "" if it may."""
-        if self.fault:
-            return self.fault
-        poses, twists = (self.left, self.right), (self.left_twist, self.right_twist)
-        # squares are summed quicker than values
-        if not math.isfinite(sum(float(np.vdot(x, x)) for x in poses) + sum(float(x.dot(x)) for x in twists)):
-            return "a pose or twist of an MTM has a value that is not finite"
-        return "" if math.isfinite(float(self.q.dot(self.q))) else "ECM setpoint_js has a value that is not finite"
-
-
 @dataclass
-class CameraState:
-    """Memory of a `TeleopECM`.
+class CameraState(ComponentState):
+    """Memory of a `TeleopECM`; the scale is that of the insertion.
 
     Attributes:
-        current, desired: states. following: the ECM follows. clutched: the pedal is down. scale: of the insertion.
-        start: grips when following began. q: ECM joints (4,) then. R: orientations of both MTMs then.
-        since: time of the last change of state [s].
+        start: grips when following began. q: ECM joints (4,) then. R: orientations (3, 3) of both MTMs then.
     """
 
-    scale: float
-    current: str = DISABLED
-    desired: str = DISABLED
-    following: bool = False
-    clutched: bool = False
     start: camera.Grips | None = None
     q: Array = field(default_factory=lambda: np.zeros(4))
     R: tuple[Array, Array] = (np.eye(3), np.eye(3))
-    since: float = 0.0
 
 
-class TeleopECM:
+class TeleopECM(Component[CameraState]):
     """Camera control. Call `step` once per period with a sample; other methods are the dVRK's commands and events.
 
+    `state_command` takes enable and disable.
+
     Attributes:
-        state: all that it remembers.
+        settings: settings as configured. state: everything it remembers.
     """
 
     def __init__(self, name: str = "MTML_MTMR_ECM", settings: ECMSettings | None = None) -> None:
-        self.name, self.settings = name, settings or ECMSettings()
-        self.state = CameraState(self.settings.scale)
-        self._out, self._preparation = Output(), Preparation()
+        self.settings = settings or ECMSettings()
+        super().__init__(name, CameraState(self.settings.scale), {"scale": self.settings.scale})
         self._last: CameraSample | None = None
-        self._t = 0.0
-        self._out.event("scale", self.state.scale)
-        for topic in ("current_state", "desired_state"):
-            self._out.event(topic, DISABLED)
-        self._out.event("following", False)
-
-    @property
-    def idle(self) -> bool:
-        """True if a step would do nothing, whatever the sample."""
-        s = self.state
-        return s.current == s.desired == DISABLED and not (self._out.commands or self._out.events)
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
-    def state_command(self, command: str) -> None:
-        """enable or disable."""
-        if command not in DESIRED:
-            self._say("warning", f"{command} doesn't seem to be a valid state_command")
-            return
-        desired = DESIRED[command]
-        if desired != self.state.desired:
-            self.state.desired = desired
-            self._say("status", f"set desired state to {desired}")
-        self._out.event("desired_state", desired)
-
     def set_scale(self, scale: float) -> None:
-        """Change the scale of the insertion, 0 < scale <= 1. As on the dVRK the insertion jumps while following."""
-        if not 0.0 < scale <= 1.0:
-            self._say("warning", f"set_scale, scale must be within ]0;1], received {scale:g}")
-            return
-        self.state.scale = scale
-        self._out.event("scale", scale)
+        """Change the scale of the insertion, 0 < scale <= 1. As on the dVRK, the insertion jumps if the ECM follows."""
+        self._change_scale(scale)
 
     def clutch(self, pressed: bool) -> None:
-        """Press or release the clutch pedal; it acts while camera control is desired."""
+        """Press or release the clutch pedal; ignored unless camera control is desired."""
         if pressed == self.state.clutched:
             return
         self.state.clutched = pressed
@@ -129,11 +65,6 @@ class TeleopECM:
         else:
             self._say("status", "console clutch released")
             self._enter(SETTING_ARMS_STATE)
-
-    def arm_error(self, message: str) -> None:
-        """An arm has published an error."""
-        self._desire_disabled()
-        self._say("error", f"received from arm [{message}]")
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
@@ -152,11 +83,6 @@ class TeleopECM:
         elif not fault:
             self._run(sample)
         return self.output()
-
-    def output(self) -> Output:
-        """Commands and events since the last step."""
-        out, self._out = self._out, Output()
-        return out
 
     def _run(self, sample: CameraSample) -> None:
         s = self.state
@@ -178,7 +104,7 @@ class TeleopECM:
             self._desire_disabled()
 
     def _begin(self, sample: CameraSample) -> None:
-        """Follow from here, if both grips are where a surgeon's hands are."""
+        """Start following from here, if both grips are in the work area."""
         if self.settings.check_MTMs_workspace:
             for name, T in zip(MASTERS, (sample.left, sample.right), strict=True):
                 if not camera.inside(T[:3, 3]):
@@ -220,12 +146,8 @@ class TeleopECM:
         s = self.state
         if s.following and state != ENABLED:
             self._set_following(False)
-        s.current, s.since = state, self._t
-        self._out.event("current_state", state)
-        self._say("status", f"current state is {state}")
-        if state == SETTING_ARMS_STATE:
-            self._preparation.restart()
-        elif state == ENABLED:
+        self._change_state(state)
+        if state == ENABLED:
             self._free_masters(absolute=True)
             if s.clutched:
                 self._press_clutch()
@@ -233,7 +155,7 @@ class TeleopECM:
                 self._set_following(True)
 
     def _free_masters(self, *, absolute: bool) -> None:
-        """No force, gravity compensation, orientation locked where it is."""
+        """Command zero force, gravity compensation and locked orientations."""
         if not self.settings.MTM_is_haptic or self._last is None:
             return
         for name, T in zip(MASTERS, (self._last.left, self._last.right), strict=True):
@@ -247,14 +169,3 @@ class TeleopECM:
         self._set_following(False)
         self._say("status", "console clutch pressed")
         self._free_masters(absolute=False)
-
-    def _set_following(self, following: bool) -> None:
-        self.state.following = following
-        self._out.event("following", following)
-
-    def _desire_disabled(self) -> None:
-        self.state.desired = DISABLED
-        self._out.event("desired_state", DISABLED)
-
-    def _say(self, kind: str, text: str) -> None:
-        self._out.event(kind, f"{self.name}: {text}")

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.arm_states import ARMS_TIMEOUT, Preparation
+from trocar.teleoperation.arm_states import ARMS_TIMEOUT
+from trocar.teleoperation.component import (
+    ALIGNING_MTM,
+    DISABLED,
+    ENABLED,
+    SETTING_ARMS_STATE,
+    Component,
+    ComponentState,
+)
 from trocar.teleoperation.law import (
     WITHOUT_GRIPPER,
     Activity,
@@ -28,99 +36,76 @@ from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.pair_sample import PairSample
 from trocar.teleoperation.settings import PSMSettings
 
-DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ALIGNING_MTM", "ENABLED"
-DESIRED = {"enable": ENABLED, "disable": DISABLED, "align_MTM": ALIGNING_MTM}  # by state_command
-REMINDER = 2.0  # between two warnings while aligning [s]
+REMINDER = 2.0  # time between warnings while aligning [s]
 
 
-@dataclass
-class PairState:
+@dataclass(kw_only=True)
+class PairState(ComponentState):
     """Memory of a `TeleopPSM`.
 
     Attributes:
-        current, desired: states. following: the PSM follows. clutched: the pedal is down.
-        scale, align_MTM, rotation_locked, translation_locked: settings that commands change.
-        at: origins of following. offset: turn from MTM to PSM when it was last observed (3, 3).
-        activity: signs of an operator; was_active: before the clutch. ghost: of the gripper.
+        align_MTM, rotation_locked, translation_locked: settings that commands change.
+        at: origins of following. offset: last observed rotation (3, 3) from MTM to PSM.
+        activity: signs of an operator. was_active: the operator was active before the clutch was pressed.
+        ghost: gripper angle that the jaw follows.
         wrench: user's wrench (6,) on the MTM's grip while following, None if there is none.
-        since: time of the last reminder or change of state [s]. asked: PSM orientation (3, 3) that the MTM turns to.
+        asked: PSM orientation (3, 3) to which the MTM is turning.
         back: the clutch was released. faulty: reason why samples are not used, "" if they are.
     """
 
-    scale: float
     align_MTM: bool
     rotation_locked: bool
     translation_locked: bool
     ghost: JawGhost
-    current: str = DISABLED
-    desired: str = DISABLED
-    following: bool = False
-    clutched: bool = False
     at: Origins = field(default_factory=Origins)
     offset: Array = field(default_factory=lambda: np.eye(3))
     activity: Activity = field(default_factory=Activity)
     was_active: bool = False
     wrench: Array | None = None
-    since: float = 0.0
     asked: Array | None = None
     back: bool = False
     faulty: str = ""
 
 
-class TeleopPSM:
+class TeleopPSM(Component[PairState]):
     """One pair. Call `step` once per period with a sample; other methods are the dVRK's commands and events.
 
+    `state_command` takes enable, disable and align_MTM.
+
     Args:
-        name: in messages, such as MTMR_PSM1. settings: as configured.
+        name: name in messages, such as MTMR_PSM1. settings: settings as configured.
         jaw: limits of the PSM's jaw [rad]. Default (None): it opens as far as the gripper.
 
     Attributes:
-        state: all that it remembers.
+        settings: settings as configured. state: everything it remembers.
     """
+
+    DESIRED = Component.DESIRED | {"align_MTM": ALIGNING_MTM}
 
     def __init__(
         self, name: str = "MTMR_PSM1", settings: PSMSettings | None = None, jaw: tuple[float, float] | None = None
     ) -> None:
-        self.name, self.settings = name, settings or PSMSettings()
-        s = self.settings
-        self.state = PairState(s.scale, s.align_MTM, s.rotation_locked, s.translation_locked, JawGhost.of(s, jaw))
-        self._out, self._preparation = Output(), Preparation()
-        self._last: PairSample | None = None  # commands between two steps refer to it
-        self._t = 0.0
-        for topic, value in self._configuration().items():
-            self._out.event(topic, value)
-        for topic in ("current_state", "desired_state"):
-            self._out.event(topic, DISABLED)
-        self._out.event("following", False)
-
-    def _configuration(self) -> dict[str, object]:
-        s = self.state
-        return {
+        self.settings = s = settings or PSMSettings()
+        state = PairState(
+            scale=s.scale,
+            align_MTM=s.align_MTM,
+            rotation_locked=s.rotation_locked,
+            translation_locked=s.translation_locked,
+            ghost=JawGhost.of(s, jaw),
+        )
+        configuration = {
             "scale": s.scale,
             "align_mtm": s.align_MTM,
             "rotation_locked": s.rotation_locked,
             "translation_locked": s.translation_locked,
         }
-
-    @property
-    def idle(self) -> bool:
-        """True if a step would do nothing, whatever the sample."""
-        s = self.state
-        return s.current == s.desired == DISABLED and not (self._out.commands or self._out.events)
+        super().__init__(name, state, configuration)
+        self._last: PairSample | None = None  # sample that commands between two steps refer to
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
-    def state_command(self, command: str) -> None:
-        """enable, disable or align_MTM."""
-        if command not in DESIRED:
-            self._say("warning", f"{command} doesn't seem to be a valid state_command")
-            return
-        desired = DESIRED[command]
-        if desired != self.state.desired:
-            self.state.desired = desired
-            self.state.activity.active = False  # the operator must show again
-            self._say("status", f"set desired state to {desired}")
-        self._out.event("desired_state", desired)
+    def _desired_changed(self) -> None:
+        self.state.activity.active = False  # the operator must be detected again
 
     def clutch(self, pressed: bool) -> None:
         """Press or release the clutch pedal."""
@@ -137,21 +122,17 @@ class TeleopPSM:
 
     def set_scale(self, scale: float) -> None:
         """Change the scale, 0 < scale <= 1; the PSM does not jump."""
-        if not 0.0 < scale <= 1.0:
-            self._say("warning", f"set_scale, scale must be within ]0;1], received {scale:g}")
-            return
-        self.state.scale = scale
-        self._out.event("scale", scale)
-        self._take_origins()
+        if self._change_scale(scale):
+            self._take_origins()
 
     def lock_translation(self, lock: bool) -> None:
-        """Keep the PSM's position, or follow again from here."""
+        """Keep the PSM's position, or follow again from the current one."""
         self.state.translation_locked = lock
         self._out.event("translation_locked", lock)
         self._take_origins()
 
     def lock_rotation(self, lock: bool) -> None:
-        """Keep the PSM's orientation and the MTM's; releasing it aligns them again."""
+        """Lock the orientations of PSM and MTM; unlocking aligns them again."""
         self.state.rotation_locked = lock
         self._out.event("rotation_locked", lock)
         if not lock:
@@ -162,24 +143,19 @@ class TeleopPSM:
             self._command_master("lock_orientation", self._last.master[:3, :3])
 
     def set_align_MTM(self, align: bool) -> None:
-        """Align the MTM before following, or not; a pair that is enabled starts again."""
+        """Enable or disable the alignment of the MTM; an enabled pair restarts."""
         self.state.align_MTM = align
         self._out.event("align_mtm", align)
         if self.state.current == ENABLED:
             self._enter(DISABLED)
 
     def following_mtm_body_servo_cf(self, wrench: Array) -> None:
-        """Wrench (6,) [N, N m] on the MTM while following; every change of following clears it."""
+        """Apply a wrench (6,) [N, N m] to the MTM while following; every change of `following` clears it."""
         w = np.asarray(wrench, dtype=float)
         if w.shape != (6,) or not np.isfinite(w).all():
             self._say("warning", f"following/mtm/body/servo_cf, expected 6 finite values, received {wrench}")
         elif self.state.following:
             self.state.wrench = w
-
-    def arm_error(self, message: str) -> None:
-        """An arm has published an error."""
-        self._desire_disabled()
-        self._say("error", f"received from arm [{message}]")
 
     # -- step ----------------------------------------------------------------------------------------------------------
 
@@ -197,13 +173,8 @@ class TeleopPSM:
             self._leave(sample)
         return self.output()
 
-    def output(self) -> Output:
-        """Commands and events since the last step."""
-        out, self._out = self._out, Output()
-        return out
-
     def _usable(self, fault: str) -> bool:
-        """False while samples must not be used: the PSM holds, and following needs a new alignment."""
+        """Handle a fault; False while there is one. The PSM holds, and following requires a new alignment."""
         s = self.state
         if fault and not s.faulty:
             self._say("error", f"{fault}; the PSM holds until the MTM is aligned again")
@@ -249,7 +220,7 @@ class TeleopPSM:
             self._out.command("PSM", "jaw/servo_jp", jaw)
 
     def _align(self, sample: PairSample) -> None:
-        """Turn the MTM to the PSM; again when the PSM has turned since."""
+        """Rotate the MTM to the PSM's orientation; repeat if the PSM has rotated since."""
         s = self.state
         if s.clutched or not s.align_MTM:
             return
@@ -260,7 +231,7 @@ class TeleopPSM:
             self._command_master("move_cp", goal)
 
     def _leave(self, sample: PairSample) -> None:
-        """Go on to another state when this one is done."""
+        """Enter the next state when the current one is complete."""
         s = self.state
         match s.current:
             case "DISABLED":
@@ -306,18 +277,14 @@ class TeleopPSM:
         s, sample = self.state, self._last
         if s.following and state != ENABLED:
             self._set_following(False)
-            self._out.command("PSM", "hold")  # ends the velocity that came with the last goal
-        s.current, s.since = state, self._t
-        self._out.event("current_state", state)
-        self._say("status", f"current state is {state}")
+            self._out.command("PSM", "hold")  # stops the velocity that was sent with the last goal
+        self._change_state(state)
         if state == DISABLED:
             if sample is None or sample.master_state.ready:
                 self._command_master("hold")
-        elif state == SETTING_ARMS_STATE:
-            self._preparation.restart()
         elif state == ALIGNING_MTM:
             self._begin_alignment(sample)
-        else:
+        elif state == ENABLED:
             self._begin_following(sample)
 
     def _begin_alignment(self, sample: PairSample | None) -> None:
@@ -326,7 +293,7 @@ class TeleopPSM:
         self._out.event("scale", s.scale)
         s.asked = None
         if not s.align_MTM and not s.clutched:
-            self._command_master("move_cp", sample.master_setpoint.copy())  # stay
+            self._command_master("move_cp", sample.master_setpoint.copy())  # stay in place
         if s.back:
             s.activity.active, s.back = s.was_active, False
         s.activity.restart()
@@ -349,7 +316,7 @@ class TeleopPSM:
             self._set_following(True)
 
     def _free_master(self, sample: PairSample, locked: bool) -> None:
-        """No wrench but gravity compensation; the orientation locked where it is, or free."""
+        """Command zero wrench and gravity compensation, with the orientation locked or free."""
         self._command_master("use_gravity_compensation", True)
         self._command_master("body/servo_cf", np.zeros(6))
         if locked:
@@ -368,22 +335,15 @@ class TeleopPSM:
         self._out.command("PSM", "hold")
 
     def _command_master(self, name: str, value: Any = None) -> None:
-        """Send a command to an MTM that has motors."""
+        """Send a command to the MTM, if it has motors."""
         if self.settings.MTM_is_haptic:
             self._out.command("MTM", name, value)
 
     def _set_following(self, following: bool) -> None:
-        self.state.following, self.state.wrench = following, None
-        self._out.event("following", following)
+        self.state.wrench = None
+        super()._set_following(following)
 
     def _take_origins(self) -> None:
         if self._last is not None:
             self.state.at = origins(self._last.master, self._last.slave, self._last.base)
             self.state.offset = self.state.at.offset
-
-    def _desire_disabled(self) -> None:
-        self.state.desired = DISABLED
-        self._out.event("desired_state", DISABLED)
-
-    def _say(self, kind: str, text: str) -> None:
-        self._out.event(kind, f"{self.name}: {text}")

@@ -1,19 +1,16 @@
-"""Teleoperation on a robot: pairs, camera control and console on its bus, at 1 kHz beside the 1500 Hz arms."""
+"""Teleoperation of a robot: pairs, camera control and console on its bus, at 1 kHz, with arms at 1500 Hz."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from trocar.crtk import Robot
 from trocar.crtk import messages as m
-from trocar.crtk.controller.mtm import MTMController
 from trocar.crtk.controller.psm import JAW
 from trocar.errors import check_known
-from trocar.spatial import Array
-from trocar.teleoperation.arm_states import ArmState
+from trocar.teleoperation.arm_reader import ArmReader
+from trocar.teleoperation.bus_messages import command_message, event_message
 from trocar.teleoperation.console import INPUT_TYPES, Console, swapped
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.pair_sample import PairSample
@@ -22,22 +19,20 @@ from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
 from trocar.teleoperation.teleop_psm import DISABLED, TeleopPSM
 
-BEYOND_LIMIT = 0.05  # of a master's joint, from which it is not followed [rad]
 CAMERA = "MTML_MTMR_ECM"
-TEXTS = ("current_state", "desired_state", "error", "warning", "status")
 
 
 class Teleoperation:
-    """The surgeon's console of a robot, from pedals and masters to its PSMs and ECM.
+    """The surgeon's console of a robot: pedals and masters drive its PSMs and ECM.
 
     Args:
-        robot: with masters. psm: settings of all PSM pairs. ecm: settings of camera control.
+        robot: a robot with masters. psm: settings of all PSM pairs. ecm: settings of camera control.
         pairs: names of the pairs. Default: every master with every PSM.
-        input_type: of the console; with PEDALS_ONLY the coag pedal tells that an operator is present.
+        input_type: input type of the console; with PEDALS_ONLY the coag pedal signals the operator's presence.
 
     Attributes:
-        pairs: by name, such as MTMR_PSM1. camera: camera control, None without two masters and an ECM.
-        console: which of them run. masters: overrides of master samples by MTM, see `drive`.
+        pairs: PSM pairs by name, such as MTMR_PSM1. camera: camera control; None without two masters and an ECM.
+        console: state of the console. masters: functions that replace master samples, by MTM; see `drive`.
     """
 
     def __init__(
@@ -65,7 +60,7 @@ class Teleoperation:
         whole = {"MTML", "MTMR", "ECM"} <= set(robot.controllers)
         self.camera = TeleopECM(CAMERA, ecm) if whole else None
         self.console = Console(tuple(self.pairs), () if self.camera is None else (CAMERA,))
-        self._read = {name: _Reader(robot, name) for name in robot.controllers}
+        self._read = {name: ArmReader(robot, name) for name in robot.controllers}
         with self._bus.lock:
             for name, pair in self.pairs.items():
                 self._add_pair(name, pair)
@@ -102,7 +97,7 @@ class Teleoperation:
             self._subscribe_errors(arm, camera)
 
     def _subscribe_errors(self, arm: str, component: TeleopPSM | TeleopECM) -> None:
-        """Disable a component that runs when one of its arms publishes an error from now on."""
+        """Disable an active component when one of its arms publishes a new error."""
         past = self._bus.read(f"{arm}/error")
 
         def hear(message: Any) -> None:
@@ -163,7 +158,7 @@ class Teleoperation:
             self._bus.publish("console/emulate_operator_present", m.Joy(buttons=message.buttons))
 
     def close(self) -> None:
-        """Switch all components off."""
+        """Disable all components."""
         with self._bus.lock:
             self._update(enabled=False)
 
@@ -176,15 +171,15 @@ class Teleoperation:
     # -- hands and feet ------------------------------------------------------------------------------------------------
 
     def press(self, pedal: str, down: bool = True) -> None:
-        """Press or release a pedal with the foot: clutch, camera or coag. It is told 0.2 s later, a tap as a click."""
+        """Press or release a pedal: clutch, camera or coag. It is reported 0.2 s later; a shorter press is a click."""
         check_known("pedal", self._pedals, pedal)
         with self._bus.lock:
             self._down[pedal] = down
 
     def drive(self, master: str, source: Callable[[PairSample], PairSample] | None) -> None:
-        """Let a function replace what a master reports to its pairs, such as an input device; None ends it.
+        """Replace the samples of a master by a function's, such as those of an input device; None restores them.
 
-        The function gets the sample of the simulated MTM and returns another one; `fault` says why it has none.
+        The function gets the sample of the simulated MTM and returns another. If it has none, `fault` is the reason.
         """
         check_known("master", [name for name, kind in self._robot.devices.items() if kind == "MTM"], master)
         with self._bus.lock:
@@ -213,7 +208,7 @@ class Teleoperation:
         mtm, psm = self._read[master], self._read[slave]
         measured = mtm.measured()
         pose, jaw = psm.tip_and_jaw()
-        # in effort control, as while following, the set-point of an MTM is where it is
+        # under effort control, as while following, the set-point of an MTM is its measured pose
         setpoint = measured if following else mtm.setpoint()
         sample = PairSample(
             measured, setpoint, pose, mtm.twist(), mtm.gripper(), jaw, mtm.state(), psm.state(), None, mtm.fault()
@@ -227,63 +222,13 @@ class Teleoperation:
         return CameraSample(left.measured(), right.measured(), ecm.joints(), left.twist(), right.twist(), states, fault)
 
     def _send(self, name: str, output: Output, arms: Mapping[str, str]) -> None:
-        """Commands to the arms by their roles, events below the component's name."""
+        """Publish the commands of a component on the topics of its arms, by role, and its events on its own."""
         publish = self._bus.publish
         for arm, command, value in output.commands:
-            topic, message = _message(command, value)
+            topic, message = command_message(command, value)
             publish(f"{arms.get(arm, arm)}/{topic}", message)
         for topic, value in output.events:
-            publish(f"{name}/{topic}", _event(topic, value))
-
-
-class _Reader:
-    """Samples of one arm, in the axes that the operator sees."""
-
-    def __init__(self, robot: Robot, name: str) -> None:
-        self._controller = controller = robot.controllers[name]
-        self._hardware, self._reports = controller.hardware, controller.reports
-        self._low = controller.arm.lower - BEYOND_LIMIT
-        self._high = controller.arm.upper + BEYOND_LIMIT
-        self.joint_names = controller.arm.joint_names
-        self.name, self._is_master = name, isinstance(controller, MTMController)
-
-    def measured(self) -> Array:
-        """Measured pose (4, 4)."""
-        return self._reports.measured_pose()
-
-    def setpoint(self) -> Array:
-        """Set-point pose (4, 4)."""
-        return self._reports.setpoint_pose()
-
-    def twist(self) -> Array:
-        """Measured twist (6,) [m/s, rad/s]."""
-        return self._reports.twist()
-
-    def joints(self) -> Array:
-        """Set-point joints."""
-        return self._reports.q_setpoint
-
-    def gripper(self) -> float | None:
-        """Gripper angle [rad]."""
-        return self._hardware.gripper if self._is_master else None
-
-    def tip_and_jaw(self) -> tuple[Array, float | None]:
-        """Set-point of the tip's pose (4, 4) and of the jaw [rad], None without an instrument."""
-        q = self._hardware.setpoint()
-        T = self._reports.T_reference_base.dot(self._reports.tip.pose(q[:JAW]))
-        return T, float(q[JAW]) if self._controller.tip_ready else None
-
-    def state(self) -> ArmState:
-        states = self._controller.states
-        return ArmState(states.state == "ENABLED", states.homed, states.busy)
-
-    def fault(self) -> str:
-        """A joint beyond its limit, "" if there is none."""
-        q = self._hardware.q
-        if not self._controller.tip_ready or np.count_nonzero((q > self._low) & (q < self._high)) == len(q):
-            return ""
-        joint = int(np.argmax(np.maximum(self._low - q, q - self._high)))
-        return f"{self.name} joint {joint + 1} ({self.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"
+            publish(f"{name}/{topic}", event_message(topic, value))
 
 
 def _jaw_limits(robot: Robot, psm: str) -> tuple[float, float]:
@@ -293,35 +238,3 @@ def _jaw_limits(robot: Robot, psm: str) -> tuple[float, float]:
 
 def _is_pressed(message: m.Joy) -> bool:
     return message.buttons[:1] == (m.Joy.PRESSED,)
-
-
-def _message(command: str, value: Any) -> tuple[str, m.Message]:
-    """Topic below the arm, and message, of a command."""
-    if command == "servo_cp":
-        T, twist = value
-        return ("servo_cp", m.Pose(T=T)) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
-    return command, _MESSAGES[command](value)
-
-
-_MESSAGES: dict[str, Callable[[Any], m.Message]] = {
-    "jaw/servo_jp": lambda jaw: m.JointState(position=np.array([jaw])),
-    "servo_jp": lambda q: m.JointState(position=q),
-    "move_cp": lambda T: m.Pose(T=T),
-    "hold": lambda _: m.Empty(),
-    "body/servo_cf": lambda w: m.Wrench(vector=w),
-    "lock_orientation": lambda R: m.Rotation(R=R),
-    "unlock_orientation": lambda _: m.Empty(),
-    "use_gravity_compensation": lambda on: m.Bool(value=on),
-    "body/set_cf_orientation_absolute": lambda on: m.Bool(value=on),
-    "state_command": lambda command: m.String(value=command),
-}
-
-
-def _event(topic: str, value: Any) -> m.Message:
-    if topic in TEXTS:
-        return m.String(value=value)
-    if topic == "scale":
-        return m.Float(value=value)
-    if topic in ("rotation_locked", "translation_locked"):
-        return m.Joy(buttons=(int(value),))
-    return m.Bool(value=value)

@@ -8,6 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import viser
+from viser import _messages
 
 from trocar.palette import NAMED, rgb
 from trocar.spatial import Array, quaternion
@@ -71,7 +72,8 @@ class ModelDrawing:
     def _place_fixed(self) -> None:
         """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
-        self._shown = np.full((self.model.nbody, 7), np.nan)  # poses of the moving bodies that the page has received
+        # positions and orientations of all bodies that the page shows; NaN: not shown yet
+        self._shown = np.full((self.model.nbody, 3), np.nan), np.full((self.model.nbody, 4), np.nan)
         for name, node in self._nodes.items():
             body = self.model.body(name).id
             if self.model.body_weldid[body]:
@@ -83,13 +85,19 @@ class ModelDrawing:
         """Move every body. The model may have more joints than `qpos`; the extra ones come last."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
-        poses = np.hstack([self.data.xpos, self.data.xquat])
-        # setting an unchanged pose takes viser as long as a robot step; a body never shown (NaN) counts as moved
-        moved = ~(np.abs(poses - self._shown) <= LEAST).all(1)
-        self._shown[moved] = poses[moved]
-        for body, node in self._moving:
-            if moved[body]:
-                node.position, node.wxyz = poses[body, :3], poses[body, 3:]
+        positions, orientations = (
+            _newly(now, shown) for now, shown in zip((self.data.xpos, self.data.xquat), self._shown, strict=True)
+        )
+        # viser's setters compare each value with np.allclose and wake the server's thread: five times the cost
+        queue = self._scene._queue_scene_message
+        with self._scene._websock_interface.atomic():
+            for body, node in self._moving:
+                if body in positions:
+                    node.position[:] = value = positions[body]
+                    queue(_messages.SetPositionMessage(node.name, value))
+                if body in orientations:
+                    node.wxyz[:] = value = orientations[body]
+                    queue(_messages.SetOrientationMessage(node.name, value))
 
     def hide_where_on(self, other: ModelDrawing) -> None:
         """Hide the bodies that coincide with those of another drawing, within about a pixel.
@@ -159,6 +167,13 @@ class ModelDrawing:
             visible=(mesh.group == COLLISION) == self._collision,
         )
         self._meshes.append((mesh, handle))
+
+
+def _newly(now: Array, shown: Array) -> dict[int, Any]:
+    """Rows that differ from those shown, as tuples by index; they count as shown from now on."""
+    moved = np.flatnonzero(~(np.abs(now - shown) <= LEAST).all(1))  # true also for NaN
+    shown[moved] = now[moved]
+    return dict(zip(moved.tolist(), map(tuple, now[moved].tolist()), strict=True))
 
 
 def _opacity(mesh: BodyMesh, factor: float) -> float | None:

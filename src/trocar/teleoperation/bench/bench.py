@@ -1,33 +1,22 @@
-"""All sections of the bench, and the claims of other parts of teleoperation."""
+"""All sections of the bench."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 
-from trocar import teleoperation
 from trocar.errors import check_known
 from trocar.teleoperation.bench.findings import Bench
 from trocar.teleoperation.bench.network import network
 from trocar.teleoperation.bench.stability import drift, engine, stability
 from trocar.teleoperation.bench.transparency import hybrid, schemes, stiffness, z_width
-
-PREFIX = "claims_"
-
-
-def _others() -> dict[str, Callable[[Bench], None]]:
-    """Sections of modules `trocar.teleoperation.claims_NAME` with a function `NAME_claims() -> list[Claim]`."""
-    names = [found.name for found in pkgutil.iter_modules(teleoperation.__path__) if found.name.startswith(PREFIX)]
-    return {name.removeprefix(PREFIX): _section(name) for name in names}
+from trocar.teleoperation.console_bench import claims
 
 
-def _section(module: str) -> Callable[[Bench], None]:
-    def run(bench: Bench) -> None:
-        loaded = importlib.import_module(f"trocar.teleoperation.{module}")
-        bench.report.add_claims(getattr(loaded, f"{module.removeprefix(PREFIX)}_claims")())
-
-    return run
+def console(bench: Bench) -> None:
+    """Experiments on the console: pairs, camera control, masters, speed."""
+    for name in claims.EXPERIMENTS:
+        bench.show(f"console: {name}")
+        bench.report.add_claims(claims.console_claims([name]))
 
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
@@ -39,7 +28,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "engine": engine,
     "z_width": z_width,
     "hybrid": hybrid,
-    **_others(),
+    "console": console,
 }
 
 

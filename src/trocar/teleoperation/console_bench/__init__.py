@@ -1,1 +1,1 @@
-"""Experiments on the console, each with claims, and its timings."""
+"""Experiments on the console as claims, and its processor time."""

@@ -1,4 +1,4 @@
-"""Claims about the console: against bounds of our own, and against published values."""
+"""Claims about the console, with our own bounds or published values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from trocar.report import Claim
 
 
 def own_bound(id: str, ours: float, bound: float, unit: str, note: str = "", at_least: bool = False) -> Claim:
-    """A claim that our figure is at most (or at least) a bound of our own."""
+    """A claim that our figure is at most (or at least) our own bound."""
     return Claim(
         id=f"teleoperation/console/{id}",
         published=bound,
@@ -23,7 +23,7 @@ def own_bound(id: str, ours: float, bound: float, unit: str, note: str = "", at_
 def as_published(
     id: str, ours: float, published: float, unit: str, tolerance: float, source: str, note: str = ""
 ) -> Claim:
-    """A claim that our figure equals a published one within a tolerance."""
+    """A claim that our figure equals a published value within a tolerance."""
     return Claim(
         id=f"teleoperation/console/{id}",
         published=published,

@@ -1,4 +1,4 @@
-"""The experiment on camera control: both masters carry the ECM, the PSMs stay."""
+"""Experiment on camera control: both masters move the ECM while the PSMs stay in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trocar.teleoperation.wiring import Teleoperation
 
 
 def camera_control(push: float = 3.0) -> list[Claim]:
-    """Both masters carry the ECM; hands pull them apart, then swing both to the side."""
+    """Both masters move the ECM; hands pull them apart, then swing both to the side."""
     robot = whole_robot()
     teleoperation = Teleoperation(robot)
     assert teleoperation.camera is not None
@@ -47,27 +47,27 @@ def camera_control(push: float = 3.0) -> list[Claim]:
     still = max(float(np.linalg.norm(robot.scene.arms[name].tip_pose()[:3, 3] - T[:3, 3])) for name, T in tips.items())
     return [
         own_bound(
-            "camera: half distance yields", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"
+            "camera: half distance grows by", yielded, push / camera.SPRING + 1e-3, "m", f"{push:g} N on each master"
         ),
         own_bound(
-            "camera: half distance yields at least",
+            "camera: half distance grows by at least",
             yielded,
             0.3 * push / camera.SPRING,
             "m",
-            "friction takes the rest",
+            "friction reduces it",
             True,
         ),
         own_bound("camera: joints against the published formula", worst, 1e-9, "rad, m"),
         own_bound(
-            "camera: MTM off its locked orientation", math.degrees(angle_between(R, turned.T @ s.R[0])), 3.0, "deg"
+            "camera: orientation error of the locked MTM", math.degrees(angle_between(R, turned.T @ s.R[0])), 3.0, "deg"
         ),
-        own_bound("camera: ECM turned", math.degrees(moved), 1.0, "deg", at_least=True),
-        own_bound("camera: PSM tips moved in their bases", still, 1e-4, "m"),
+        own_bound("camera: rotation of the ECM", math.degrees(moved), 1.0, "deg", at_least=True),
+        own_bound("camera: motion of the PSM tips in their bases", still, 1e-4, "m"),
     ]
 
 
 def _change(robot: Robot, s: CameraState) -> Array:
-    """Change of the ECM's joints that the grips ask for now (4,)."""
+    """Change (4,) of the ECM's joints for the current grips."""
     assert s.start is not None
     left, right = (robot.controllers[name].reports.measured_pose()[:3, 3] for name in ("MTML", "MTMR"))
     return camera.joint_change(camera.grips(left, right), s.start, s.q[3], s.scale)
@@ -79,7 +79,7 @@ def _apart(robot: Robot) -> float:
 
 
 def formula_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
-    """Largest difference of joint changes from the published formula with arc cosines, over random grips."""
+    """Largest difference from the published formula with arc cosines, over random grips."""
     assert start is not None
     rng, worst = np.random.default_rng(0), 0.0
     for _ in range(200):
@@ -91,7 +91,7 @@ def formula_error(start: camera.Grips | None, q: Array, scale_: float) -> float:
 
 
 def _published_change(L: Array, R: Array, start: camera.Grips, q4: float, scale_: float, offset: float) -> Array:
-    """The formula as the dVRK writes it: angles by arc cosine, signs by cross products."""
+    """The dVRK's formula: angles by arc cosine, signs by cross products."""
     C = 0.5 * (L + R)
     up = np.cross(R - L, C)
 

@@ -1,4 +1,4 @@
-"""Robots, hands and records for experiments on the console."""
+"""Robots and hands for experiments on the console."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
 MASTER, SLAVE, PAIR = "MTMR", "PSM1", "MTMR_PSM1"
-Q_MASTER = np.array([0.1, 0.3, -0.2, 0.0, 1.5, 0.0, 0.0])  # near the middle of its work space
+Q_MASTER = np.array([0.1, 0.3, -0.2, 0.0, 1.5, 0.0, 0.0])  # near the middle of its workspace
 Q_SLAVE = np.array([0.1, -0.1, 0.15, 0.0, 0.0, 0.0, 0.5])
-AT_ONCE = PSMSettings(start_gripper_threshold=0.0)  # follow as soon as aligned, as the dVRK's simulated systems do
+AT_ONCE = PSMSettings(start_gripper_threshold=0.0)  # follow as soon as aligned, as in the dVRK's simulated systems
 
 
 @cache
@@ -37,13 +37,13 @@ def _whole_scene() -> Scene:
 
 
 class PairRig:
-    """A master, a PSM and their teleoperation, in stepped time, with a camera in which both point the same way.
+    """A master, a PSM and their teleoperation in stepped time; in the camera both have the same orientation.
 
     Args:
-        settings: of the pair. q_master: start of the master (7,). sensors: imperfections.
+        settings: settings of the pair. q_master: initial joints of the master (7,). sensors: imperfections.
 
     Attributes:
-        robot, teleoperation, pair, hand: at work.
+        robot, teleoperation, pair: the simulated system. hand: hand on the master.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class PairRig:
         self.robot.bus.publish(f"{SLAVE}/set_base_frame", Pose(T=self._T_camera_base, frame_id="camera"))
 
     def start(self) -> None:
-        """Switch teleoperation on with an operator at the console."""
+        """Enable teleoperation with an operator at the console."""
         self.robot.console().teleop_start()
         self.press("operator_present")
 
     def press(self, pedal: str, down: bool = True) -> None:
-        """Set a pedal at once."""
+        """Press or release a pedal, without debouncing."""
         self.robot.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(int(down),)))
 
     def follow(self, timeout: float = 4.0) -> None:
@@ -85,7 +85,7 @@ class PairRig:
         self.until(lambda: self.pair.state.following, timeout)
 
     def until(self, condition: Any, timeout: float) -> float:
-        """Run until a condition holds; the time that it took [s], infinite if it did not come true."""
+        """Run until a condition holds; return the time it took [s], infinite after the timeout."""
         begun = self.robot.time
         while not condition():
             if self.robot.time - begun > timeout:
@@ -103,11 +103,11 @@ class PairRig:
 
 
 class Hand:
-    """A hand on a master: a spring and damper to a goal that it holds, or nothing.
+    """A hand on a master: a spring and damper towards a goal.
 
     Attributes:
-        goal: pose (4, 4) in the master's base; None: the hand is off. k, b: [N/m, N s/m].
-        k_turn, b_turn: [N m/rad, N m s/rad]; 0 leaves the wrist free. force: added (3,) [N], base axes.
+        goal: pose (4, 4) in the master's base; None: no spring. k, b: [N/m, N s/m].
+        k_turn, b_turn: [N m/rad, N m s/rad]; 0 leaves the wrist free. force: additional force (3,) [N], base axes.
     """
 
     def __init__(self, robot: Robot, name: str) -> None:
@@ -121,7 +121,7 @@ class Hand:
         return self._robot.scene.arms[self.name]
 
     def grasp(self) -> None:
-        """Hold the master where it is."""
+        """Hold the master at its current pose."""
         self.goal = self.arm.tip_pose()
 
     def act(self, _t: float) -> None:
@@ -145,7 +145,7 @@ def whole_robot() -> Robot:
 
 
 def minimum_jerk(s: float) -> float:
-    """Share of the way at a share s of the time, 0 to 1."""
+    """Normalised position (0 to 1) of a minimum-jerk motion at normalised time s."""
     s = min(1.0, max(0.0, s))
     return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
 

@@ -21,13 +21,13 @@ from trocar.teleoperation.console_bench.rig import AT_ONCE, whole_robot
 from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
-MOST_WAIT = 5.0  # for masters to be aligned [s]
-PICTURES = 30  # of an open page per second
-PUSH = 1.0  # of a hand that moves a master to and fro [N]
+MOST_WAIT = 5.0  # time to align the masters [s]
+PICTURES = 30  # pictures of an open page per simulated second
+PUSH = 1.0  # force of a hand that moves a master back and forth [N]
 
 
 class Stopwatch:
-    """Processor time spent in functions that it has wrapped [s]."""
+    """Processor time spent in wrapped functions [s]."""
 
     def __init__(self) -> None:
         self.spent = 0.0
@@ -67,15 +67,16 @@ def teleop_figures(
 ) -> dict[str, float]:
     """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
 
-    Two pairs follow masters at rest, then masters that simulated hands push to and fro (external wrenches cost the
-    engine a pass of its own), then both masters carry the ECM, each for `seconds` per round.
+    Two pairs follow masters at rest, then masters that simulated hands push back and forth (external wrenches cost
+    the engine an additional pass), then both masters move the ECM, each for `seconds` per round.
     Parts: teleoperation (samples, states, laws, commands), arms (controllers of six arms with inverse kinematics and
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
-    yardstick for the machine and its other work. Medians over the rounds.
+    reference for the speed and load of the machine. Medians over the rounds.
 
-    page: opens a page of the robot and gives the function that brings it up to date. With it,
+    page: opens a page of the robot and yields the function that updates it. With it,
     `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and the page
-    gets 30 pictures per simulated second.
+    gets 30 pictures per simulated second. Its parts: drawing (poses of bodies, messages), server (threads that encode
+    the messages and send them to browsers).
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
@@ -116,7 +117,7 @@ def _bare_step(robot: Robot, seconds: float) -> float:
     """Microseconds per millisecond of MuJoCo's step alone, from the state of the robot."""
     model, data = robot.scene.model, mujoco.MjData(robot.scene.model)
     mujoco.mj_copyData(data, model, robot.scene.data)
-    count = max(1, round(0.2 * seconds * FREQUENCY))  # as far as free arms stay near it
+    count = max(1, round(0.2 * seconds * FREQUENCY))  # short, so that the free arms stay near that state
     begun = time.thread_time()
     for _ in range(count):
         mujoco.mj_step(model, data)
@@ -140,7 +141,7 @@ def _until(robot: Robot, condition: Callable[[], bool]) -> None:
 def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -> dict[str, float]:
     """Microseconds per millisecond, as a whole and by part, and the real-time factor.
 
-    The controllers are timed in a run of their own: watching each of them costs as much as an idle one.
+    The controllers are timed in a separate run, because timing a controller costs as much as an idle one.
     """
     per_ms = 1e3 / seconds  # from seconds of processor time for `seconds` to us per ms
     before, begun = teleoperation.spent, time.thread_time()
@@ -160,18 +161,30 @@ def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -
 
 
 def _spent_with_page(robot: Robot, refresh: Callable[[], None], seconds: float) -> dict[str, float]:
-    """Microseconds per millisecond of all threads of this process, and the real-time factor if they share one core."""
-    pictures, begun = max(1, round(PICTURES * seconds)), time.process_time()
+    """Microseconds per millisecond of all threads of this process, as a whole and by part, and real-time factors.
+
+    `real_time_factor` counts all threads as if they shared one core; `wall_real_time_factor` is by the wall clock and
+    includes the time taken by other programs.
+    """
+    pictures, drawing = max(1, round(PICTURES * seconds)), Stopwatch()
+    draw, per_ms = drawing.wrapped(refresh), 1e3 * PICTURES / pictures
+    wall, process, thread = time.perf_counter(), time.process_time(), time.thread_time()
     for _ in range(pictures):
         robot.run(1.0 / PICTURES)
-        refresh()
-    whole = 1e3 * (time.process_time() - begun) * PICTURES / pictures
-    state = "two_pairs_pushed_with_page"
-    return {f"{state}_us_per_ms": whole, f"{state}_real_time_factor": 1e3 / whole}
+        draw()
+    whole, robot_and_drawing = time.process_time() - process, time.thread_time() - thread
+    found = {
+        "us_per_ms": whole * per_ms,
+        "drawing_us_per_ms": drawing.spent * per_ms,
+        "server_us_per_ms": (whole - robot_and_drawing) * per_ms,
+        "real_time_factor": 1e3 / (whole * per_ms),
+        "wall_real_time_factor": 1e3 / ((time.perf_counter() - wall) * per_ms),
+    }
+    return {f"two_pairs_pushed_with_page_{name}": value for name, value in found.items()}
 
 
 def _inverse_kinematics(count: int = 200) -> dict[str, float]:
-    """Microseconds of one pose: PSM, MTM with a search over the platform's angle, MTM at a given angle."""
+    """Microseconds per pose: PSM, MTM with a search over the platform angle, MTM at a given angle."""
     psm, master = load_mechanism("PSM"), load_mechanism("MTMR")
     q_psm, T_psm = _poses(psm, count)
     q, T = _poses(master, count)

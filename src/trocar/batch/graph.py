@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 Number = float | int
 
-_FUNCTIONS: dict[str, Callable[[float], float]] = {
+FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "exp": math.exp,
@@ -118,7 +118,7 @@ class Graph:
 
 
 def _function(op: str, x: Node) -> Node:
-    return x.graph.constant(_FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
+    return x.graph.constant(FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
 
 
 def sin(x: Node) -> Node:

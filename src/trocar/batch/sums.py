@@ -9,7 +9,7 @@ as this allows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from trocar.batch.graph import Node, rebuilt, schedule

@@ -1,12 +1,11 @@
 """Equations of motion as polynomials in sines, cosines, positions and velocities.
 
-The recursion over the bodies costs about the same for any number of bodies in a group of equal orientation. Written
-out, M and b of an arm with few turning groups have few different monomials: all else is collected in their
-coefficients, which depend on parameters only and are computed once. For the PSM this takes a fifth of the operations.
-For an arm with many turning groups the number of monomials explodes, and the recursion is kept.
+The recursion over the bodies repeats much work in every step. Written out, M and b of an arm with few orientation
+groups have few different monomials. Everything else is collected in the coefficients, which depend on parameters only
+and are computed once. For the PSM this leaves a sixth of the operations. For an arm with many groups, such as the MTM,
+the number of monomials explodes, and the recursion is kept.
 
-A coefficient that is zero for all parameters, such as that of the angle of the first axis in M, is found by its value
-at random parameters.
+A coefficient that vanishes for all parameters is recognised by its value at random parameters.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 
 from trocar.batch.graph import FUNCTIONS, Node, cos, schedule
@@ -114,7 +114,7 @@ class _Expansion:
 
     def _reduced(self, monomial: Monomial) -> list[tuple[Monomial, int]]:
         """The monomial with squared sines replaced: sin^2 = 1 - cos^2."""
-        for k, other in zip(monomial, monomial[1:], strict=False):
+        for k, other in pairwise(monomial):
             if k == other and self._factors[k].op == "sin":
                 rest = list(monomial)
                 rest.remove(k)

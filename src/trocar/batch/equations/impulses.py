@@ -92,11 +92,12 @@ class Stop(BoundedForce):
 def swept(forces: Sequence[BoundedForce], v: Sequence[Node], mobility: Matrix) -> list[Node]:
     """Velocities after the sweeps of the forces; v already includes the forces of the previous step.
 
-    A force that has not to change since it was last set, because no force coupled with it did, is left out.
+    A force is skipped if nothing that it depends on has changed since it was last set.
     """
     for force in forces:
         force.prepare(mobility)
-    found, settled = list(v), {}
+    found = list(v)
+    settled: dict[BoundedForce, list[Node]] = {}
     for force in (*reversed(forces), *forces):
         if settled.get(force) != force.follows(found):
             found = force.improved(found)

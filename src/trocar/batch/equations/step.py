@@ -75,11 +75,9 @@ def step_program(
     hold_at_rest(forces, effort, v)
     factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
     mobility, moving = factor.inverse(dt), forces[: len(forces) - len(stops)]
-    if moving:
-        change = [along(graph, row, effort) for row in mobility]
-    else:  # the stops rarely need the inverse
-        change = [dt * a for a in factor.solved(effort)]
-    free = [x + d for x, d in zip(v, change, strict=True)]
+    # without friction and contact, only the stops need the inverse, which is rare
+    solved = [along(graph, row, effort) for row in mobility] if moving else [dt * a for a in factor.solved(effort)]
+    free = [x + change for x, change in zip(v, solved, strict=True)]
     after, path, reached = stopped(stops, q, swept(moving, free, mobility), mobility, dt)
     state = [*q, *v, *before, *dahl.z, *law.memory]
     next_state = [*reached, *after, *(force.force for force in forces), *dahl.moved(path), *law.next_memory]

@@ -2,8 +2,8 @@
 
 Equations add partial sums such as (a b + c d) + (e f + g h): two products, two fused multiply-adds and an addition.
 Term by term, ((a b + c d) + e f) + g h is one product and three fused multiply-adds. Partial sums that are used only
-once are therefore dissolved, and their terms are added one by one: first those that are known early, products as late
-as this allows.
+once are therefore dissolved, and their terms are added one by one: first terms that are not products, then products, in
+each case those that are known early first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SLOW = {"sin": 5, "cos": 5, "exp": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # dur
 
 
 def regrouped(results: Sequence[Node]) -> list[Node]:
-    """The results, equal up to rounding, with their sums in this order."""
+    """The results with their sums in this order; equal up to rounding."""
     nodes = schedule(results, stop=_is_fixed, branches=True)
     uses = Counter(node.index for node in results)
     in_sums: Counter[int] = Counter()
@@ -42,7 +42,7 @@ class _Regrouping:
 
     single: set[int]
     _new: dict[int, Node] = field(default_factory=dict)
-    _depth: dict[int, int] = field(default_factory=dict)  # of new nodes: duration of the longest path to them
+    _times: dict[int, int] = field(default_factory=dict)
 
     def of(self, nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
         for node in nodes:
@@ -68,7 +68,7 @@ class _Regrouping:
         return found
 
     def _sum(self, terms: list[tuple[bool, Node]]) -> Node:
-        ordered = sorted(terms, key=lambda term: (self._is_product(term[1]), self.depth(term[1])))
+        ordered = sorted(terms, key=lambda term: (self._is_product(term[1]), self._time(term[1])))
         result = ordered[0][1].graph.zero
         for minus, term in ordered:
             result = result - term if minus else result + term
@@ -78,21 +78,14 @@ class _Regrouping:
     def _is_product(node: Node) -> bool:
         return node.op == "multiply" and not node.fixed
 
-    def depth(self, node: Node) -> int:
-        found = self._depth.get(node.index)
-        if found is None:
-            pending = [node]
-            while pending:
-                at = pending[-1]
-                missing = [arg for arg in at.args if arg.index not in self._depth and not at.fixed]
-                if missing:
-                    pending += missing
-                    continue
-                pending.pop()
-                after = 0 if at.fixed else max((self._depth[arg.index] for arg in at.args), default=0)
-                self._depth[at.index] = after + (_SLOW.get(at.op, 1) if at.args and not at.fixed else 0)
-            found = self._depth[node.index]
-        return found
+    def _time(self, node: Node) -> int:
+        """Duration of the longest path to a new node."""
+        for at in schedule([node], stop=lambda at: at.fixed or at.index in self._times):
+            if at.index not in self._times:
+                busy = bool(at.args) and not at.fixed
+                before = max((self._times[arg.index] for arg in at.args), default=0) if busy else 0
+                self._times[at.index] = before + (_SLOW.get(at.op, 1) if busy else 0)
+        return self._times[node.index]
 
 
 def _is_fixed(node: Node) -> bool:

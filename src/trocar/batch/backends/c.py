@@ -96,7 +96,7 @@ class OneStep:
 
     def __call__(self, rows: Array, inputs: Array) -> Array | None:
         """Rows (R,) after a step, None if they are not finite."""
-        # One function, without calls that can be avoided: the step itself takes a fifth of a microsecond.
+        # Written out without further calls, because the step itself takes only a fifth of a microsecond.
         try:
             arm = self._free.pop()
         except IndexError:  # the first call, or others are running in threads

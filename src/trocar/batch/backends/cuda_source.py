@@ -1,7 +1,7 @@
 """CUDA source of a program: one arm per thread, all steps inside, the state in registers.
 
-Fixed values that all arms share are an argument of the kernel: the GPU keeps it where operations read it without a
-load. Fixed values of each arm are in registers as far as these reach. Inputs that are held are read once. What only
+Fixed values that all arms share are passed as a kernel argument, which operations read without a load. Fixed values of
+each arm are kept in registers as far as possible. Held inputs are read once, others one step ahead. Code that only
 joint stops or arms at rest need is in a branch.
 """
 
@@ -137,8 +137,8 @@ class KernelForm:
     """A variant of a program with a separate kernel.
 
     Attributes:
-        own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
-            many for an argument. held: one set of inputs serves all steps. logging: a log is written.
+        own: indices of the fixed values that differ between arms. tiled: True if they do, False if they are
+            only too many for an argument. held: one set of inputs serves all steps. logging: a log is written.
         rows: numbers of inputs in each of the arrays that they come from. Default: all in one.
     """
 

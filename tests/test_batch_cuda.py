@@ -1,4 +1,9 @@
-"""The CUDA backend on a GPU: the same steps as in C. Without one, see the tests of the kernel in test_batch.py."""
+"""The CUDA backend on a GPU: the same steps as in C. Without one, see test_batch_kernel.py.
+
+These tests need neither Pinocchio nor MuJoCo: `-p tests.stand_ins --noconftest` runs them where both are missing.
+"""
+
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -25,11 +30,10 @@ def reference():
 @pytest.fixture(scope="module")
 def motion(reference):
     """q, dq (7, 300) and efforts (20, 7, 300)."""
-    mech, rng = reference.mechanism, np.random.default_rng(0)
-    q = rng.uniform(mech.arm.lower, mech.arm.upper, (300, 7)).T
-    tau = (
-        mech.gravity(q.T).T + 0.3 * rng.normal(size=(20, 7, 300)) * np.array([1, 1, 5, 0.01, 0.01, 0.01, 0.01])[:, None]
-    )
+    arm, rng = reference.mechanism.arm, np.random.default_rng(0)
+    q = rng.uniform(arm.lower, arm.upper, (300, 7)).T
+    push = 0.3 * np.array([1, 1, 5, 0.01, 0.01, 0.01, 0.01])[:, None]
+    tau = reference.bias(q, np.zeros_like(q)) + push * rng.normal(size=(20, 7, 300))
     return q, 0.3 * rng.normal(size=(7, 300)), tau
 
 
@@ -69,6 +73,45 @@ def test_parameters_of_each_arm_controllers_and_gradients_work_on_the_gpu(refere
     gradients = [x.gradients(x.state(q, dq), tau, DT, weights) for x in (arms, expected)]
     for ours, theirs in zip(*gradients, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6 * np.abs(theirs).max())
+
+
+def test_joint_stops_and_sticking_friction_work_on_the_gpu(reference, motion):
+    """A third of the arms under a load below Coulomb friction, a third driven into a limit."""
+    q, dq, tau = (x.copy() for x in (motion[0], motion[1], motion[2][0]))
+    arm, Fc = reference.mechanism.arm, reference.mechanism.tree.drives.Fc[0]
+    q[:, :100] = np.array(arm.home)[:, None]
+    dq[:, :100], tau[:, :100] = 0.0, reference.bias(q[:, :100], dq[:, :100] * 0)
+    tau[0, :100] += np.linspace(-0.7, 0.7, 100) * Fc
+    q[1, 100:200], dq[1, 100:200] = arm.upper[1] - 1e-4, 1.0
+    expected, _ = reference.rollout(reference.state(q, dq), tau, DT, 50, log=False)
+    assert (expected.stops[1, 100:200] != 0).any()
+    for precision, tolerance in (("float64", 1e-9), ("float32", 1e-3)):
+        arms = load("PSM", precision=precision)
+        end, _ = arms.rollout(arms.state(q, dq), tau, DT, 50, log=False)
+        np.testing.assert_allclose(np.asarray(end.q), expected.q, rtol=0, atol=tolerance)
+        np.testing.assert_array_equal(np.asarray(end.q)[0, :100], q[0, :100].astype(precision))
+
+
+def test_arrays_of_pytorch_and_jax_are_read_in_place(motion):
+    q, dq, tau = motion
+    arms = load("PSM")
+    expected = np.asarray(arms.step(arms.state(q, dq), tau[0], DT).q)
+    given = {"torch": lambda torch: torch.tensor(tau[0], dtype=torch.float32, device="cuda")}
+    given["jax"] = lambda jax: jax.device_put(tau[0].astype(np.float32), jax.devices("gpu")[0]).block_until_ready()
+    tried = 0
+    for name, placed in given.items():
+        try:
+            array = placed(import_module(name))
+        except (ImportError, RuntimeError):
+            continue
+        tried += 1
+        end = arms.step(arms.state(q, dq), array, DT)
+        np.testing.assert_array_equal(np.asarray(end.q), expected)
+        back = import_module("torch").as_tensor(end.q, device="cuda") if name == "torch" else None
+        if back is not None:
+            assert back.data_ptr() == end.q.address
+    if not tried:
+        pytest.skip("needs PyTorch or JAX with a GPU")
 
 
 def test_states_that_are_not_finite_are_reported_with_the_arm(motion):

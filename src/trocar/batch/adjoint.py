@@ -9,45 +9,11 @@ through shortcuts are shortcuts with the same condition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from trocar.batch.branches import Branch, ordered
-from trocar.batch.graph import (
-    Graph,
-    Node,
-    above,
-    absolute,
-    another,
-    cos,
-    exp,
-    exp2,
-    maximum,
-    minimum,
-    schedule,
-    shortcuts,
-    sign,
-    sin,
-    sqrt,
-)
+from trocar.batch.graph import Graph, Node, above, another, cos, rebuilt, schedule, shortcuts, sign, sin
 from trocar.batch.program import Program
-
-_OPERATIONS: dict[str, Callable[..., Node]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
-    "negate": lambda x: -x,
-    "sin": sin,
-    "cos": cos,
-    "exp": exp,
-    "exp2": exp2,
-    "sqrt": sqrt,
-    "abs": absolute,
-    "sign": sign,
-    "above": above,
-    "min": minimum,
-    "max": maximum,
-}
 
 
 def adjoint(program: Program, by_fixed: Sequence[int] = ()) -> Program:
@@ -125,13 +91,7 @@ class _Copy:
         self.results = self.of(results)
 
     def _copied(self, node: Node) -> Node:
-        args = self.of(node.args)
-        if node.branch is not None:
-            condition, short = self.of(node.branch)
-            return shortcuts(condition, args, [short])[0]
-        if node.op in ("within", "outside"):
-            return self.graph.operation(node.op, *args)
-        return _OPERATIONS[node.op](*args) if args else self.graph.constant(node.value)
+        return rebuilt(node, lambda arg: self._nodes[arg.index]) if node.args else self.graph.constant(node.value)
 
     def of(self, nodes: Sequence[Node]) -> list[Node]:
         return [self._nodes[node.index] for node in nodes]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 Number = float | int
 
-_FUNCTIONS: dict[str, Callable[[float], float]] = {
+FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "exp": math.exp,
@@ -118,7 +118,7 @@ class Graph:
 
 
 def _function(op: str, x: Node) -> Node:
-    return x.graph.constant(_FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
+    return x.graph.constant(FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
 
 
 def sin(x: Node) -> Node:
@@ -174,6 +174,24 @@ def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node
     return x if x is y else x.graph.operation(op, *_ordered(x, y))
 
 
+_OPERATIONS: dict[str, Callable[..., Node]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "negate": lambda x: -x,
+    "sin": sin,
+    "cos": cos,
+    "exp": exp,
+    "exp2": exp2,
+    "sqrt": sqrt,
+    "abs": absolute,
+    "sign": sign,
+    "above": above,
+    "min": minimum,
+    "max": maximum,
+}
+
 # -- shortcuts ---------------------------------------------------------------------------------------------------------
 
 Range = tuple[Node, Number, Number]  # a value, its minimum and its maximum
@@ -210,6 +228,24 @@ def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> l
 def another(condition: Node) -> Node:
     """The same condition as another node: its shortcuts are a branch of their own, which comes later."""
     return Node(condition.graph, condition.op, condition.args, 0.0, "", condition.fixed)
+
+
+def whole(x: Node) -> Node:
+    """x as a single term: sums that it is added to are not merged with it."""
+    return Node(x.graph, "shortcut", (x,), 0.0, "", fixed=False)
+
+
+def rebuilt(node: Node, of: Callable[[Node], Node]) -> Node:
+    """The operation of a node on other arguments, `of` its own; folded anew, and in the graph of the arguments."""
+    args = [of(arg) for arg in node.args]
+    if node.branch is not None:
+        condition, short = map(of, node.branch)
+        return shortcuts(condition, args, [short])[0]
+    if node.op == "shortcut":
+        return whole(args[0])
+    if node.op in ("within", "outside"):  # a condition may be another one on the same arguments
+        return Node(args[0].graph, node.op, tuple(args), 0.0, "", fixed=False)
+    return _OPERATIONS[node.op](*args)
 
 
 def total(graph: Graph, terms: Iterable[Node]) -> Node:

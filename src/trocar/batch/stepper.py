@@ -24,8 +24,7 @@ class Stepper:
         others: values of the other fixed inputs, by name.
 
     Attributes:
-        shape: shape of the efforts of one arm. kept: True if single arms can take the fast path, and its time step,
-            fixed values and gains.
+        kept: time step, fixed values and gains used last.
     """
 
     def __init__(
@@ -39,9 +38,8 @@ class Stepper:
     ) -> None:
         self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
         self._parameters, self._others = parameters, others
-        self.shape = (layout.n,)
         # one tuple, because threads may step with different dt
-        self.kept: tuple[bool, float | None, Any, Mapping[str, Any] | None] = (False, None, None, None)
+        self.kept: tuple[float | None, Any, Mapping[str, Any] | None] = (None, None, None)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
         """Fixed values for this time step and batch shape; the most recent ones are kept.
@@ -51,7 +49,7 @@ class Stepper:
         """
         if isinstance(dt, Real):
             dt = checked_positive(float(dt), "dt")
-            _, kept_dt, fixed, kept_gains = self.kept
+            kept_dt, fixed, kept_gains = self.kept
             if dt == kept_dt and _same(gains, kept_gains):
                 check_sizes(self.kernel.batch(fixed), batch)
                 return fixed
@@ -69,7 +67,7 @@ class Stepper:
         fixed = self.kernel.fixed(values)
         if all(isinstance(value, float | np.ndarray) for value in values):
             copies = None if gains is None else {name: np.array(value) for name, value in gains.items()}
-            self.kept = (hasattr(self.kernel, "one") and not shapes and gains is None, dt, fixed, copies)
+            self.kept = dt, fixed, copies
         return fixed
 
     def with_parameters(self, parameters: BatchParameters) -> Stepper:

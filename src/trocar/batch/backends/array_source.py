@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from trocar.batch.graph import Node
 from trocar.batch.program import Program
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BETWEEN_BARRIERS = 100
+TOGETHER = 8192  # arms whose fixed values are computed together
 _NAME = re.compile(r"\bt\d+\b")
 _FUNCTIONS = {"min": "minimum", "max": "maximum"}
 
@@ -20,6 +23,23 @@ def preparation(program: Program, arrays: ModuleType) -> Callable[[Sequence[Any]
     """Function from the parameters of a program to its fixed values."""
     lines, terms = program.preparation(_statement, _expression)
     return _function("preparation", "p", lines, terms, arrays)
+
+
+def numpy_preparation(program: Program) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """`preparation` in NumPy, for many arms in parts: each operation makes an array."""
+    compute = preparation(program, np)
+
+    def prepared(parameters: Sequence[Any]) -> tuple[Any, ...]:
+        arms = max((len(value) for value in parameters if np.ndim(value)), default=0)
+        if arms <= TOGETHER:
+            return compute(parameters)
+        parts = [
+            compute([value[start : start + TOGETHER] if np.ndim(value) else value for value in parameters])
+            for start in range(0, arms, TOGETHER)
+        ]
+        return tuple(np.concatenate(part) if np.ndim(part[0]) else part[0] for part in zip(*parts, strict=True))
+
+    return prepared
 
 
 def step(

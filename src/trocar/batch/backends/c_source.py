@@ -153,7 +153,7 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
              every, arms,  steps,     0,         arms};
   pthread_t others[MOST_THREADS];
   long started = 0;
-  // A thread that cannot be started is not missed: the others do its share.
+  // If a thread cannot be started, the others do its share.
   while (started < threads - 1 && started < MOST_THREADS && (started + 1) * 16 * LANES < arms)
     if (pthread_create(&others[started], 0, work, &run)) break; else started++;
   work(&run);

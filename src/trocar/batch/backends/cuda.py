@@ -252,7 +252,7 @@ class CudaKernel:
 
     @cached_property
     def _preparation(self) -> Any:
-        return array_source.preparation(self.program, np)
+        return array_source.numpy_preparation(self.program)
 
     def run(
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0

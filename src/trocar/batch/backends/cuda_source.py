@@ -1,7 +1,7 @@
 """CUDA source of a program: one arm per thread, all steps inside, the state in registers.
 
-Fixed values that all arms share are an argument of the kernel: the GPU keeps it where operations read it without a
-load. Fixed values of each arm are in registers as far as these reach. Inputs that are held are read once. What only
+Fixed values that all arms share are passed as a kernel argument, which operations read without a load. Fixed values of
+each arm are kept in registers as far as possible. Held inputs are read once, others one step ahead. Code that only
 joint stops or arms at rest need is in a branch.
 """
 
@@ -55,18 +55,6 @@ struct Sources { Source source[SOURCES]; };
 # Arrays as in the C source; the log and inputs may also run backwards, with negative strides. `bad` is set if a state
 # is not finite.
 RUN = """\
-__device__ inline void read(Sources &from, real *__restrict__ u) {
-  constexpr int rows[SOURCES] = {ROWS};
-  int k = 0;
-#pragma unroll
-  for (int s = 0; s < SOURCES; s++) {
-    Source &source = from.source[s];
-#pragma unroll
-    for (int r = 0; r < rows[s]; r++) u[k++] = source.at[r * source.row];
-    source.at += source.step;
-  }
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Shared shared,
            const real *__restrict__ own, Sources from, real *__restrict__ log, long long log_step, long long every,
@@ -81,8 +69,8 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
   real x[STATE + 1], y[OUTPUTS + 1], u[INPUTS + 1];
 #pragma unroll
   for (int r = 0; r < STATE; r++) x[r] = state[r * arms + arm];
-#if HELD
-  read(from, u);
+#if HELD || AHEAD
+  read(from, u, steps > 1);
 #endif
 #if LOGGING
   long long left = 0;
@@ -93,8 +81,11 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
 #if OWN > KEPT
     EVERY_STEP(p.own);
 #endif
-#if !HELD
-    read(from, u);
+#if AHEAD
+    real next[INPUTS + 1];
+    read(from, next, left_steps > 2);  // while this step is computed; the last step reads its own again
+#elif !HELD
+    read(from, u, true);
 #endif
 #if LOGGING
     const bool recorded = left == 0;
@@ -104,6 +95,10 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
     }
 #endif
     program(x, p, u, y);
+#if AHEAD
+#pragma unroll
+    for (int r = 0; r < INPUTS; r++) u[r] = next[r];
+#endif
 #if LOGGING
     if (recorded) {
 #pragma unroll
@@ -142,8 +137,8 @@ class KernelForm:
     """A variant of a program with a separate kernel.
 
     Attributes:
-        own: indices of the fixed values that differ between arms. tiled: whether they do; False if they are only too
-            many for an argument. held: one set of inputs serves all steps. logging: a log is written.
+        own: indices of the fixed values that differ between arms. tiled: True if they do, False if they are
+            only too many for an argument. held: one set of inputs serves all steps. logging: a log is written.
         rows: numbers of inputs in each of the arrays that they come from. Default: all in one.
     """
 
@@ -171,14 +166,27 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
         f"#define KEPT {kept}",
         f"#define PLACES {', '.join(map(str, [*places(len(program.fixed), form.own), -1]))}",
         f"#define HELD {int(form.held)}",
+        f"#define AHEAD {int(not form.held and len(rows) == 1)}",
         f"#define SOURCES {len(rows)}",
-        f"#define ROWS {', '.join(map(str, rows))}",
         f"#define LOGGING {int(form.logging)}",
         f"#define BLOCK {BLOCK}",
         f"#define BLOCKS {BLOCKS}",
     ]
     arguments = "V *__restrict__ x, const Fixed &p, const V *__restrict__ u, V *__restrict__ y"
-    return "\n".join(["\n".join(head), TYPES, c_function(program, "__device__ inline", arguments, branch), RUN])
+    step = c_function(program, "__device__ inline", arguments, branch)
+    return "\n".join(["\n".join(head), TYPES, step, _read(rows), RUN])
+
+
+def _read(rows: Sequence[int]) -> str:
+    """Function that reads the inputs of a step, and moves on to those of the next unless `more` is false.
+
+    Written out: the compiler keeps an array that is filled in a loop in memory.
+    """
+    places = [(s, r) for s, count in enumerate(rows) for r in range(count)]
+    lines = [f"  u[{k}] = from.source[{s}].at[{r} * from.source[{s}].row];" for k, (s, r) in enumerate(places)]
+    lines += [f"  if (more) from.source[{s}].at += from.source[{s}].step;" for s in range(len(rows))]
+    head = "__device__ inline void read(Sources &from, real *__restrict__ u, bool more) {"
+    return "\n".join([head, *lines, "}"]) + "\n"
 
 
 def free_registers(program: Program, wide: bool) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from trocar.batch.equations import vector
 from trocar.batch.equations.dynamics import BodyInertia, Matrix, bias, mass_matrix
+from trocar.batch.equations.expansion import shortest
 from trocar.batch.equations.orientation import Frames, GroupedBody, Orientations
 from trocar.batch.equations.vector import UPPER, Symmetric, Vector, cleaned
 from trocar.batch.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
@@ -54,18 +55,19 @@ class ArmEquations:
         M = mass_matrix(self.frames, self._inertias, self.n)
         for d, row in enumerate(self.A):
             add_outer(M, self.parameter("Im", d), row)
-        return M
+        lower = shortest([M[i][j] for i in range(self.n) for j in range(i + 1)])
+        return [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(self.n)] for i in range(self.n)]
 
     @cached_property
     def b(self) -> list[Node]:
         """Coriolis, centrifugal and potential efforts (n)."""
-        return self._with_potentials(bias(self.frames, self._inertias, self.dq, self._gravity))
+        return shortest(self._with_potentials(bias(self.frames, self._inertias, self.dq, self._gravity)))
 
     @cached_property
     def g(self) -> list[Node]:
         """Potential efforts (n) only."""
         at_rest = [self.graph.zero] * self.n
-        return self._with_potentials(bias(self.frames, self._inertias, at_rest, self._gravity))
+        return shortest(self._with_potentials(bias(self.frames, self._inertias, at_rest, self._gravity)))
 
     @cached_property
     def frames(self) -> Frames:

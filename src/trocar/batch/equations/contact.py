@@ -43,6 +43,9 @@ class Tangential(BoundedForce):
         super().__init__(a, force)
         self._normal, self._friction = normal, friction
 
+    def follows(self, v: Sequence[Node]) -> list[Node]:
+        return [*super().follows(v), self._normal.force]
+
     def _wanted(self, rate: Node) -> Node:
         bound = self._friction * self._normal.force
         return maximum(minimum(self.force - rate * self._gain, bound), -bound)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trocar.batch.equations.dynamics import Matrix
-from trocar.batch.graph import Node
+from trocar.batch.graph import Node, total
 
 
 class Factor:
@@ -37,3 +37,17 @@ class Factor:
             for i in range(k):
                 x[k] = x[k] - L[k][i] * x[i]
         return x
+
+    def inverse(self, scale: Node) -> Matrix:
+        """scale M^-1, symmetric: equal entries are one node. Cheaper than n solutions."""
+        n, graph = len(self._L), scale.graph
+        N = [[graph.constant(float(i == j)) for j in range(n)] for i in range(n)]  # L^-1
+        for i in range(n):
+            for j in range(i):
+                N[i][j] = -total(graph, (self._L[i][k] * N[k][j] for k in range(j, i)))
+        scaled = [[x * (scale * d) for x, d in zip(row, self._inverse_D, strict=True)] for row in N]
+        found = [[graph.zero] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                found[i][j] = found[j][i] = total(graph, (N[i][k] * scaled[j][k] for k in range(j + 1)))
+        return found

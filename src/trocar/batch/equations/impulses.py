@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trocar.batch.equations.arm import Row, add_along, along
-from trocar.batch.equations.factorisation import Factor
+from trocar.batch.equations.dynamics import Matrix
 from trocar.batch.equations.limits import velocity_bounds
 from trocar.batch.graph import Node, absolute, maximum, minimum, outside, shortcuts, sign, within
 from trocar.spatial import Array
@@ -36,12 +36,16 @@ class BoundedForce:
     def __init__(self, a: Row, force: Node) -> None:
         self.a, self.force = a, force
 
-    def prepare(self, factor: Factor, dt: Node) -> None:
-        """Change of velocity per unit force over a step, of all joints and along a."""
-        graph = dt.graph
-        self._push = [dt * x for x in factor.solved([graph.node(c) for c in self.a])]
+    def prepare(self, mobility: Matrix) -> None:
+        """Change of velocity per unit force over a step, of all joints and along a; mobility: dt M^-1."""
+        graph = self.force.graph
+        self._push = [along(graph, self.a, row) for row in mobility]
         self._yield = along(graph, self.a, self._push)
         self._gain = 1.0 / self._yield
+
+    def follows(self, v: Sequence[Node]) -> list[Node]:
+        """Nodes that the force depends on, besides itself: velocities along a."""
+        return [x for c, x in zip(self.a, v, strict=True) if not x.graph.node(c).is_zero]
 
     def improved(self, v: list[Node]) -> list[Node]:
         """Set the force that the coordinate needs at velocities v, and return the velocities with it."""
@@ -85,19 +89,24 @@ class Stop(BoundedForce):
         return self.force + (minimum(maximum(free, self._least), self._most) - rate) * self._gain
 
 
-def swept(forces: Sequence[BoundedForce], v: Sequence[Node], factor: Factor, dt: Node) -> list[Node]:
-    """Velocities after the sweeps of friction and contact; v already includes the forces of the previous step."""
-    moving = [force for force in forces if not isinstance(force, Stop)]
-    for force in moving:
-        force.prepare(factor, dt)
+def swept(forces: Sequence[BoundedForce], v: Sequence[Node], mobility: Matrix) -> list[Node]:
+    """Velocities after the sweeps of the forces; v already includes the forces of the previous step.
+
+    A force is skipped if nothing that it depends on has changed since it was last set.
+    """
+    for force in forces:
+        force.prepare(mobility)
     found = list(v)
-    for force in (*reversed(moving), *moving):
-        found = force.improved(found)
+    settled: dict[BoundedForce, list[Node]] = {}
+    for force in (*reversed(forces), *forces):
+        if settled.get(force) != force.follows(found):
+            found = force.improved(found)
+            settled[force] = force.follows(found)
     return found
 
 
 def stopped(
-    stops: Sequence[Stop], q: Sequence[Node], v: Sequence[Node], factor: Factor, dt: Node
+    stops: Sequence[Stop], q: Sequence[Node], v: Sequence[Node], mobility: Matrix, dt: Node
 ) -> tuple[list[Node], list[Node], list[Node]]:
     """Velocities with the forces of the stops, the path of the joints over the step, and their positions after it.
 
@@ -112,7 +121,7 @@ def stopped(
     )
     found = list(v)
     for stop in stops:
-        stop.prepare(factor, dt)
+        stop.prepare(mobility)
         found = stop.improved(found)
     moved = [dt * x for x in found]
     full = [*found, *moved, *(x + d for x, d in zip(q, moved, strict=True)), *(stop.force for stop in stops)]

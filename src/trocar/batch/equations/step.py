@@ -13,16 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from trocar.batch.contact import Surface
-from trocar.batch.equations.arm import ArmEquations, add_along
+from trocar.batch.equations.arm import ArmEquations, add_along, along
 from trocar.batch.equations.contact import contact_forces
 from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
 from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, stopped, swept
-from trocar.batch.graph import total
+from trocar.batch.graph import total, whole
 from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.batch.sums import regrouped
 from trocar.mechanics.tree_arrays import TreeArrays
 
 
@@ -67,25 +68,27 @@ def step_program(
         t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
         for t, b, row in zip(law.tau, arm.b, B, strict=True)
     ]
+    dahl.subtract_effort(effort)
+    effort = [whole(x) for x in effort]  # a force that balances an effort leaves exactly zero
     for force in forces:
         add_along(effort, force.force, force.a)
-    dahl.subtract_effort(effort)
     hold_at_rest(forces, effort, v)
     factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
-    free = [x + dt * a for x, a in zip(v, factor.solved(effort), strict=True)]
-    after, path, reached = stopped(stops, q, swept(forces, free, factor, dt), factor, dt)
+    mobility, moving = factor.inverse(dt), forces[: len(forces) - len(stops)]
+    # without friction and contact, only the stops need the inverse, which is rare
+    solved = [along(graph, row, effort) for row in mobility] if moving else [dt * a for a in factor.solved(effort)]
+    free = [x + change for x, change in zip(v, solved, strict=True)]
+    after, path, reached = stopped(stops, q, swept(moving, free, mobility), mobility, dt)
+    state = [*q, *v, *before, *dahl.z, *law.memory]
+    next_state = [*reached, *after, *(force.force for force in forces), *dahl.moved(path), *law.next_memory]
+    outputs = [*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))]
+    results = regrouped([*next_state, *outputs])
     program = Program(
         name=f"{control}_step",
-        state=[*q, *v, *before, *dahl.z, *law.memory],
-        next_state=[
-            *reached,
-            *after,
-            *(force.force for force in forces),
-            *dahl.moved(path),
-            *law.next_memory,
-        ],
+        state=state,
+        next_state=results[: len(state)],
         inputs=law.inputs,
-        outputs=[*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))],
+        outputs=results[len(state) :],
         logged=2 * arm.n,
     )
     return program, Layout(arm.n, frictional, 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))

@@ -13,7 +13,7 @@ from websockets.http11 import Request
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EVERY_ADDRESS = ("0.0.0.0", "::", "")
-HINT = "Open the address that trocar view has printed, with its token."
+HINT = "Open the address that trocar has printed, with its token."
 
 
 class Access:

@@ -39,6 +39,10 @@ class DeviceSample:
     buttons: frozenset[str] = frozenset()
 
 
+class DeviceLost(Exception):
+    """Raised by `Device.read` if there is no valid sample; its text completes "the device ..."."""
+
+
 class Device(Protocol):
     """An input device. `read` and `feel` do not wait; they are called by one thread.
 

@@ -28,6 +28,12 @@ SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # that the buttons choose from
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 CAMERA = "ECM"
 HEARD = 50  # messages that are kept
+WORDS = {
+    "DISABLED": "off",
+    "SETTING_ARMS_STATE": "holds",
+    "ALIGNING_MTM": "holds; pinch to follow",
+    "ENABLED": "holds",
+}
 
 
 class Said(NamedTuple):
@@ -110,6 +116,15 @@ class DeviceConsole:
         with self._bus.lock:
             for pair in self.pairs.values():
                 pair.set_scale(scale)
+
+    def summary(self) -> dict[str, str]:
+        """State of every pair, its scale and contact force in words, by PSM; and of the ECM while a hand moves it."""
+        found = {}
+        for psm, pair in self.pairs.items():
+            state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
+            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
+            found[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
+        return found | ({CAMERA: "moved by the hand"} if self.console.camera else {})
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 

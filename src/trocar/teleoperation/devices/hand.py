@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, rotation_vector
-from trocar.teleoperation.devices.device import OPEN, Device, DeviceSample, problem
+from trocar.teleoperation.devices.device import OPEN, Device, DeviceLost, DeviceSample, problem
 
 STALE = 0.1  # age of a sample [s] from which its velocity is not used
 PATIENCE = 0.5  # age of a sample [s] from which its device counts as gone
@@ -59,6 +59,8 @@ class Hand:
                 before, last = self._used[1], self._used[0]
                 # after a fault the hand may be elsewhere: following begins anew anyway
                 reason = problem(sample, None if self._lost else before, t - last)
+        except DeviceLost as lost:
+            reason = str(lost)[:120]
         except Exception as error:  # of a driver: whatever it is, the PSM must hold
             reason = f"has failed ({type(error).__name__}: {error})"[:120]
         self._lost = bool(reason)

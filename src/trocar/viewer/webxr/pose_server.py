@@ -8,6 +8,7 @@ import logging
 import ssl
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from http import HTTPStatus
@@ -33,7 +34,7 @@ SOCKET = "/poses"
 RATE, BURST = 250.0, 500.0  # messages of one device: per second, and at once; headsets send up to 120 a second
 MOST_CONNECTIONS = 8  # open websockets, including those that are being replaced
 PERIOD = 1 / 20  # between two reports to the devices [s]
-PATIENCE = 5.0  # for an unanswered ping, and for a handshake [s]
+PATIENCE = 20.0  # for a handshake, and for the answer to a ping; poses are stale much earlier [s]
 FELT = 0.02  # least change of force that is reported [N]
 HEADERS = {
     "Referrer-Policy": "no-referrer",
@@ -58,7 +59,8 @@ class PoseServer:
         host: address to listen on. port: 0 for any free one. certificate: PEM file. Default: see `certificate_file`.
 
     Attributes:
-        access: token and rules of connections. port: of the server. refused: number of refused messages so far.
+        access: token and rules of connections. port: of the server.
+        received: number of messages so far, "accepted" and "refused".
         status: function that returns lines to show on the devices; set it before a device connects.
         picture: function that returns the latest JPEG pictures (left eye, right eye) to show, or None.
     """
@@ -72,7 +74,7 @@ class PoseServer:
     ) -> None:
         if not 0 <= port <= 65535:
             raise TrocarError(f"--device-port must be 0 (any free port) to 65535, got {port}")
-        self.access, self.host, self.refused = Access(host), host, 0
+        self.access, self.host, self.received = Access(host), host, Counter[str]()
         self.status: Callable[[], list[str]] = list
         self.picture: Callable[[], tuple[bytes, bytes] | None] = lambda: None
         self._devices = {name: dict(hands) for name, hands in devices.items()}
@@ -210,8 +212,8 @@ class PoseServer:
             if allowance < 0.0:
                 await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
                 return f"sent more than {RATE:g} messages a second and was disconnected"
-            if connection in self._current.values() and refusal(raw, hands):
-                self.refused += 1
+            if connection in self._current.values():  # else another page has taken over
+                self.received["refused" if refusal(raw, hands) else "accepted"] += 1
 
     def _lose(self, hands: dict[str, TrackedHand], reason: str) -> None:
         for hand in hands.values():

@@ -113,6 +113,7 @@ function sendTouch() {
 async function start() {
   problem("");
   anchored = false;
+  running = true;
   element("start").disabled = true;
   try {
     if (element("start").dataset.mode === "touch") {
@@ -125,14 +126,14 @@ async function start() {
     stop(`${error.name}: ${error.message}`);
     return;
   }
-  running = true;
   connect();
   if (element("start").dataset.mode === "touch") requestAnimationFrame(sendTouch);
 }
 
 function stop(text) {
-  problem(text);
+  if (!running) return; // the end of one thing ends the others too
   running = false;
+  problem(text);
   const ended = session;
   session = null;
   ended?.end().catch(() => {});

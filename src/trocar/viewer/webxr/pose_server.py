@@ -35,7 +35,7 @@ RATE, BURST = 250.0, 500.0  # messages of one device: per second, and at once; h
 MOST_CONNECTIONS = 8  # open websockets, including those that are being replaced
 PERIOD = 1 / 20  # between two reports to the devices [s]
 PATIENCE = 20.0  # for a handshake, and for the answer to a ping; poses are stale much earlier [s]
-FELT = 0.02  # least change of force that is reported [N]
+FELT = 0.02  # resolution of the force [N]
 HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -167,7 +167,7 @@ class PoseServer:
         response = connection.respond(HTTPStatus.OK, _text(name))
         del response.headers["Content-Type"]
         host = request.headers["Host"]  # checked above
-        policy = f"default-src 'self'; img-src 'self' blob:; connect-src 'self' wss://{host}; "
+        policy = f"default-src 'self'; img-src 'self' blob: data:; connect-src 'self' wss://{host}; "
         policy += "style-src 'self' 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
         sent = HEADERS | {
             "Content-Type": f"{kind}; charset=utf-8",
@@ -220,16 +220,14 @@ class PoseServer:
             hand.lose(reason)
 
     async def _report(self, connection: ServerConnection, hands: dict[str, TrackedHand]) -> None:
-        """Tell a device forces and status, and send it pictures, when they have changed."""
+        """Send a device forces as long as they last, status and pictures when they have changed."""
         told: dict[str, Any] = {}
         shown: object = None
         while True:
-            state = {
-                "force": {side: round(hand.felt / FELT) * FELT for side, hand in hands.items()},
-                "status": self.status(),
-            }
+            force = {side: round(hand.felt / FELT) * FELT for side, hand in hands.items()}
+            state = {"force": force, "status": self.status()}
             try:
-                if state != told:
+                if state != told or any(force.values()):  # each message vibrates for a moment
                     told = state
                     await connection.send(json.dumps(state))
                 pictures = self.picture()

@@ -40,6 +40,10 @@ def teleop(
     output: Annotated[
         Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
     ] = None,
+    record: Annotated[
+        Path | None,
+        option("FILE", "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder)."),
+    ] = None,
     host: Annotated[
         str | None,
         option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
@@ -86,6 +90,7 @@ def teleop(
             task=task,
             duration=duration,
             folder=output,
+            record=record,
             host=host,
             device_port=device_port,
             port=port,

@@ -26,6 +26,7 @@ TRACKED = ("phone", "vr")  # masters that a network carries
 MASTERS = ("gamepad", "spacemouse", "keyboard", "mouse", *TRACKED, "scripted")
 POLLING = 5e-3  # real time between two readings of the devices [s]
 LONGEST_DELAY = 5000.0  # [ms]
+NPZ = ".npz"
 ARMS = ("PSM1", "PSM2", "PSM3")
 
 
@@ -35,7 +36,8 @@ class Live:
 
     Attributes:
         masters, arms: names, one arm for each master. scale: None for the default. delay: [ms]. duration: [s].
-        folder: for recordings of the PSMs. host, device_port: of the server of phones and headsets.
+        folder: for recordings of the PSMs. record: file for a recording of all pairs.
+        host, device_port: of the server of phones and headsets.
         port, page, browser: of the page with the endoscope's picture.
     """
 
@@ -46,6 +48,7 @@ class Live:
     task: str = "practice"
     duration: float | None = None
     folder: Path | None = None
+    record: Path | None = None
     host: str | None = None
     device_port: int | None = None
     port: int = 8080
@@ -83,6 +86,8 @@ class Live:
             from trocar.files import check_writable
 
             check_writable(*(self.folder / f"{arm}.npz" for arm in arms))
+        if self.record is not None:
+            _check_record(self.record, arms)
         return replace(self, arms=arms, scale=scale)
 
 
@@ -124,7 +129,10 @@ def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
     assert options.scale is not None
     robot = running.enter_context(Robot(training_scene(arms, options.task), start="ready", speed="real"))
     console = DeviceConsole(robot, devices, scale=options.scale, delay=delay)
-    log = None if options.folder is None else MotionLog(robot, console)
+    table = options.record if options.record is not None and options.record.suffix == NPZ else None
+    log = None if options.folder is None and table is None else MotionLog(robot, console)
+    if options.record is not None and table is None:
+        _record_bag(running, robot, console, options.record)
     endoscope = None
     if options.page:
         copy = training_scene(arms, options.task, contacts=False)
@@ -148,8 +156,35 @@ def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
             time.sleep(POLLING)
     except KeyboardInterrupt:
         typer.echo("")
-    if log is not None and options.folder is not None:
-        show_written(log.save(options.folder))
+    if log is not None:
+        written = [] if options.folder is None else log.save(options.folder)
+        show_written(written + ([] if table is None else log.save_as(table)))
+
+
+def _check_record(path: Path, arms: Sequence[str]) -> None:
+    """Raise an error unless a recording of these PSMs can be written to a path."""
+    from trocar.files import check_writable
+    from trocar.recording.bag_file import SUFFIXES
+    from trocar.teleoperation.devices.motion_log import named
+
+    if path.suffix == NPZ:
+        check_writable(*(named(path, arm, len(arms)) for arm in arms))
+    elif path.suffix not in SUFFIXES:
+        raise TrocarError(f"--record takes FILE.npz, .bag, .mcap or .db3, got {path}")
+
+
+def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
+    """Record the pairs of a console to a bag until the end."""
+    from trocar.ros.bags import BagRecorder
+    from trocar.teleoperation.devices import pair_topics
+
+    pairs = [(master, psm) for psm, master in console.masters.items()]
+    recorder = BagRecorder(robot, path, pair_topics(robot, pairs))
+
+    def finish() -> None:
+        typer.echo(f"{recorder.close()}: {recorder.count} messages")
+
+    running.callback(finish)
 
 
 def _tell(console: DeviceConsole, told: str) -> str:

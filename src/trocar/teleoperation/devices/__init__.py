@@ -16,6 +16,7 @@ from trocar.teleoperation.devices.device import Device, DeviceLost, DeviceSample
 from trocar.teleoperation.devices.device_console import DeviceConsole
 from trocar.teleoperation.devices.gamepad import Gamepad
 from trocar.teleoperation.devices.hand import Grip, Hand
+from trocar.teleoperation.devices.hand_topics import pair_topics
 from trocar.teleoperation.devices.keyboard import Keyboard
 from trocar.teleoperation.devices.motion_log import MotionLog
 from trocar.teleoperation.devices.mouse import Mouse
@@ -39,5 +40,6 @@ __all__ = [
     "Scripted",
     "SpaceMouse",
     "TrackedHand",
+    "pair_topics",
     "training_scene",
 ]

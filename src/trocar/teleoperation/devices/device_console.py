@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from trocar.teleoperation.console import Console
 from trocar.teleoperation.devices.camera_grips import CameraGrips
 from trocar.teleoperation.devices.device import Device
 from trocar.teleoperation.devices.hand import Grip, Hand
+from trocar.teleoperation.devices.hand_topics import add_hand, master_name
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
@@ -57,6 +59,7 @@ class DeviceConsole:
 
     Attributes:
         hands, pairs: by PSM. camera: camera control, None without an ECM. messages: the latest ones, oldest first.
+        masters: name of each hand's topics, by PSM. grips: hands as they have reached the robot, by PSM.
         pressed: buttons held on a page beside those of the devices. wrenches: (6,) that the hands feel, by PSM.
     """
 
@@ -74,6 +77,10 @@ class DeviceConsole:
         self.messages: deque[Said] = deque(maxlen=HEARD)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
+        self.grips = {psm: Grip() for psm in devices}
+        self.masters = {psm: master_name(robot, psm) for psm in devices}
+        for psm, master in self.masters.items():
+            add_hand(robot, master, partial(self._grip, psm), partial(self.grips.__getitem__, psm))
         self._forth = {psm: Channel(delay) for psm in devices}
         self._back = {psm: Channel(delay) for psm in devices}
         self._grips = CameraGrips()
@@ -133,6 +140,7 @@ class DeviceConsole:
         dt, self._last = max(t - self._last, 0.0), t
         received = {psm: self._received(psm, t, dt) for psm in self.hands}
         grips = {psm: grip for psm, grip in received.items() if grip is not None}
+        self.grips |= grips
         self._press(frozenset(self.pressed).union(*(grip.buttons for grip in grips.values())))
         for psm, grip in grips.items():
             if not self.pairs[psm].idle:
@@ -152,6 +160,9 @@ class DeviceConsole:
         channel.send(t, hand.step(t, dt) if dt > 0.0 else hand.grip)
         found: Grip | None = channel.receive(t)
         return found
+
+    def _grip(self, psm: str) -> Grip:
+        return self.hands[psm].grip
 
     def _press(self, held: frozenset[str]) -> None:
         """Act on buttons that have been pressed or released."""

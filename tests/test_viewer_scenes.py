@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -127,6 +128,9 @@ def test_the_endoscope_shows_the_frame_and_keeps_nobody_waiting(watched):
     for got, want in zip(found, wanted, strict=True):
         assert differing(got, want.astype(int), 8) < 1e-3
     assert differing(*found, 8) > 0.05  # two eyes
+    tip = twin.T_world_tip("PSM1")[:3, 3]
+    pressed = watched.pictures(replace(frame, contacts=np.array([[tip, [0.0, 0.0, 2.0]]])))
+    assert 1e-3 < differing(pressed[0], found[0], 30) < 0.1  # an arrow, although nothing has moved
 
 
 def test_the_endoscope_sees_what_was_changed(watched):

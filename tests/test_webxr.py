@@ -21,17 +21,16 @@ pytest.importorskip("websockets", reason="pip install 'trocar[vr]'")
 from scipy.spatial.transform import Rotation
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.odd_values import INPUTS, SEED, nonsense, rounds
 from tests.raw_browser import until
 from tests.webxr_client import RawDevice, hand, trusting
 from trocar import crtk
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar.teleoperation.devices import DeviceConsole, DeviceLost, TrackedHand, training_scene
+from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_scene
 from trocar.teleoperation.devices.device import OPEN
 from trocar.viewer.webxr import PoseServer, certificate_file
 from trocar.viewer.webxr import certificate as certificates
-from trocar.viewer.webxr.pose_messages import MOST_MESSAGE, refusal
+from trocar.viewer.webxr.pose_messages import MOST_MESSAGE
 from trocar.viewer.webxr.pose_server import BURST
 
 INTERVAL = 0.015  # between two poses of a headset [s]
@@ -248,20 +247,7 @@ def test_a_flood_ends_the_connection(rig: Rig) -> None:
     assert not rig.following()
 
 
-def test_random_messages_are_refused_and_the_server_goes_on(rig: Rig) -> None:
-    rng = np.random.default_rng(SEED)
-    hands = {"right": TrackedHand("phone", "")}
-    for _ in range(rounds(300)):
-        content = nonsense(rng)
-        if rng.integers(3) == 0:  # nearly a pose
-            content = {"right": hand() | {("p", "q", "closed", "buttons")[rng.integers(4)]: content}}
-        raw = json.dumps(content, default=repr).encode()
-        raw = bytes(np.delete(np.frombuffer(raw, np.uint8), rng.integers(len(raw)))) if rng.integers(4) == 0 else raw
-        reason = refusal(raw, hands)
-        INPUTS["messages of phones"] += 1
-        if reason:
-            with pytest.raises(DeviceLost, match="refused"):
-                hands["right"].read(0.0)
+def test_damaged_messages_are_refused_and_the_server_goes_on(rig: Rig) -> None:
     before = rig.server.received["refused"]
     for raw in ("", "null", "[" * 1000, '{"right": ' * 300):
         rig.device.send(raw)

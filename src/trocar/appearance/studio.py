@@ -163,7 +163,8 @@ class Studio:
             geom = self.scene.geoms[self.scene.ngeom]
             mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), colour)
             mujoco.mjv_connector(geom, kind, radius, tail, head)
-            geom.emission, geom.specular = 0.5, 0.0  # the colour tells the cause, in any light
+            geom.size[2] *= 2.0  # drawn from the tail on, but MuJoCo's connector is half as long
+            geom.specular = 0.0  # a highlight would change the colour, which has a meaning
             self.scene.ngeom += 1
 
     def prepare(self, size: tuple[int, int]) -> None:

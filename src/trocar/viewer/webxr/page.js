@@ -186,6 +186,7 @@ drag(element("pad"), (dx, dy) => {
 });
 drag(element("depth"), (_dx, dy) => (touched[2] += dy));
 element("start").addEventListener("click", start);
+if (mode === "immersive-vr") for (const button of document.querySelectorAll("[data-held]")) button.hidden = true;
 
 const supported = await (navigator.xr?.isSessionSupported(mode).catch(() => false) ?? false);
 element("start").dataset.mode = supported ? mode : "touch";

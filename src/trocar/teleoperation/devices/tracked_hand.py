@@ -1,4 +1,4 @@
-"""A phone or a controller of a headset whose pose is tracked and streamed, by WebXR for example."""
+"""A phone or headset controller whose tracked pose is streamed, for example by WebXR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trocar.spatial import Array, pose, rotation_vector
 from trocar.teleoperation.devices.device import OPEN, DeviceLost, DeviceSample
 
 STALE = 0.2  # age of the latest pose [s] from which the stream counts as interrupted
-INTERVALS = 0.005, 0.05  # least and greatest time over which a new pose is approached [s]
+INTERVALS = 0.005, 0.05  # shortest and longest time of the motion to a new pose [s]
 # WebXR has x to the right, y up and z towards the user; the display has x to the left, y up and z away.
 R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 
@@ -21,8 +21,8 @@ R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 class TrackedHand:
     """A hand whose poses arrive from another thread, 30 to 120 times a second.
 
-    A new pose is approached over the time between the last two, so that the PSM does not move in steps. A stream that
-    stops for 0.2 s, or whose sender reports a problem, makes the hand's samples invalid: the PSM holds.
+    The hand moves to a new pose over the time between the last two messages, so that the PSM does not move in steps. If
+    the stream stops for 0.2 s or its sender reports a problem, `read` raises `DeviceLost` and the PSM holds.
     `put` and `lose` may be called by any thread.
 
     Args:
@@ -57,7 +57,7 @@ class TrackedHand:
             self._gripper, self._buttons = OPEN * (1.0 - closed), buttons
 
     def lose(self, reason: str) -> None:
-        """Make samples invalid until the next pose, and at least once; reason: completes "the phone ..."."""
+        """Make `read` raise `DeviceLost` at least once and until the next pose; reason: such as "has disconnected"."""
         with self._lock:
             self._reason = self._untold = reason
 
@@ -73,14 +73,14 @@ class TrackedHand:
             return DeviceSample(pose=self._pose(now), gripper=self._gripper, buttons=self._buttons)
 
     def _pose(self, now: float) -> Array:
-        """Pose on the way from the one shown when the latest message came to the one in that message."""
+        """Interpolated pose between the one at the arrival of the latest message and the one in that message."""
         share = min(1.0, max(0.0, (now - self._received) / self._interval))
         start, target = self._start, self._target
         R = Rotation.from_rotvec(share * rotation_vector(target[:3, :3] @ start[:3, :3].T)).as_matrix() @ start[:3, :3]
         return pose(R, start[:3, 3] + share * (target[:3, 3] - start[:3, 3]))
 
     def feel(self, wrench: Array) -> None:
-        """Keep the force, which the sender lets the device vibrate with."""
+        """Store the force; the sender makes the device vibrate."""
         self.felt = float(np.linalg.norm(wrench[:3]))
 
     def close(self) -> None:

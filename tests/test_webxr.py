@@ -6,10 +6,13 @@ import datetime
 import json
 import os
 import stat
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -24,6 +27,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from tests.raw_browser import until
 from tests.webxr_client import RawDevice, hand, trusting
 from trocar import crtk
+from trocar.commands.teleop_tracked import serve_tracked
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_scene
@@ -335,3 +339,12 @@ def test_a_server_on_all_addresses_names_this_machine() -> None:
     assert certificates.network_address() in names
     assert "0.0.0.0" not in names
     assert {"127.0.0.1", "localhost"} <= set(names)
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("trocar.viewer.webxr")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    console: Any = None  # not reached
+    with pytest.raises(TrocarError, match=r"needs cryptography: pip install 'trocar\[vr\]'"):
+        serve_tracked(ExitStack(), console, None, None, None)

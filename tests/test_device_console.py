@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.test_endoscope_camera import endoscope
 from trocar import crtk
 from trocar.errors import TrocarError
 from trocar.recording.loading import load_recording
+from trocar.runtime.frame import contact_forces
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Keyboard, MotionLog, Scripted, training_scene
@@ -232,7 +234,7 @@ def test_an_error_of_the_arm_ends_following() -> None:
     assert rig.errors()
 
 
-def test_hands_feel_the_contact_force_and_recordings_have_it(tmp_path: Path) -> None:
+def test_the_contact_force_is_felt_recorded_and_seen(tmp_path: Path) -> None:
     robot = crtk.Robot(training_scene(), start="ready", speed="stepped")
     device = Scripted(
         lambda t: DeviceSample(along(0.0, -0.1, 0.07) if 0.3 < t < 1.3 else np.zeros(6), gripper=OPEN * (t > 0.2))
@@ -249,6 +251,10 @@ def test_hands_feel_the_contact_force_and_recordings_have_it(tmp_path: Path) -> 
     assert recording.extra["contact_force"].shape == (len(recording.t), 3)
     assert recording.extra["following"][-1] == 1.0
     assert 145 <= len(recording.t) <= 151
+    view = endoscope(robot.scene)
+    plain = view.pair()[0].astype(int)
+    pressed = view.pair(contact_forces(robot.scene.model, robot.scene.data))[0].astype(int)
+    assert 200 < (np.abs(pressed - plain).max(-1) > 30).sum() < 5000  # an arrow, of 640 x 480 pixels
     console.close()
     assert not device.connected
 

@@ -10,7 +10,16 @@ import pytest
 from tests.virtual_gamepad import SHOULDERS, virtual_gamepad
 from trocar.errors import TrocarError
 from trocar.spatial import pose, rotation
-from trocar.teleoperation.devices import DeviceSample, Gamepad, Hand, Keyboard, Mouse, Scripted, SpaceMouse
+from trocar.teleoperation.devices import (
+    DeviceSample,
+    Gamepad,
+    Hand,
+    Keyboard,
+    Mouse,
+    Scripted,
+    SpaceMouse,
+    TrackedHand,
+)
 from trocar.teleoperation.devices.device import OPEN, Deadband, problem
 from trocar.teleoperation.devices.gamepad import SPEED, TURN
 from trocar.teleoperation.devices.hand import PATIENCE, STALE
@@ -244,3 +253,47 @@ def test_the_hand_goes_to_a_dragged_handle_at_a_limited_speed() -> None:
     assert mouse.read(1.1).gripper == 0.0
     with pytest.raises(TrocarError):
         mouse.carry(np.full((4, 4), np.nan))
+
+
+# -- tracked hands -----------------------------------------------------------------------------------------------------
+
+
+def test_a_tracked_hand_glides_from_pose_to_pose() -> None:
+    now = [0.0]
+    phone = TrackedHand("phone", "", clock=lambda: now[0])
+    still, none = np.array([0.0, 0.0, 0.0, 1.0]), frozenset[str]()
+    phone.put(np.zeros(3), still, 0.0, none)
+    now[0] = 0.02
+    half = np.array([0.0, 0.0, np.sin(0.1), np.cos(0.1)])  # 0.2 rad about z towards the user
+    phone.put(np.array([0.01, 0.02, 0.03]), half, 0.25, frozenset({"clutch"}))
+    now[0] = 0.03  # half of the time between the two poses
+    sample = phone.read(0.0)
+    assert sample.pose is not None
+    np.testing.assert_allclose(sample.pose, pose(rotation("z", -0.1), (-0.005, 0.01, -0.015)), atol=1e-12)
+    assert sample.gripper == 0.75 * OPEN
+    assert sample.buttons == {"clutch"}
+    now[0] = 0.05
+    np.testing.assert_allclose(phone.read(0.0).pose, pose(rotation("z", -0.2), (-0.01, 0.02, -0.03)), atol=1e-12)
+
+
+def test_a_tracked_hand_that_was_lost_begins_anew_and_says_so() -> None:
+    now = [0.0]
+    phone = TrackedHand("phone", "", clock=lambda: now[0])
+    hand = Hand(phone)
+
+    def fault() -> str:
+        hand.poll(now[0])
+        return hand.step(now[0], 1e-3).fault
+
+    assert fault() == "phone is not connected yet"
+    phone.put(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), 0.0, frozenset())
+    assert fault() == ""
+    now[0] = 0.21
+    assert fault() == "phone has sent no pose for 0.2 s"
+    phone.lose("has disconnected")
+    phone.put(np.ones(3), np.array([0.0, 0.0, 0.0, 1.0]), 0.0, frozenset())  # elsewhere, before anybody has looked
+    assert fault() == "phone has disconnected"
+    assert fault() == ""
+    np.testing.assert_allclose(hand.grip.pose[:3, 3], [-1.0, 1.0, -1.0])
+    phone.close()
+    assert fault() == "phone has gone"

@@ -5,13 +5,15 @@ TROCAR_FUZZ=N tries N samples instead of a few hundred; TROCAR_FUZZ_SEED=N selec
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
+import pytest
 
-from tests.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds
+from tests.odd_values import INPUTS, SEED, nonsense, number, numbers, python_nonsense, rounds
 from trocar import crtk
-from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Scripted, training_scene
+from trocar.teleoperation.devices import DeviceConsole, DeviceLost, DeviceSample, Scripted, TrackedHand, training_scene
 from trocar.teleoperation.devices.device import BUTTONS, problem
 
 
@@ -67,3 +69,34 @@ def test_every_sample_is_accepted_or_refused_with_a_short_reason() -> None:
     assert all(len(reason) < 120 for reason in reasons)
     assert "" in reasons
     assert any(reasons)
+
+
+def test_random_messages_of_a_phone_are_a_pose_or_make_it_lost() -> None:
+    pytest.importorskip("websockets", reason="pip install 'trocar[vr]'")
+    from trocar.viewer.webxr.pose_messages import refusal
+
+    rng = np.random.default_rng(SEED + 2)
+    phone, usual = TrackedHand("phone", "", clock=lambda: 0.0), {"p": [0, 0, 0], "q": [0, 0, 0, 1]}
+    outcomes = {True: 0, False: 0}
+    for _ in range(rounds(400)):
+        content = nonsense(rng)
+        if rng.integers(3):  # nearly a pose
+            hand = usual | {"closed": 0.5, "buttons": []}
+            if rng.integers(2):
+                hand[("p", "q", "closed", "buttons", "more")[rng.integers(5)]] = content
+            content = {"right": hand}
+        raw = json.dumps(content, default=repr).encode()
+        if rng.integers(4) == 0:
+            raw = bytes(np.delete(np.frombuffer(raw, np.uint8), rng.integers(len(raw))))
+        refused = bool(refusal(raw, {"right": phone}))
+        INPUTS["messages of phones"] += 1
+        reason, sample = "", None
+        try:
+            sample = phone.read(0.0)
+        except DeviceLost as lost:
+            reason = str(lost)
+        assert reason or not refused
+        assert len(reason) < 120
+        assert sample is None or problem(sample) == ""
+        outcomes[bool(reason)] += 1
+    assert min(outcomes.values()) > 0

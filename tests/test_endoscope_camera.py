@@ -5,8 +5,10 @@ import pytest
 
 import trocar as tr
 from trocar.appearance.endoscope_camera import BASELINE, StereoEndoscope
+from trocar.appearance.force_arrows import LEAST_FORCE, LONGEST, METRE_PER_NEWTON
 from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError, UnknownName
+from trocar.palette import of_cause, rgb
 from trocar.simulation import Solid, Sphere
 from trocar.spatial import inverse, rotation
 
@@ -158,6 +160,30 @@ def test_the_pair_is_the_colour_of_both_views_and_changes_nothing(cart, eyes):
     assert (right == eyes.view("right").rgb).all()
     assert (left != right).any()
     assert (cart.data.qpos == before).all()
+
+
+def test_forces_are_arrows_where_they_act(cart, eyes):
+    """An arrow of 2 N to the right is 20 mm long, vermilion, and gone in the next picture."""
+    cart.reset()
+    plain = eyes.pair()[0].astype(int)
+    T = eyes.T_world_camera("left")
+    tail, ahead = np.array([-0.01, 0.005, 0.03]), T[:3, :3] @ [1.0, 0.0, 0.0]
+
+    def drawn(force):
+        points_and_forces = np.array([[(T @ [*tail, 1.0])[:3], force * ahead]])
+        picture = eyes.pair(points_and_forces)[0].astype(int)
+        return picture, (picture != plain).any(-1)
+
+    picture, changed = drawn(2.0)
+    columns = np.flatnonzero(changed.any(0))
+    ends = [eyes.lens.project(np.array(tail + [x, 0.0, 0.0]))[0] for x in (0.0, 0.02)]
+    np.testing.assert_allclose([columns[0], columns[-1]], ends, atol=3.0)
+    red, green, blue = np.median(picture[changed], axis=0)
+    wanted = rgb(of_cause("contact"))
+    np.testing.assert_allclose([green / red, blue / red], [wanted[1] / wanted[0], 0.0], atol=0.06)  # in any light
+    assert not drawn(0.5 * LEAST_FORCE)[1].any()
+    assert (drawn(1e6)[0] == drawn(LONGEST / METRE_PER_NEWTON)[0]).all()
+    assert (eyes.pair()[0] == plain).all()
 
 
 def test_the_view_follows_the_endoscope_and_the_set_up_joints():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,23 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
     assert recording.provenance["teleoperation"] == "script"
 
 
+def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cryptography", reason="pip install 'trocar[vr]'")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    masters = ["--master", "vr", "--master", "phone", "--master", "vr"]
+    command = ["teleop", *masters, "--no-page", "--duration", "0.1", "--device-port", "0", "--task", "none"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    assert "PSM1: right controller" in found.output
+    assert "PSM3: left controller" in found.output
+    for name, device in (("headset", "vr"), ("phone", "phone")):
+        (line,) = [line for line in found.output.splitlines() if line.startswith(f"Open on the {name}: ")]
+        assert re.fullmatch(rf"https://127\.0\.0\.1:\d+/\?device={device}&token=[\w-]{{22}}", line.split()[-1])
+    (file,) = tmp_path.rglob("*.pem")
+    assert str(file) in found.output
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -99,6 +117,10 @@ def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -
         (["--master", "scripted", "--duration", "0"], "--duration"),
         (["--master", "scripted", "--task", "surgery"], "task 'surgery'"),
         (["--master", "scripted", "--port", "70000"], "--port"),
+        (["--master", "scripted", "--host", "0.0.0.0"], "--host and --device-port are for"),
+        (["--master", "scripted", "--device-port", "1"], "--host and --device-port are for"),
+        (["--master", "scripted", "--record", "run.csv"], "--record takes FILE.npz"),
+        (["--master", "vr", "--master", "vr", "--master", "vr"], "--master vr can be given twice"),
         (["--master", "gamepad", "--no-page", "--duration", "1"], "gamepad 1 was not found"),
         (["--master", "spacemouse", "--no-page", "--duration", "1"], "no SpaceMouse can be used"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -154,10 +155,15 @@ def test_the_endoscope_shows_the_frame_without_blocking(watched):
     twin = tr.load_scene("cart_classic")
     for name, state in frame.arms.items():
         twin.arms[name].place(state.q)
-    wanted = StereoEndoscope(twin, "ECM", Lens.of_view(VIEW, *SIZE)).pair()
+    eyes = StereoEndoscope(twin, "ECM", Lens.of_view(VIEW, *SIZE))
+    wanted = eyes.pair()
     for got, want in zip(found, wanted, strict=True):
         assert differing(got, want.astype(int), 8) < 1e-3
     assert differing(*found, 8) > 0.05  # two eyes
+    T = eyes.T_world_camera("left")
+    point, force = (T @ [0.0, 0.0, 0.03, 1.0])[:3], T[:3, :3] @ [2.0, 0.0, 0.0]
+    pressed = watched.pictures(replace(frame, contacts=np.array([[point, force]])))
+    assert 1e-3 < differing(pressed[0], found[0], 30) < 0.1  # an arrow, although nothing has moved
 
 
 def test_the_endoscope_shows_changes_of_the_scene(watched):

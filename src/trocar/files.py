@@ -42,8 +42,10 @@ def check_writable(*paths: str | os.PathLike[str] | None) -> None:
             raise PermissionError(errno.EACCES, f"cannot be written: no permission in the folder {folder}", str(path))
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
+def write_whole(path: str | os.PathLike[str], data: bytes | str, *, private: bool = False) -> Path:
     """Write `data` (text as UTF-8) to `path` atomically, creating missing folders; return the path.
+
+    A private file can be read and written by its owner only (mode 0600), from the moment it exists.
 
     The data go to a temporary file in the same folder, which then replaces `path`.
     On failure `path` keeps its old content and the temporary file is removed. A process that is killed leaves the
@@ -66,7 +68,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     with _named(path), _removed_on_termination():
         _remove_stale(target.parent, re.compile(re.escape(start) + r"[0-9a-f]{16}\.tmp"))
         try:
-            with _created(temporary) as stream:
+            with _created(temporary, private) as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -78,18 +80,22 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> Path:
     return path
 
 
-def _created(temporary: Path) -> BinaryIO:
+def _created(temporary: Path, private: bool) -> BinaryIO:
     """A new file, open and locked. Without the lock another writer would treat it as stale and remove it."""
     while True:
         with _creating:
             _temporaries.add(temporary)
             # open() rather than tempfile: the result gets the usual permissions, not 0600.
-            stream = open(temporary, "xb")  # noqa: SIM115 - closed by the caller
+            stream = open(temporary, "xb", opener=_open_private) if private else open(temporary, "xb")  # noqa: SIM115
         with suppress(OSError):  # on file systems without locks, no writer removes stale files
             fcntl.flock(stream, fcntl.LOCK_EX)
         if temporary.exists():
             return stream
         stream.close()  # another writer removed it before it was locked
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
+from trocar.appearance.force_arrows import CONTACT, RADIUS, arrow_ends
 from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
 from trocar.appearance.studio import Studio
@@ -112,9 +113,15 @@ class StereoEndoscope:
             rgb, depth, segmentation = self._map.smooth(rgb), self._map.nearest(depth), self._map.nearest(segmentation)
         return View(rgb, depth, segmentation, stage.labels, T, self.lens)
 
-    def pair(self) -> tuple[Picture, Picture]:
-        """Colour images (height, width, 3) of the left and the right camera, as a surgeon sees them."""
+    def pair(self, forces: Array | None = None) -> tuple[Picture, Picture]:
+        """Colour images (height, width, 3) of the left and the right camera, as a surgeon sees them.
+
+        Args:
+            forces: contact points [m] and forces [N] (k, 2, 3) in the world to draw as arrows. Default: none.
+        """
         studio = self._arrange().studio
+        if forces is not None:
+            studio.add_arrows(arrow_ends(forces), CONTACT, RADIUS)
         images = [self._render(studio, self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
         left, right = images if self._map is None else [self._map.smooth(image) for image in images]
         return left, right

@@ -156,6 +156,17 @@ class Studio:
             mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
             self.scene.ngeom += 1
 
+    def add_arrows(self, ends: Array, rgb: Sequence[float], radius: float) -> None:
+        """Add arrows to the scene, with tails and heads (k, 2, 3) and shafts of this radius [m]; see `update`."""
+        colour, zero, kind = np.array([*rgb, 1.0], dtype=np.float32), np.zeros(3), mujoco.mjtGeom.mjGEOM_ARROW
+        for tail, head in ends[: self.scene.maxgeom - self.scene.ngeom]:
+            geom = self.scene.geoms[self.scene.ngeom]
+            mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), colour)
+            mujoco.mjv_connector(geom, kind, radius, tail, head)
+            geom.size[2] *= 2.0  # drawn from the tail on, but MuJoCo's connector is half as long
+            geom.specular = 0.0  # a highlight would change the colour, which has a meaning
+            self.scene.ngeom += 1
+
     def prepare(self, size: tuple[int, int]) -> None:
         """The OpenGL context, with an off-screen buffer of this size."""
         gl_context().make_current()

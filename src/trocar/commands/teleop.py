@@ -26,7 +26,7 @@ def teleop(
     ] = None,
     master: Annotated[
         list[str] | None,
-        option("DEVICE", "gamepad, spacemouse, keyboard, mouse or scripted; repeat it for two hands."),
+        option("DEVICE", "gamepad, spacemouse, keyboard, mouse, phone, vr or scripted; repeat it for two hands."),
     ] = None,
     arm: Annotated[list[str] | None, option("PSM", "PSM that a master drives. Default: PSM1, then PSM2.")] = None,
     scale: Annotated[
@@ -40,6 +40,17 @@ def teleop(
     output: Annotated[
         Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
     ] = None,
+    record: Annotated[
+        Path | None,
+        option("FILE", "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder)."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
+    ] = None,
+    device_port: Annotated[
+        int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.", "--device-port")
+    ] = None,
     port: Annotated[int, option("N", "Port of the page; 0 for any free one.")] = 8080,
     page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
     browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
@@ -52,8 +63,9 @@ def teleop(
     More: [bold]trocar teleop --master keyboard[/bold] (keys in the page; or [bold]mouse[/bold]);
     [bold]trocar teleop --master gamepad --master spacemouse[/bold] (two hands, PSM1 and PSM2);
     [bold]trocar teleop --master gamepad --delay 250 -o results[/bold] (a slow network; recordings at the end);
+    [bold]trocar teleop --master phone --host 0.0.0.0[/bold] (a phone; [bold]vr[/bold]: a headset);
     [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need pip install
-    'trocar\\[teleop]'.
+    'trocar\\[teleop]', phone and headset 'trocar\\[vr]'.
 
     [bold]trocar teleop --bench --report results[/bold], then open results/teleoperation.html in a browser:
 
@@ -65,12 +77,27 @@ def teleop(
         raise TrocarError(
             "--bench and --master do not go together"
             if bench
-            else "nothing to do: give --master gamepad, spacemouse, keyboard, mouse or scripted; or --bench"
+            else "nothing to do: give --master gamepad, spacemouse, keyboard, mouse, phone, vr or scripted; or --bench"
         )
     if master:
-        from trocar.commands.teleop_live import drive
+        from trocar.commands.teleop_live import Live, drive
 
-        drive(master, arm or (), scale, delay, task, duration, output, port, page, browser)
+        options = Live(
+            masters=master,
+            arms=arm or (),
+            scale=scale,
+            delay=delay,
+            task=task,
+            duration=duration,
+            folder=output,
+            record=record,
+            host=host,
+            device_port=device_port,
+            port=port,
+            page=page,
+            browser=browser,
+        )
+        drive(options)
         return
     from trocar.files import check_writable
     from trocar.teleoperation.bench import Bench, run_bench

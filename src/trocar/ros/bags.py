@@ -16,7 +16,7 @@ import queue
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,34 +42,40 @@ VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble re
 
 
 class BagRecorder:
-    """Writes `measured_js`, `setpoint_js`, `measured_cp` and all motion commands of a robot to a bag, until `close`.
+    """Writes topics of a robot to a bag, until `close`.
 
     States come at 100 Hz. Messages are stamped with the robot's clock at which they were seen, as rosbag does. The bag
     appears under its name when it is complete.
 
     Args:
         path: ends in .bag, .mcap or .db3. A .bag that is there is replaced; a folder that is there is an error.
+        topics: their names. Default: `measured_js`, `setpoint_js`, `measured_cp` and the motion commands of all arms.
 
     Attributes:
         count: messages written so far. error: why recording ended, if it did.
     """
 
-    def __init__(self, robot: Robot, path: str | os.PathLike[str]) -> None:
+    def __init__(self, robot: Robot, path: str | os.PathLike[str], topics: Iterable[str] | None = None) -> None:
         self.path = Path(path)
+        known = robot.bus.topics
+        wanted = [name for name in known if _is_recorded(known[name])] if topics is None else list(topics)
+        check_known("topic", known, *wanted)
         check_known("format of a bag", SUFFIXES, self.path.suffix)
         if self.path.suffix != ".bag" and self.path.exists():
             raise TrocarError(f"the bag {self.path} exists already: choose another name")
         if self.path.suffix == ".bag":
             check_writable(self.path)
         check_rosbags()
+        self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
         self._folder = tempfile.mkdtemp(prefix=".bag-", dir=self.path.resolve().parent)
         self._waiting: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
         self.count, self.error = 0, ""
         self._robot = robot
         self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
         self._thread.start()
-        topics = [topic for topic in robot.bus.topics.values() if _is_recorded(topic)]
-        self._subscriptions: list[Subscription] = [robot.bus.subscribe(t.name, self._taking(t)) for t in topics]
+        self._subscriptions: list[Subscription] = [
+            robot.bus.subscribe(name, self._taking(known[name])) for name in wanted
+        ]
 
     def close(self) -> Path:
         """Finish the bag; its path."""

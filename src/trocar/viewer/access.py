@@ -13,7 +13,7 @@ from websockets.http11 import Request
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 EVERY_ADDRESS = ("0.0.0.0", "::", "")
-HINT = "Open the address that trocar view printed, including its token."
+HINT = "Open the address that trocar printed, including its token."
 
 
 class Access:

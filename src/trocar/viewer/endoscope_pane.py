@@ -23,7 +23,8 @@ INTERVAL = 1 / 8  # time between two stereo pairs [s]
 class EndoscopePane:
     """Left and right pictures. A call with a frame requests a new pair and returns the latest one without waiting.
 
-    Its thread moves its own copy of the scene to the frame. If it cannot render, it posts a message and stops drawing.
+    Contact forces are drawn as arrows. Its thread moves its own copy of the scene to the frame. If it cannot render, it
+    posts a message and stops drawing.
     """
 
     def __init__(self, session: Session, arm: str) -> None:
@@ -40,8 +41,9 @@ class EndoscopePane:
 
     def __call__(self, frame: Frame) -> list[Picture]:
         was, pending = self._asked, self._pending
-        # draw nothing while nothing moves
+        # draw nothing while nothing moves and no force changes
         moved = was is None or was.scene is not frame.scene or not np.array_equal(was.qpos, frame.qpos)
+        moved = moved or (was is not None and not np.array_equal(was.contacts, frame.contacts))
         if moved and (pending is None or (pending.done() and pending.exception() is None)):
             self._asked, self._pending = frame, self._thread.submit(self._render, frame)
         return self._pictures
@@ -53,7 +55,7 @@ class EndoscopePane:
             if len(frame.qpos) == self._scene.model.nq:
                 self._scene.data.qpos[:] = frame.qpos
                 mujoco.mj_kinematics(self._scene.model, self._scene.data)
-                self._pictures = list(self._endoscope.pair())
+                self._pictures = list(self._endoscope.pair(frame.contacts))
         except Exception as error:
             self._messages.post(f"the endoscope's view has stopped: {error}", "error")
             raise

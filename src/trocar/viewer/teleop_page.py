@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.force_arrows import arrow_ends
 from trocar.crtk import Robot
-from trocar.palette import ACCENT, COLOURS, rgb
+from trocar.palette import ACCENT, of_cause, rgb
 from trocar.runtime.frame import contact_forces
 from trocar.spatial import Array, inverse, pose, quaternion
 from trocar.teleoperation.bilateral.channel import Channel
@@ -23,17 +24,10 @@ from trocar.viewer.server import PageServer
 
 PERIOD = 1 / 30  # real time between two pictures [s]
 PICTURE_WIDTH, PANEL_WIDTH = 560, 320  # [px]
-METRE_PER_NEWTON, LEAST_FORCE = 0.01, 0.02  # length of arrows [m/N], and smallest force drawn [N]
 HANDLE = 0.04  # size [m]
 ARROW = 0.002  # radius of a shaft [m]
 AWAY = np.array([0.17, 0.28, 0.19])  # first camera position relative to the instruments [m]
 MESSAGES = 6  # number of messages shown, the latest first
-WORDS = {
-    "DISABLED": "off",
-    "SETTING_ARMS_STATE": "holds",
-    "ALIGNING_MTM": "holds; pinch to follow",
-    "ENABLED": "holds",
-}
 SAID = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
 
 
@@ -68,7 +62,7 @@ class TeleopPage:
             self._status = gui.add_html("")
         self._add_controls(gui)
         width: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
-        red, green, blue = (round(255 * (x / 255) ** 2.2) for x in rgb(COLOURS[1]))  # viser expects linear RGB
+        red, green, blue = (round(255 * (x / 255) ** 2.2) for x in rgb(of_cause("contact")))  # viser expects linear RGB
         self._arrows: Any = server.scene.add_arrows(
             "/contacts", np.zeros((1, 2, 3)), (red, green, blue), visible=False, **width
         )
@@ -165,7 +159,7 @@ class TeleopPage:
         self._drawing.update(qpos)
         self._aim(contacts)
         self._place_handles()
-        self._picture.image = self._endoscope(qpos)
+        self._picture.image = self._endoscope(qpos, contacts)
         text = self._text()
         if text != self._status.content:
             self._status.content = text
@@ -176,11 +170,10 @@ class TeleopPage:
             self._look(self._endoscope.T_world_camera(qpos))
 
     def _aim(self, contacts: Array) -> None:
-        strong = contacts[np.linalg.norm(contacts[:, 1], axis=1) > LEAST_FORCE]
-        if len(strong):
-            ends = strong[:, 0] + METRE_PER_NEWTON * strong[:, 1]
-            self._arrows.points = np.stack([strong[:, 0], ends], axis=1).astype(np.float32)
-        self._arrows.visible = bool(len(strong))
+        ends = arrow_ends(contacts)
+        if len(ends):
+            self._arrows.points = ends.astype(np.float32)
+        self._arrows.visible = bool(len(ends))
 
     def _look(self, T: Array) -> None:
         wxyz = quaternion(T[:3, :3])
@@ -190,15 +183,8 @@ class TeleopPage:
 
     def _text(self) -> str:
         """States, forces and messages as HTML."""
-        console, rows = self._console, []
-        for psm, pair in console.pairs.items():
-            state = pair.state
-            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
-            force = float(np.linalg.norm(console.wrenches[psm][:3]))
-            rows.append(f"<b>{psm}</b> {word}, scale {state.scale:g}, contact {force:.1f} N")
-        if console.console.camera:
-            rows.append("<b>ECM</b> moved by the hand")
-        latest = {said.text: said for said in list(console.messages)}  # every text once
+        rows = [f"<b>{arm}</b> {text}" for arm, text in self._console.summary().items()]
+        latest = {said.text: said for said in list(self._console.messages)}  # each text once
         for said in sorted(latest.values(), reverse=True)[:MESSAGES]:
             rows.append(f'<span style="color: {SAID[said.kind]}">{said.time:.1f} s {escape(said.text)}</span>')
         if self._endoscope.error:

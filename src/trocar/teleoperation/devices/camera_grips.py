@@ -1,4 +1,4 @@
-"""Two imagined grips of camera control that one hand carries."""
+"""Two virtual grips for camera control that one hand carries."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation.camera import BOX
 
-START = np.array([0.0, 0.0, 0.4])  # middle of the grips before the eyes [m]
-HALF = 0.1  # of the distance between the grips [m]
-MARGIN = 0.05  # that the middle keeps from the sides of the box of camera control [m]
+START = np.array([0.0, 0.0, 0.4])  # midpoint of the grips in front of the eyes [m]
+HALF = 0.1  # half of the distance between the grips [m]
+MARGIN = 0.05  # between the midpoint and the limits of camera control [m]
 LOW, HIGH = BOX[0] + [HALF, MARGIN, MARGIN], BOX[1] - [HALF, MARGIN, MARGIN]
 
 
 class CameraGrips:
-    """A left and a right grip around a middle that a hand moves; a turn about the line of sight rolls the picture."""
+    """A left and a right grip around a midpoint that a hand moves; a turn about the line of sight rolls the picture."""
 
     def __init__(self) -> None:
         self._middle, self._roll = START.copy(), 0.0

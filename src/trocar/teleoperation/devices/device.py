@@ -1,4 +1,4 @@
-"""The protocol of an input device: samples in, a wrench out, and the checks of every sample.
+"""The protocol of an input device (samples in, a wrench out) and the checks applied to every sample.
 
 All vectors are in the axes of the display: X to the left, Y up, Z away from the operator.
 """
@@ -13,24 +13,24 @@ import numpy as np
 
 from trocar.spatial import Array
 
-BUTTONS = ("clutch", "camera", "slower", "faster")  # held down, as names in a sample
+BUTTONS = ("clutch", "camera", "slower", "faster")  # names of held buttons in a sample
 OPEN = math.radians(60.0)  # gripper angle of an open hand [rad]
-FASTEST = np.repeat([5.0, 50.0], 3)  # of a hand [m/s, rad/s]
-FARTHEST = 5.0  # of a hand from the middle of the display, along an axis [m]
-WIDEST = math.pi  # gripper angle [rad]
-LEAST_TIME = 1e-3  # between two poses, for the speed between them [s]
-ROTATION_TOLERANCE = 1e-3  # of a rotation matrix; devices send single precision
+FASTEST = np.repeat([5.0, 50.0], 3)  # greatest velocity of a hand [m/s, rad/s]
+FARTHEST = 5.0  # greatest distance of a hand from the centre of the display, along an axis [m]
+WIDEST = math.pi  # greatest gripper angle [rad]
+LEAST_TIME = 1e-3  # shortest time between two poses from which a speed is computed [s]
+ROTATION_TOLERANCE = 1e-3  # tolerance of a rotation matrix; devices send single precision
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceSample:
-    """One reading of a device. It has a twist or a pose.
+    """One reading of a device, with either a twist or a pose.
 
     Attributes:
-        twist: velocity (6,) of the hand [m/s, rad/s], of devices that are deflected (stick, SpaceMouse, key).
-        pose: (4, 4) of the hand in the display frame, of devices that are carried.
+        twist: velocity (6,) of the hand [m/s, rad/s], from rate devices (stick, SpaceMouse, key).
+        pose: (4, 4) of the hand in the display frame, from position devices (phone, controller, dragged handle).
         gripper: angle [rad], 0 closed, `OPEN` open.
-        buttons: names of those that are held: clutch, camera, slower, faster.
+        buttons: names of the held buttons: clutch, camera, slower, faster.
     """
 
     twist: Array | None = None
@@ -39,11 +39,15 @@ class DeviceSample:
     buttons: frozenset[str] = frozenset()
 
 
+class DeviceLost(Exception):
+    """Raised by `Device.read` if there is no valid sample; its text completes "the device ..."."""
+
+
 class Device(Protocol):
-    """An input device. `read` and `feel` do not wait; they are called by one thread.
+    """An input device. `read` and `feel` return at once and are called by one thread.
 
     Attributes:
-        name: in messages. help: one line on its axes and buttons.
+        name: name used in messages. help: one line that explains axes and buttons.
     """
 
     name: str
@@ -51,27 +55,27 @@ class Device(Protocol):
 
     @property
     def connected(self) -> bool:
-        """False once it has gone."""
+        """False after the device has disconnected."""
         ...
 
     def read(self, t: float) -> DeviceSample:
-        """Its state at time t [s]."""
+        """Sample at time t [s]."""
         ...
 
     def feel(self, wrench: Array) -> None:
-        """Let the hand feel a wrench (6,) [N, N m] on the instrument; devices without motors ignore it."""
+        """Display a wrench (6,) [N, N m] on the instrument to the hand; devices without actuators ignore it."""
         ...
 
     def close(self) -> None:
-        """Give it back to the system."""
+        """Release the device."""
         ...
 
 
 def problem(sample: DeviceSample, before: DeviceSample | None = None, dt: float = math.inf) -> str:
-    """Reason why a sample must not be followed, "" if it may.
+    """Reason to reject a sample, "" if it is valid.
 
     Args:
-        before: the last sample that was followed. dt: time since then [s].
+        before: the last valid sample. dt: time since then [s].
     """
     try:
         return _problem(sample, before, max(dt, LEAST_TIME))
@@ -124,7 +128,7 @@ def _pose_problem(T: Array, before: DeviceSample | None, dt: float) -> str:
 
 @dataclass
 class Deadband:
-    """A stick at rest is not exactly at 0: values below `width` are 0, the rest begins there without a step."""
+    """Maps values below `width` to 0, because a stick at rest is not exactly at 0; continuous above."""
 
     width: float = 0.12
 

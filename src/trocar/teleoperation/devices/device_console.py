@@ -1,9 +1,10 @@
-"""A console whose masters are input devices: each moves a PSM, and the ECM while its camera button is held."""
+"""A console with input devices as masters: each moves a PSM, and the ECM while its camera button is held."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,19 +20,26 @@ from trocar.teleoperation.console import Console
 from trocar.teleoperation.devices.camera_grips import CameraGrips
 from trocar.teleoperation.devices.device import Device
 from trocar.teleoperation.devices.hand import Grip, Hand
+from trocar.teleoperation.devices.hand_topics import add_hand, master_name
 from trocar.teleoperation.outputs import Output
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
 from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
 
-SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # that the buttons choose from
+SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 CAMERA = "ECM"
-HEARD = 50  # messages that are kept
+HEARD = 50  # number of messages kept
+WORDS = {
+    "DISABLED": "off",
+    "SETTING_ARMS_STATE": "holds",
+    "ALIGNING_MTM": "holds; pinch to follow",
+    "ENABLED": "holds",
+}
 
 
 class Said(NamedTuple):
-    """A message of a component: time since the console was made [s], kind (error, warning, status), text."""
+    """A message of a component: time since the console was created [s], kind (error, warning, status), text."""
 
     time: float
     kind: str
@@ -41,17 +49,18 @@ class Said(NamedTuple):
 class DeviceConsole:
     """Devices that drive the PSMs of a robot by the law of `TeleopPSM`, at 1 kHz of the robot's clock.
 
-    A device has no motors that turn it to the PSM, so the pair keeps the turn between them (`align_MTM` off). As on the
-    dVRK, following begins with a pinch of the gripper or a turn of the hand, also after camera control and after a
-    fault.
+    A device has no motors that could align it with the PSM, so the pair keeps the rotation between them (`align_MTM`
+    off). As on the dVRK, following starts with a pinch of the gripper or a turn of the hand, also after camera control
+    and after a fault.
 
     Args:
-        robot: with the PSMs. devices: by name of the PSM, such as {"PSM1": Gamepad()}.
-        scale: PSM translation per hand translation, at most 1. delay: of the network, one way [s].
+        robot: robot with the PSMs. devices: by name of the PSM, such as {"PSM1": Gamepad()}.
+        scale: PSM translation per hand translation, at most 1. delay: one-way delay of the network [s].
 
     Attributes:
         hands, pairs: by PSM. camera: camera control, None without an ECM. messages: the latest ones, oldest first.
-        pressed: buttons held on a page beside those of the devices. wrenches: (6,) that the hands feel, by PSM.
+        masters: name of each hand's topics, by PSM. grips: hands as they have reached the robot, by PSM.
+        pressed: buttons held on a page, in addition to those of the devices. wrenches: (6,) displayed, by PSM.
     """
 
     def __init__(self, robot: Robot, devices: Mapping[str, Device], *, scale: float = 0.2, delay: float = 0.0) -> None:
@@ -59,7 +68,7 @@ class DeviceConsole:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
         self._robot, self._bus = robot, robot.bus
-        # a hand has no motors, and its sign is a pinch of the gripper
+        # a hand has no motors; a pinch of the gripper signals an active operator
         settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False)
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
         self.pairs = {psm: TeleopPSM(psm, settings, _jaw_limits(robot, psm)) for psm in devices}
@@ -68,6 +77,10 @@ class DeviceConsole:
         self.messages: deque[Said] = deque(maxlen=HEARD)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
+        self.grips = {psm: Grip() for psm in devices}
+        self.masters = {psm: master_name(robot, psm) for psm in devices}
+        for psm, master in self.masters.items():
+            add_hand(robot, master, partial(self._grip, psm), partial(self.grips.__getitem__, psm))
         self._forth = {psm: Channel(delay) for psm in devices}
         self._back = {psm: Channel(delay) for psm in devices}
         self._grips = CameraGrips()
@@ -76,7 +89,7 @@ class DeviceConsole:
         self._count = 0
         with self._bus.lock:
             for name, component in self._components().items():
-                component.output()  # what they report as they begin
+                component.output()  # discard the initial reports
                 self._subscribe_errors(name, component)
         robot.every(PERIOD, self.step)
 
@@ -88,7 +101,7 @@ class DeviceConsole:
             self._command()
 
     def close(self) -> None:
-        """Switch all pairs off, and give the devices back."""
+        """Switch all pairs off and release the devices."""
         with self._bus.lock:
             self.console.enabled = False
             self._command()
@@ -96,7 +109,7 @@ class DeviceConsole:
             hand.device.close()
 
     def poll(self) -> None:
-        """Read every device and let it feel its wrench: call it about 200 times a second, always in the same thread."""
+        """Read every device and display its wrench. Call it about 200 times a second, always in the same thread."""
         for psm, hand in self.hands.items():
             hand.poll(self._robot.time)
             hand.device.feel(self.wrenches[psm])
@@ -111,6 +124,15 @@ class DeviceConsole:
             for pair in self.pairs.values():
                 pair.set_scale(scale)
 
+    def summary(self) -> dict[str, str]:
+        """State of every pair, its scale and contact force in words, by PSM; and of the ECM while a hand moves it."""
+        found = {}
+        for psm, pair in self.pairs.items():
+            state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
+            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
+            found[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
+        return found | ({CAMERA: "moved by the hand"} if self.console.camera else {})
+
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
     def step(self, t: float) -> None:
@@ -118,6 +140,7 @@ class DeviceConsole:
         dt, self._last = max(t - self._last, 0.0), t
         received = {psm: self._received(psm, t, dt) for psm in self.hands}
         grips = {psm: grip for psm, grip in received.items() if grip is not None}
+        self.grips |= grips
         self._press(frozenset(self.pressed).union(*(grip.buttons for grip in grips.values())))
         for psm, grip in grips.items():
             if not self.pairs[psm].idle:
@@ -132,14 +155,17 @@ class DeviceConsole:
                 self.wrenches[psm] = np.zeros(6) if found is None else found
 
     def _received(self, psm: str, t: float, dt: float) -> Grip | None:
-        """Grip of a hand as the robot knows it; None before the first has arrived."""
+        """Latest grip of a hand that has reached the robot; None before the first one."""
         channel, hand = self._forth[psm], self.hands[psm]
         channel.send(t, hand.step(t, dt) if dt > 0.0 else hand.grip)
         found: Grip | None = channel.receive(t)
         return found
 
+    def _grip(self, psm: str) -> Grip:
+        return self.hands[psm].grip
+
     def _press(self, held: frozenset[str]) -> None:
-        """Act on buttons that have been pressed or released."""
+        """Handle buttons that were pressed or released."""
         pressed, released = held - self._held, self._held - held
         self._held = held
         for button, down in [(button, True) for button in pressed] + [(button, False) for button in released]:
@@ -176,7 +202,7 @@ class DeviceConsole:
         )
 
     def _camera_sample(self, grips: Mapping[str, Grip], dt: float) -> CameraSample:
-        """Both grips of an imagined pair of masters that the hand with the camera button carries."""
+        """Both grips of a virtual pair of masters that the hand with the camera button carries."""
         hand = next((grip for grip in grips.values() if "camera" in grip.buttons), next(iter(grips.values())))
         left, right = self._grips.moved(hand.twist, dt)
         ready = ArmState()

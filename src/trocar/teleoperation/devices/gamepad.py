@@ -1,4 +1,4 @@
-"""A gamepad, through pygame (SDL): two sticks, triggers and buttons under SDL's names for all makes."""
+"""A gamepad, read through pygame (SDL), which names sticks, triggers and buttons alike for all makes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from trocar.spatial import Array
 from trocar.teleoperation.devices.device import OPEN, Deadband, DeviceSample
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
-FULL = 32768.0  # deflection
-STRONGEST = 4.0  # force at which it rumbles most [N]
-RUMBLE = 100  # [ms]; renewed as long as the force lasts
+FULL = 32768.0  # full deflection
+STRONGEST = 4.0  # force of the strongest rumble [N]
+RUMBLE = 100  # duration [ms]; renewed while the force lasts
 INSTALL = "pip install 'trocar[teleop]'"
 
 
@@ -35,7 +35,9 @@ class Gamepad:
 
     def __init__(self, index: int = 0) -> None:
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-        os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")  # there is no window to be in front
+        os.environ.setdefault(
+            "SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1"
+        )  # there is no window that could have the focus
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # events need a video driver, but no window
         try:
             import pygame
@@ -68,7 +70,7 @@ class Gamepad:
     def read(self, t: float) -> DeviceSample:
         """Sticks and buttons as velocities of the hand."""
         game, pad = self._pygame, self._pad
-        game.event.clear()  # it pumps, and nobody else reads the queue
+        game.event.clear()  # also pumps events; nothing else reads the queue
         stick = {
             name: self._deadband(pad.get_axis(getattr(game, f"CONTROLLER_AXIS_{name}")) / FULL)
             for name in ("LEFTX", "LEFTY", "RIGHTX", "RIGHTY")
@@ -93,7 +95,7 @@ class Gamepad:
         strength = min(1.0, float(np.linalg.norm(wrench[:3])) / STRONGEST)
         if math.isfinite(strength) and (strength > 0.02 or self._rumbles):
             self._rumbles = strength > 0.02
-            with suppress(self._pygame.error):  # it has gone: `connected` tells
+            with suppress(self._pygame.error):  # disconnected; `connected` reports it
                 self._pad.rumble(strength, strength, RUMBLE)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A hand on a device: the pose of a grip from its samples, and the reasons not to follow it."""
+"""A hand on a device: turns samples into the pose of a grip, and detects faults."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, rotation_vector
-from trocar.teleoperation.devices.device import OPEN, Device, DeviceSample, problem
+from trocar.teleoperation.devices.device import OPEN, Device, DeviceLost, DeviceSample, problem
 
-STALE = 0.1  # age of a sample [s] from which its velocity is not used
-PATIENCE = 0.5  # age of a sample [s] from which its device counts as gone
-BLEND = 0.02  # time constant of the velocity of a device that is carried [s]
+STALE = 0.1  # age of a sample [s] beyond which its velocity is ignored
+PATIENCE = 0.5  # age of a sample [s] beyond which its device counts as disconnected
+BLEND = 0.02  # time constant of the velocity of a position device [s]
 
 
 @dataclass(frozen=True, slots=True)
 class Grip:
-    """State of a hand at one time, as it travels to the robot.
+    """State of a hand at one time, as sent to the robot.
 
     Attributes:
         pose: (4, 4) in the display frame. twist: (6,) [m/s, rad/s]. gripper: [rad]. buttons: held.
-        fault: why it must not be followed, "" if it may.
+        fault: reason not to follow it, "" if it is valid.
     """
 
     pose: Array = field(default_factory=lambda: np.eye(4))
@@ -35,11 +35,11 @@ class Grip:
 class Hand:
     """Reads a device with `poll` and moves a grip with `step`; the two may belong to different threads.
 
-    A device that is deflected moves the grip at its velocity; one that is carried puts it where it is. A device that
-    fails in any way makes a grip with a `fault`, which stays where it was.
+    A rate device moves the grip at its velocity; a position device sets its pose. If a device fails in any way, the
+    grip stays in place and has a `fault`.
 
     Attributes:
-        device: read. grip: as of the last step.
+        device: the device. grip: state after the last step.
     """
 
     def __init__(self, device: Device) -> None:
@@ -57,9 +57,11 @@ class Hand:
             else:
                 sample = self.device.read(t)
                 before, last = self._used[1], self._used[0]
-                # after a fault the hand may be elsewhere: following begins anew anyway
+                # after a fault the hand may be elsewhere; following restarts anyway
                 reason = problem(sample, None if self._lost else before, t - last)
-        except Exception as error:  # of a driver: whatever it is, the PSM must hold
+        except DeviceLost as lost:
+            reason = str(lost)[:120]
+        except Exception as error:  # any error of a driver: the PSM must hold
             reason = f"has failed ({type(error).__name__}: {error})"[:120]
         self._lost = bool(reason)
         if not reason:
@@ -82,7 +84,7 @@ class Hand:
         if sample.pose is not None:
             T = _exact(sample.pose)
             change = np.concatenate([T[:3, 3] - before.pose[:3, 3], rotation_vector(T[:3, :3] @ before.pose[:3, :3].T)])
-            jumped = bool(before.fault)  # where a hand has been taken meanwhile is no velocity
+            jumped = bool(before.fault)  # a displacement during a fault is not a velocity
             share = dt / (BLEND + dt)
             twist = np.zeros(6) if jumped else (1.0 - share) * before.twist + share * change / dt
         else:
@@ -97,7 +99,7 @@ class Hand:
 
 
 def _exact(T: Array) -> Array:
-    """A pose (4, 4) whose rotation is one to rounding."""
+    """A pose (4, 4) with an orthonormal rotation."""
     found = np.array(T, dtype=float)
     found[:3, :3] = Rotation.from_matrix(found[:3, :3]).as_matrix()
     found[3] = 0.0, 0.0, 0.0, 1.0

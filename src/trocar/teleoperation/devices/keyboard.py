@@ -1,4 +1,4 @@
-"""Keys as a device. Presses come from whoever sees the keyboard, such as the page; releases need not be known."""
+"""A keyboard as a device. The page reports key presses; releases are not needed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from trocar.errors import check_known
 from trocar.spatial import Array
 from trocar.teleoperation.devices.device import OPEN, DeviceSample
 
-SPEED, TURN = 0.05, 0.8  # of the hand while a key is down [m/s, rad/s]
-# A press moves the hand for this long [s]. A key that is held repeats 25 to 30 times a second.
+SPEED, TURN = 0.05, 0.8  # velocity of the hand while a key is down [m/s, rad/s]
+# Duration of the motion after a press [s]. A held key repeats 25 to 30 times a second.
 PUSH = 0.08
-FIRST = 0.25  # the least time of the first press, in which a keyboard does not repeat yet [s]
+FIRST = 0.25  # duration after the first press, before a keyboard starts to repeat [s]
 X, Y, Z = np.eye(3)
 MOTIONS: dict[str, tuple[str, Array]] = {
     "A": ("left", np.concatenate([SPEED * X, np.zeros(3)])),
@@ -29,7 +29,7 @@ MOTIONS: dict[str, tuple[str, Array]] = {
     "J": ("yaw left", np.concatenate([np.zeros(3), TURN * Y])),
     "L": ("yaw right", np.concatenate([np.zeros(3), -TURN * Y])),
 }
-SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # on with one press, off with the next
+SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # one press switches on, the next off
 TAPS = {"Z": "slower", "X": "faster"}
 KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
 
@@ -51,13 +51,13 @@ class Keyboard:
         self._on: set[str] = set()
 
     def press(self, key: str) -> None:
-        """A key was pressed, or repeats: a letter of `KEYS`."""
+        """Report a key press or repetition; key: a letter of `KEYS`."""
         check_known("key", KEYS, key)
         with self._lock:
             self._pressed = [*self._pressed, key][-100:]
 
     def read(self, t: float) -> DeviceSample:
-        """Keys pressed since the last reading move the hand for a short time."""
+        """Sample at time t [s]: keys pressed since the last reading move the hand for a short time."""
         with self._lock:
             pressed, self._pressed = self._pressed, []
         for key in pressed:
@@ -72,7 +72,7 @@ class Keyboard:
         return DeviceSample(np.asarray(twist), gripper=gripper, buttons=frozenset(buttons))
 
     def feel(self, wrench: Array) -> None:
-        """Keys have no motors."""
+        """Do nothing: keys have no actuators."""
 
     def close(self) -> None:
         self.connected = False

@@ -1,4 +1,4 @@
-"""A handle that a mouse drags in the page, as a device that is carried."""
+"""A handle in the page that a mouse drags, as a position device."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from scipy.spatial.transform import Rotation
 from trocar.spatial import Array, checked_pose, rotation_vector
 from trocar.teleoperation.devices.device import OPEN, DeviceSample
 
-SPEED, TURN = 0.15, 2.0  # at which the hand goes to the handle [m/s, rad/s]
-LONGEST = 0.05  # time of one move; readings that are farther apart are late [s]
+SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
+LONGEST = 0.05  # greatest time between readings that moves the hand [s]
 
 
 class Mouse:
-    """The hand moves as the handle was dragged, at a limited speed: a browser sends large steps.
+    """Moves the hand along with the dragged handle, at a limited speed because a browser sends large steps.
 
     `place`, `carry` and `squeeze` may be called by any thread.
     """
@@ -31,13 +31,13 @@ class Mouse:
         self._read = -np.inf
 
     def place(self, T: Array) -> None:
-        """The handle is put at a pose (4, 4) in the display frame, and the hand stays."""
+        """Put the handle at a pose (4, 4) in the display frame; the hand stays in place."""
         T = checked_pose(T)
         with self._lock:
             self._placed, self._target = (T, self._pose), self._pose
 
     def carry(self, T: Array) -> None:
-        """The handle is dragged to a pose (4, 4) in the display frame."""
+        """Drag the handle to a pose (4, 4) in the display frame."""
         T = checked_pose(T)
         with self._lock:
             handle, hand = self._placed
@@ -50,7 +50,7 @@ class Mouse:
         self._closed = closed
 
     def read(self, t: float) -> DeviceSample:
-        """Pose of the hand on its way to where the handle was dragged."""
+        """Pose of the hand at time t [s], on its way to the handle."""
         with self._lock:
             return self._move(t)
 
@@ -71,7 +71,7 @@ class Mouse:
         return DeviceSample(pose=moved, gripper=0.0 if self._closed else OPEN)
 
     def feel(self, wrench: Array) -> None:
-        """A mouse has no motors."""
+        """Do nothing: a mouse has no actuators."""
 
     def close(self) -> None:
         self.connected = False

@@ -1,4 +1,4 @@
-"""A small scene to practise in: instruments and endoscope of a Classic cart, with objects before them."""
+"""A small scene for practice: instruments and endoscope of a Classic cart, and objects within reach."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def training_scene(arms: Sequence[str] = ("PSM1",), task: str = "practice", *, c
     """PSMs of a Classic cart, its ECM, and the objects of a task; the time step is that of the dVRK's controllers.
 
     Args:
-        arms: names of the PSMs. task: a key of `TASKS`. contacts: off for a copy that is only looked at.
+        arms: names of the PSMs. task: a key of `TASKS`. contacts: False for a copy that is only rendered.
     """
     check_known("PSM", SET_UP, *arms)
     check_known("task", TASKS, task)

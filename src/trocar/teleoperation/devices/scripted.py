@@ -18,7 +18,7 @@ class Scripted:
     """A device whose samples are a function of the time since its first reading [s].
 
     Attributes:
-        felt: the last wrench (6,) that it was given.
+        felt: the last wrench (6,) displayed.
     """
 
     name = "script"
@@ -42,7 +42,7 @@ class Scripted:
 
 
 def demonstration(t: float) -> DeviceSample:
-    """Pinch, a circle of 40 mm of the hand, down to the plate and back, clutch, a look around; again after 16 s."""
+    """Pinch, circle of 40 mm, press on the plate, clutch, camera motion; repeats every 16 s."""
     s = t % ROUND
     gripper = OPEN * (0.5 + 0.5 * math.cos(2.0 * math.pi * s)) if s < 1.0 else OPEN
     twist, buttons = STILL, frozenset[str]()

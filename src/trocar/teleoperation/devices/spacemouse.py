@@ -1,4 +1,4 @@
-"""A 3Dconnexion SpaceMouse, through pyspacemouse."""
+"""A 3Dconnexion SpaceMouse, read through pyspacemouse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trocar.spatial import Array
 from trocar.teleoperation.devices.device import OPEN, Deadband, DeviceSample
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
-REPORTS = 16  # read at once; the mouse sends 125 of each kind in a second
+REPORTS = 16  # most reports in one reading; the mouse sends 125 of each kind per second
 # Axes of the mouse (x right, y away, z up) in the display (x left, y up, z away).
 R_DISPLAY_MOUSE = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
 INSTALL = "pip install 'trocar[teleop]'"
@@ -25,7 +25,7 @@ class SpaceMouse:
     Button 1: close the gripper. Button 2: clutch. Both: camera.
 
     Args:
-        mouse: one of pyspacemouse that is open, with the convention HID_Z_UP. Default: opened here.
+        mouse: an open device of pyspacemouse with the convention HID_Z_UP. Default: open the one of `index`.
     """
 
     help = "cap: the hand; button 1: gripper; button 2: clutch; both: camera"
@@ -45,7 +45,7 @@ class SpaceMouse:
         for _ in range(REPORTS):
             read = state.t
             state = self._mouse.read()
-            if state.t == read:  # nothing came
+            if state.t == read:  # no new report
                 break
         v = SPEED * R_DISPLAY_MOUSE @ [self._deadband(x) for x in (state.x, state.y, state.z)]
         w = TURN * R_DISPLAY_MOUSE @ [self._deadband(x) for x in (state.roll, state.pitch, state.yaw)]
@@ -56,7 +56,7 @@ class SpaceMouse:
         return DeviceSample(np.concatenate([v, w]), gripper=0.0 if closed else OPEN, buttons=buttons)
 
     def feel(self, wrench: Array) -> None:
-        """A SpaceMouse has no motors."""
+        """Do nothing: a SpaceMouse has no actuators."""
 
     def close(self) -> None:
         self._mouse.close()
@@ -71,7 +71,7 @@ def _open(index: int) -> Any:
         with contextlib.redirect_stdout(io.StringIO()):
             convention = pyspacemouse.AxisConvention.HID_Z_UP
             return pyspacemouse.open(device_index=index, axis_convention=convention)
-    except Exception as error:  # of HID: not there, no rights
+    except Exception as error:  # of HID: missing device or permission
         raise TrocarError(
             f"no SpaceMouse can be used ({error}); plug it in, apt install libhidapi-hidraw0, check that your user may "
             "read /dev/hidraw*, or use --master keyboard"

@@ -1,0 +1,97 @@
+"""Phones and headsets of `trocar teleop`: their hands, the server that they connect to, and its printed addresses."""
+
+from __future__ import annotations
+
+import io
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import typer
+
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.teleoperation.devices import DeviceConsole, TrackedHand
+    from trocar.viewer.robot_endoscope import RobotEndoscope
+
+PORT = 8443
+INSTALL = "pip install 'trocar[vr]'"
+SIDES = ("right", "left")
+PHONE_HELP = "move the phone; buttons on its screen: gripper, clutch, camera, scale"
+HEADSET_HELP = "trigger: gripper; grip button: clutch; A or X: camera; thumbstick up, down: scale"
+
+
+def tracked_hand(master: str, index: int) -> TrackedHand:
+    """The hand of a master "phone" or "vr"; index: 0 for the first. The first controller is the right one."""
+    from trocar.teleoperation.devices import TrackedHand
+
+    if master == "phone":
+        return TrackedHand(_phone(index), PHONE_HELP)
+    if index >= len(SIDES):
+        raise TrocarError("--master vr can be given twice, for the right and the left controller")
+    return TrackedHand(f"{SIDES[index]} controller", HEADSET_HELP)
+
+
+def serve_tracked(
+    running: ExitStack,
+    console: DeviceConsole,
+    endoscope: RobotEndoscope | None,
+    host: str | None,
+    port: int | None,
+) -> None:
+    """Start the server of the console's phones and headset, and print their addresses."""
+    try:
+        from trocar.viewer.webxr import PoseServer
+        from trocar.viewer.webxr.certificate import certificate_file, fingerprint
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"a phone or headset needs {error.name}: {INSTALL}") from error
+    host = "127.0.0.1" if host is None else host
+    certificate = certificate_file(host)
+    server = PoseServer(_devices(console), host, PORT if port is None else port, certificate)
+    running.callback(server.close)
+    server.status = lambda: _status(console)
+    if endoscope is not None:
+        server.picture = endoscope.jpegs
+    for device, url in server.addresses().items():
+        typer.echo(f"Open on the {'headset' if device == 'vr' else device}: {url}")
+        if host != "127.0.0.1":
+            typer.echo(_code(url))
+    typer.echo(f"Its browser warns of a self-signed certificate: {certificate}, SHA-256 {fingerprint(certificate)}")
+    if host != "127.0.0.1":
+        typer.echo(
+            f"warning: --host {host}: anyone on the network with this address can drive the simulation", err=True
+        )
+
+
+def _phone(index: int) -> str:
+    return f"phone{index + 1}" if index else "phone"
+
+
+def _devices(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
+    """Hands by device and side: a phone is one right hand, a headset has both."""
+    from trocar.teleoperation.devices import TrackedHand
+
+    found: dict[str, dict[str, TrackedHand]] = {}
+    for hand in (hand.device for hand in console.hands.values()):
+        if isinstance(hand, TrackedHand):
+            side = next((side for side in SIDES if hand.name.startswith(side)), None)
+            found.setdefault(hand.name if side is None else "vr", {})[side or "right"] = hand
+    return found
+
+
+def _status(console: DeviceConsole) -> list[str]:
+    """Lines for the screen of a device."""
+    lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
+    errors = [said.text for said in list(console.messages) if said.kind != "status"]
+    return lines + errors[-1:]
+
+
+def _code(url: str) -> str:
+    """A QR code of an address as text, "" without the package segno."""
+    try:
+        import segno
+    except ModuleNotFoundError:
+        return ""
+    text = io.StringIO()
+    segno.make(url, error="l").terminal(text, compact=True)
+    return text.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ from trocar.crtk.controller.constants import PERIOD
 MOST_LAG = 0.1  # largest delay that is caught up [s]
 UNBROKEN = 15  # cycles without a pause while the loop catches up
 REST = 1e-3  # pause in which other threads can lock the bus [s]
-SWITCH = 3e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
+SWITCH = 1e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
 PRIORITY = 10  # among real-time threads, of 1 to 99
 
 
@@ -37,8 +38,12 @@ class Pace:
 
     def keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
         """Run every cycle when it is due, until `closing` is set."""
-        with _urgent_thread() as self.prioritised:
-            self._keep(cycle, closing)
+        gc.freeze()  # a full collection of all objects of a scene would take 70 ms, which is a hundred cycles
+        try:
+            with _urgent_thread() as self.prioritised:
+                self._keep(cycle, closing)
+        finally:
+            gc.unfreeze()
 
     def _keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
         period = PERIOD / self._speed if self._speed else PERIOD  # in real time [s]

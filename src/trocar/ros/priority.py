@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-# Among real-time threads, 1 to 99. The control loop has 10. A thread of its process comes next: it can hold the interpreter
-# lock or the bus, and whoever delays it then delays the loop.
+# Among real-time threads, 1 to 99. The control loop has 10. A thread of its process comes next: it can hold the
+# interpreter lock or the bus, and a delay of it is then one of the loop.
 THREAD, PROCESS = 9, 5
 SWITCH = 3e-4  # thread switch interval; Python's default of 5 ms is five samples at 1000 Hz [s]
 WINDOW = 0.1  # interval between checks of the processor time [s]

@@ -10,7 +10,6 @@ processor.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,7 +18,6 @@ from contextlib import suppress
 # Among real-time threads, 1 to 99. The control loop has 10. A thread of its process comes next: it can hold the
 # interpreter lock or the bus, and a delay of it is then one of the loop.
 THREAD, PROCESS = 9, 5
-SWITCH = 3e-4  # thread switch interval; Python's default of 5 ms is five samples at 1000 Hz [s]
 WINDOW = 0.1  # interval between checks of the processor time [s]
 MOST, LESS = 0.7, 0.5  # share of a processor above which the priority is given up, and below which it is taken again
 
@@ -72,7 +70,6 @@ def urgent_thread() -> Urgency:
 
 def urgent_process() -> Urgency:
     """Priority for all threads of this process, also for those that start later; checked in a thread of its own."""
-    sys.setswitchinterval(SWITCH)
     urgency = Urgency(time.process_time, _own_threads, PROCESS)
     if urgency.granted:
         threading.Thread(target=_watch, args=(urgency,), daemon=True).start()

@@ -37,7 +37,7 @@ from trocar.ros.protocol import (
 from trocar.ros.sampling import Sampler, Stamped
 from trocar.ros.scene_topics import SceneTopics
 
-MOST_WAITING = 100  # queued messages and groups of samples, from which no new samples are taken
+MOST_WAITING = 10  # queued messages and groups of samples, from which no new samples are taken
 MOST_TEXTS = 1000  # queued messages, from which texts such as warnings are dropped
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from trocar.crtk.interface import Service, Topic
 from trocar.ros.priority import urgent_process
 from trocar.ros.protocol import Failed, send
+
+SWITCH = 3e-4  # thread switch interval; Python's default of 5 ms is five samples at 1000 Hz [s]
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Settings:
 def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
     """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH)
     prioritised = urgent_process().granted  # before cyclonedds starts its threads
     try:
         from trocar.ros.dds.node import Node

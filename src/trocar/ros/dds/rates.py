@@ -217,8 +217,10 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         time.sleep(FOUND)
         for reader in readers:
             reader.take(10**4)  # discard earlier samples
-        begin = time.perf_counter()
-        for cycle in range(1, round(rate * seconds)):
+        due, cycle = time.perf_counter(), 0
+        end = due + seconds
+        while due < end:
+            cycle += 1
             shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # all different
             for number, line in enumerate(lines):
                 position = np.array(line.position)
@@ -226,7 +228,8 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                 sample = kind(templates[number].pack(JointState(position=position), time.time_ns()))
                 sent[number][float(position[0])] = time.perf_counter()
                 writers[number].write(sample)
-            left = max(begin + cycle / rate - time.perf_counter(), NO_TIME)  # a late client also reads
+            due = max(due + 1.0 / rate, time.perf_counter() + NO_TIME)  # a late client skips commands, and also reads
+            left = due - time.perf_counter()
             while left > 0.0:
                 for number in participant.wait(left):
                     for sample in taken(readers[number]):
@@ -237,5 +240,5 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                         if last[number]:
                             gaps.append(now - last[number])
                         last[number] = now
-                left = begin + cycle / rate - time.perf_counter()
+                left = due - time.perf_counter()
     return Trips(tuple(round_trips), tuple(gaps))

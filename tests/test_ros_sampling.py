@@ -78,10 +78,12 @@ def test_a_rate_that_the_control_loop_cannot_give_is_refused(rate):
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="no real-time priorities")
 def test_threads_that_use_most_of_a_processor_give_up_their_priority_until_they_use_less(monkeypatch):
     requested, used, now = [], [0.0], [0.0]
+    monkeypatch.setattr(os, "sched_getscheduler", lambda thread: os.SCHED_OTHER)
+    monkeypatch.setattr(os, "sched_getparam", lambda thread: os.sched_param(0))
     monkeypatch.setattr(os, "sched_setscheduler", lambda thread, policy, param: requested.append(param.sched_priority))
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     urgency = priority.Urgency(lambda: used[0], lambda: (0,), 9)
-    for share in (0.6, 0.8, 0.6, 0.4):
+    for share in (0.8, 0.95, 0.8, 0.6):
         now[0] += 2.0 * priority.WINDOW
         used[0] += 2.0 * share * priority.WINDOW
         urgency.check()

@@ -15,7 +15,7 @@ from trocar.crtk.controller.constants import PERIOD
 MOST_LAG = 0.1  # largest delay that is caught up [s]
 UNBROKEN = 15  # cycles without a pause while the loop catches up
 REST = 1e-3  # pause in which other threads can lock the bus [s]
-SWITCH = 1e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
+SWITCH = 3e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
 PRIORITY = 10  # among real-time threads, of 1 to 99
 
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 # interpreter lock or the bus, and a delay of it is then one of the loop.
 THREAD, PROCESS = 9, 5
 WINDOW = 0.1  # interval between checks of the processor time [s]
-MOST, LESS = 0.7, 0.5  # share of a processor above which the priority is given up, and below which it is taken again
+MOST, LESS = 0.9, 0.7  # share of a processor above which the priority is given up, and below which it is taken again
 
 
 class Urgency:
@@ -36,6 +36,7 @@ class Urgency:
     def __init__(self, used: Callable[[], float], threads: Callable[[], Iterable[int]], priority: int) -> None:
         self._used, self._threads, self._priority = used, threads, priority
         self._before, self._since = used(), time.monotonic()
+        self._ordinary = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getparam") else None
         self.granted = self._urgent = self._request(True)
 
     def check(self) -> None:
@@ -51,14 +52,15 @@ class Urgency:
             self._request(self._urgent)
 
     def _request(self, urgent: bool) -> bool:
-        if not hasattr(os, "sched_setscheduler"):  # missing on macOS
+        if self._ordinary is None:  # on macOS
             return False
-        policy, number = (os.SCHED_RR, self._priority) if urgent else (os.SCHED_OTHER, 0)
-        policy |= 0 if self._priority == PROCESS else os.SCHED_RESET_ON_FORK
+        policy, parameter = (os.SCHED_RR, os.sched_param(self._priority)) if urgent else self._ordinary
+        if self._priority != PROCESS:
+            policy |= os.SCHED_RESET_ON_FORK
         done = False
         for thread in self._threads():
             with suppress(OSError):  # not permitted, or the thread has ended
-                os.sched_setscheduler(thread, policy, os.sched_param(number))
+                os.sched_setscheduler(thread, policy, parameter)
                 done = True
         return done
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,12 +26,14 @@ from trocar.ros.scene_messages import message_to_ros
 NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
 IMAGES = 2  # the same for images, which are large
+SWITCH = 5e-4  # thread switch interval; Python's default of 5 ms is longer than a period of 250 Hz [s]
 LOOK = 0.1  # interval between checks of connections [s]
 
 
 def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
     """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH)
     prioritised = urgent_process().granted  # before rospy starts its threads
     try:
         packages.use_debian()

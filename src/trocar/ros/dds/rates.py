@@ -88,7 +88,7 @@ def dds_figures(
             time.sleep(FOUND)
             found["prioritised"] = float(bridge.prioritised)
             parts: dict[str, Callable[[], Trips]] = {
-                "idle": lambda: time.sleep(seconds) or Trips(),
+                "idle": lambda: _idle(seconds),
                 "echo": lambda: ask(echo_lines(len(names)), rate, seconds),
                 "served": lambda: ask(arm_lines(robot, names), rate, seconds),
             }
@@ -108,6 +108,11 @@ def dds_figures(
         difference = found[f"{what}served_late_percent"] - found[f"{what}echo_late_percent"]
         found[f"{what}late_above_echo_percentage_points"] = difference
     return {f"dds_{name}": value for name, value in found.items()}
+
+
+def _idle(seconds: float) -> Trips:
+    time.sleep(seconds)
+    return Trips()
 
 
 def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:

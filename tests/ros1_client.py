@@ -177,11 +177,17 @@ wait_for(lambda: len(received("operating_state", begin)) >= 2, "busy and idle")
 found["busy"] = [m.is_busy for m in received("operating_state", begin)]
 found["state_stamps"] = [m.header.stamp.to_nsec() for m in received("operating_state", begin)]
 found["goal"] = goal
-# The sample at the goal is sent before the state, but on another connection: it may arrive a moment later.
-idle = len(received("setpoint_js"))
-wait_for(lambda: len(received("setpoint_js")) > idle + 1, "the next samples")
-found["setpoint_at_idle"] = list(received("setpoint_js")[idle + 1].position)
-found["reached"] = list(received("measured_js")[-1].position)
+# Topics have connections of their own, and only stamps tell the order between them.
+idle = found["state_stamps"][1]
+
+
+def stamped(topic):
+    return [(m.header.stamp.to_nsec(), list(m.position)) for m in received(topic)]
+
+
+wait_for(lambda: all(stamped(name)[-1][0] > idle for name in ("setpoint_js", "measured_js")), "the next samples")
+found["setpoint_at_idle"] = [position for stamp, position in stamped("setpoint_js") if stamp <= idle][-1]
+found["reached"] = stamped("measured_js")[-1][1]
 
 # Services
 local = received("local/setpoint_cp")[-1]

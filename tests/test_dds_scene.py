@@ -27,6 +27,7 @@ from trocar.spatial import pose
 pytest.importorskip("cyclonedds")
 
 from trocar.ros.dds import types
+from trocar.ros.dds.client import Client
 from trocar.ros.dds.participant import Participant, taken
 from trocar.ros.dds.qos import topic_qos
 
@@ -50,7 +51,7 @@ def heard(tmp_path_factory):
     )
     try:
         assert f"ROS_DOMAIN_ID={DOMAIN} on lo" in process.stdout.readline()
-        found = listen()
+        found = listen() | {"client": waited()}
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=PATIENCE) == 0
         assert process.stdout.read().splitlines()[-1] == "stopped"
@@ -79,6 +80,14 @@ def listen():
                 found[name] += [store.deserialize_cdr(sample.cdr, bag_name) for sample in taken(reader)]
             time.sleep(0.005)
     return found
+
+
+def waited():
+    """Time that a client waits for 0.4 s, by its clock and by this machine's, and its clock less this machine's [s]."""
+    with Client(DOMAIN) as client:
+        start, begin = client.now, time.monotonic()
+        assert not client.wait_for(lambda: False, 0.4)
+        return 1e-9 * (client.now - start), time.monotonic() - begin, 1e-9 * (client.now - time.time_ns())
 
 
 def stamp(part):
@@ -120,6 +129,13 @@ def test_stamps_are_by_the_clock_of_the_robot(heard):
     for message in (heard["PSM1/measured_js"][0], heard["joint_states"][0], heard["tf"][0].transforms[0]):
         cycles = (stamp(message.header.stamp) - clock[0]) * 1e-9 * FREQUENCY
         assert cycles == pytest.approx(round(cycles), abs=1e-3)
+
+
+def test_a_client_goes_by_the_clock_of_the_robot(heard):
+    simulated, real, ahead = heard["client"]
+    assert simulated >= 0.4
+    assert real > 0.6  # 0.8 s, less a delay of at most 0.1 s that the robot catches up
+    assert ahead < -0.5  # the robot has been running at half speed
 
 
 def test_stereo_images_come_raw_and_compressed_with_the_parameters_of_their_cameras(heard):

@@ -130,6 +130,8 @@ def serve(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
                 f"{place}; press Ctrl-C to stop"
             )
+            if not (bridge.prioritised and robot.pace.prioritised):
+                typer.echo("no real-time priority: other programs can delay messages (root or a limit rtprio has it)")
             try:
                 while bridge.running and robot.error is None:
                     bridge.wait(WATCHED)

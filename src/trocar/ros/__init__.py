@@ -8,16 +8,16 @@
 
 rospy runs in a separate process: otherwise it would share the interpreter lock with the 1500 Hz control loop.
 
-- `bridge` is the side of the simulation: it samples topics that somebody reads, and carries out commands and calls.
-- `node` is the process of rospy. `packages` makes the classes of crtk_msgs and cisst_msgs for it; `limits` bounds what
-  it takes from others.
-- `client` and `client_node` are the other way round: a robot in ROS as a bus. `shadow` lets a twin follow its arm.
+- `bridge` is the side of the simulation, `node` the rospy process. `packages` makes the classes of crtk_msgs and
+  cisst_msgs for it; `limits` bounds what it accepts from others.
+- `client` and `client_node` are the other direction: a robot in ROS as a bus. `shadow` lets a twin follow its arm.
 - `bags` records a simulated robot to bags, and replays their servo commands.
 
-For ROS 1 and ROS 2 (`dds`) alike: `scene_topics` and `scene_messages` are /tf, /joint_states, /clock and the model,
-`camera` renders images in a third process, `devices` finds the devices among topics.
-
-The processes exchange the small values of `protocol` over pipes.
+ROS 1 and ROS 2 (`dds`) share the rest. `topic_bridge` carries out commands and calls, `sampling` takes samples of
+topics with readers and stamps them, `priority` asks for real-time priority. `remote_bus` is the common part of
+clients. `link` and `protocol` are the values that processes exchange over pipes. `scene_topics` and `scene_messages`
+are /tf, /joint_states, /clock and the model, `camera` renders images in a third process, `devices` finds the devices
+among topics.
 """
 
 from importlib import import_module

@@ -3,49 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import multiprocessing
 import threading
-import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Message
 from trocar.errors import TrocarError, check_known
 from trocar.ros import client_node
-from trocar.ros.devices import BY_TYPE, devices, listed
+from trocar.ros.devices import BY_TYPE, listed
+from trocar.ros.link import Link
 from trocar.ros.packages import cache
-from trocar.ros.protocol import LOOPBACK, START, Answer, Call, Command, Failed, Found, Publish, Settings
+from trocar.ros.protocol import LOOPBACK, PATIENCE, START, Failed, Found, Settings, receive, send
+from trocar.ros.remote_bus import Callback, RemoteBus, Subscription, waited
 
-FIRST = 0.5  # for the first message of a topic that was not read before [s]
-PATIENCE = 10.0  # for the answer of a service [s]
-ENDED = "the connection with ROS has ended"
-REST = 0.001  # between two looks at a condition [s]
+FIRST = 0.5  # longest wait for the first message of a topic [s]
 
 
-class _Subscription:
-    def __init__(self, callbacks: list[Callable[[Message], None]], callback: Callable[[Message], None]) -> None:
-        self._callbacks, self._callback = callbacks, callback
-
-    def close(self) -> None:
-        self._callbacks.remove(self._callback)
-
-
-class Client:
+class Client(RemoteBus):
     """Topics and services of the nodes of a ROS master, as they are when it connects.
 
     It has the methods of `trocar.crtk.Bus` that clients use, and sends nothing unless `publish` is called. Messages of
-    types without a header are stamped by their arrival.
+    types without a header are stamped by their arrival. Time is that of /clock if the parameter use_sim_time is set.
 
     Args:
         master: URI of the ROS master. address: IP address under which other nodes find this one.
-
-    Attributes:
-        topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
-        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
     """
 
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
@@ -57,88 +39,57 @@ class Client:
         other.close()
         self._reader: threading.Thread | None = None
         try:
-            found: Any = self._pipe.recv() if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
+            found: Any = receive(self._pipe) if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
         except EOFError:
             found = Failed("its process ended")
         if not isinstance(found, Found):
             self.close()
             raise TrocarError(f"the ROS client did not start: {found.reason}")
-        self.topics: Mapping[str, Topic] = MappingProxyType(known_topics(found))
-        self.services: Mapping[str, str] = found.services
-        self.devices = devices(self.topics)
-        self._lock, self._sending = threading.Lock(), threading.Lock()
+        super().__init__(known_topics(found), found.services, found.simulated_time)
+        self._link, self._lock = Link(self._pipe), threading.Lock()
         self._last: dict[str, Message] = {}
-        self._simulated_time = found.simulated_time
-        self._callbacks: dict[str, list[Callable[[Message], None]]] = {client_node.CLOCK: []}
-        self._calls: dict[int, Future[Any]] = {}
-        self._numbers = itertools.count()
+        self._callbacks: dict[str, list[Callback]] = {}
         self._reader = threading.Thread(target=self._receive, daemon=True)
         self._reader.start()
-        while self._simulated_time and not self.now and self._process.is_alive():
-            time.sleep(REST)  # before /clock there is no time
+        self._wait_for_clock()
 
-    @property
-    def bus(self) -> Client:
-        return self
-
-    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
-        deadline = self.now + round(timeout * 1e9)
-        while not condition():
-            if self.now >= deadline:
-                return False
-            if not self._process.is_alive():
-                raise TrocarError(ENDED)
-            time.sleep(REST)
-        return True
-
-    @property
-    def now(self) -> int:
-        """The robot's clock [ns]: that of /clock if there is one, otherwise this machine's."""
-        if not self._simulated_time:
-            return time.time_ns()
-        last = self._last.get(client_node.CLOCK)
-        return 0 if last is None else last.stamp
+    def _check_alive(self) -> None:
+        if self._link.closed or not self._process.is_alive():
+            raise TrocarError("the connection with ROS has ended")
 
     def publish(self, name: str, message: Message) -> None:
         """Send a command."""
         check_known("topic", self.topics, name)
-        self._send((self.topics[name], Command(name, message)))
+        self._send((self.topics[name], message))
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if there was none within half a second of the first reading."""
         self._listen(name)
         return self._last.get(name)
 
-    def subscribe(self, name: str, callback: Callable[[Message], None]) -> _Subscription:
-        """Call back with every message of a topic, beginning with the last one."""
+    def subscribe(self, name: str, callback: Callback) -> Subscription:
+        """Call back with every message of a topic, starting with the last one."""
         if not self._listen(name, callback):
             with self._lock:
                 self._callbacks[name].append(callback)
                 if name in self._last:
                     callback(self._last[name])
-        return _Subscription(self._callbacks[name], callback)
+        return Subscription(lambda: self._callbacks[name].remove(callback))
 
     def call(self, service: str, *arguments: Any) -> Any:
         """Result of a service."""
         check_known("service", self.services, service)
-        number, answer = next(self._numbers), Future[Any]()
-        self._calls[number] = answer
-        self._send(Call(number, service, arguments))
         try:
-            said = answer.result(PATIENCE)
+            return self._link.call(service, arguments)
         except TimeoutError:
             raise TrocarError(f"the service {service} did not answer within {PATIENCE:g} s") from None
-        finally:
-            del self._calls[number]
-        if said.error:
-            raise TrocarError(f"the service {service} failed: {said.error}")
-        return said.result
+        except TrocarError as error:
+            raise TrocarError(f"the service {service} failed: {error}") from None
 
     def close(self) -> None:
         """End the client's node."""
         with contextlib.suppress(OSError):
-            self._pipe.send(None)
+            send(self._pipe, None)
         self._process.join(timeout=5.0)
         if self._process.is_alive():
             self._process.kill()
@@ -147,16 +98,10 @@ class Client:
             self._reader.join(timeout=5.0)
         self._pipe.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _listen(self, name: str, *callbacks: Callable[[Message], None]) -> bool:
-        """Open a topic, and give its first message time to come; False, and nothing done, if it is open already.
+    def _listen(self, name: str, *callbacks: Callback) -> bool:
+        """Open a topic and wait for its first message; returns False without any action if it is open already.
 
         Callbacks that are given here miss no message.
         """
@@ -166,39 +111,28 @@ class Client:
             self._callbacks.setdefault(name, list(callbacks))
         if not opened:
             self._send(self.topics[name])
-            deadline = time.monotonic() + FIRST
-            while name not in self._last and time.monotonic() < deadline:
-                time.sleep(REST)
+            waited(lambda: name in self._last, FIRST)
         return not opened
 
     def _send(self, said: Any) -> None:
-        try:
-            with self._sending:
-                self._pipe.send(said)
-        except OSError:
-            raise TrocarError(ENDED) from None
+        self._link.send(said)
+        self._check_alive()
 
     def _receive(self) -> None:
-        while True:
-            try:
-                said = self._pipe.recv()
-            except (EOFError, OSError):
-                return
-            if isinstance(said, Publish):
-                for name, message in said.messages:
-                    with self._lock:
-                        self._last[name] = message
-                        callbacks = tuple(self._callbacks[name])
-                    for callback in callbacks:
-                        callback(message)
-            elif isinstance(said, Answer):
-                waiting = self._calls.get(said.number)
-                if waiting is not None:
-                    waiting.set_result(said)
+        for said in self._link.publications():
+            for name, message in said.messages:
+                if name == client_node.CLOCK:
+                    self._clock = message.stamp
+                    continue
+                with self._lock:
+                    self._last[name] = message
+                    callbacks = tuple(self._callbacks[name])
+                for callback in callbacks:
+                    callback(message)
 
 
 def known_topics(found: Found) -> dict[str, Topic]:
-    """Topics as on a bus: with the direction that the table gives them, or the one seen where it has no such topic."""
+    """Topics as on a bus, with their direction in the table; that of unlisted topics follows from who has them."""
     topics: dict[str, Topic] = {}
     for seen, direction in ((found.published, Direction.state), (found.subscribed, Direction.command)):
         for name, ros in seen.items():

@@ -1,4 +1,4 @@
-"""The process of rospy of a client: reads and commands a robot in ROS, at the end of a pipe."""
+"""The rospy process of a client: reads and commands a robot in ROS, connected by a pipe."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_services import ask
 from trocar.errors import TrocarError
 from trocar.ros import packages
+from trocar.ros.link import Link, received
 from trocar.ros.node import QUEUE, use_master
-from trocar.ros.protocol import Answer, Call, Command, Failed, Found, Publish, Settings
+from trocar.ros.protocol import Answer, Call, Failed, Found, Publish, Settings, send
 
 NAME = "trocar_client"
 CLOCK = "clock"
-CONNECTION = 2.0  # for a subscriber to be found before a command is sent [s]
-UNREAD = 1000  # messages that wait to be read: recordings miss none, and rospy receives fewer at once
-PROBE = 2.0  # for a service to tell its type [s]
+CONNECTION = 2.0  # longest wait for a subscriber before the first command to it [s]
+UNREAD = 1000  # queued messages per topic, so that recordings miss none; rospy receives fewer at once
+PROBE = 2.0  # longest wait for the type of a service [s]
 
 
 def run(pipe: Connection, settings: Settings) -> None:
-    """Read and command until None comes or the pipe is closed. Ctrl-C is left to the other process."""
+    """Read and command until None arrives or the pipe is closed. The other process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         packages.use_debian()
@@ -39,41 +40,40 @@ def run(pipe: Connection, settings: Settings) -> None:
         ClientNode(pipe, settings).serve()
     except Exception as error:
         with contextlib.suppress(OSError):
-            pipe.send(Failed(str(error) or type(error).__name__))
+            send(pipe, Failed(str(error) or type(error).__name__))
     os._exit(0)  # rospy's threads do not all end
 
 
 class ClientNode:
-    """A ROS node that subscribes, publishes and calls as it is told."""
+    """A ROS node that subscribes, publishes and calls services for another process."""
 
     def __init__(self, pipe: Connection, settings: Settings) -> None:
         use_master(settings.master, settings.address)
         import rosgraph
         import rospy
 
-        self._rospy, self._pipe, self._sending = rospy, pipe, threading.Lock()
+        self._rospy, self._pipe, self._link = rospy, pipe, Link(pipe)
         self._classes = packages.Classes()
         rospy.init_node(NAME, argv=[NAME], anonymous=True, disable_signals=True)
         self._master = rosgraph.Master(rospy.get_name())
         self._services: dict[str, str] = {}
         self._subscribers: dict[str, Any] = {}
         self._publishers: dict[str, Any] = {}
-        self._last: dict[str, int] = {}  # stamps given to messages that have none
+        self._last: dict[str, int] = {}  # stamps of messages without a header
         found = self._found()
-        self._send(found)
+        self._link.send(found)
         if found.simulated_time:
             rospy.Subscriber("/clock", self._classes["rosgraph_msgs/Clock"], self._tell_time, queue_size=1)
 
     def serve(self) -> None:
-        """Do as the other process says, until it closes the pipe."""
-        with contextlib.suppress(EOFError, OSError):
-            while (said := self._pipe.recv()) is not None:
-                if isinstance(said, Topic):
-                    self._subscribe(said)
-                elif isinstance(said, tuple):
-                    self._publish(*said)
-                elif isinstance(said, Call):
-                    threading.Thread(target=self._call, args=(said,), daemon=True).start()
+        """Carry out requests of the other process until it closes the pipe."""
+        for said in received(self._pipe):
+            if isinstance(said, Topic):
+                self._subscribe(said)
+            elif isinstance(said, tuple):
+                self._publish(*said)
+            elif isinstance(said, Call):
+                threading.Thread(target=self._call, args=(said,), daemon=True).start()
         self._rospy.signal_shutdown("the client has ended")
 
     def _found(self) -> Found:
@@ -87,13 +87,13 @@ class ClientNode:
 
         for name, nodes in services:
             if set(nodes) - {own} and not name.endswith(("/get_loggers", "/set_logger_level")):
-                with contextlib.suppress(Exception):  # a node that has gone without saying so
+                with contextlib.suppress(Exception):  # a node that was killed is still registered
                     self._services[name.lstrip("/")] = self._service_type(name)
         simulated_time = bool(self._rospy.get_param("/use_sim_time", False))
         return Found(named(publishers), named(subscribers), self._services, simulated_time)
 
     def _tell_time(self, made: Any) -> None:
-        self._send(Publish(((CLOCK, Empty(stamp=made.clock.to_nsec())),)))
+        self._link.send(Publish(((CLOCK, Empty(stamp=made.clock.to_nsec())),)))
 
     def _service_type(self, name: str) -> str:
         """Type that a service announces."""
@@ -109,7 +109,7 @@ class ClientNode:
         def receive(made: Any) -> None:
             with contextlib.suppress(TrocarError):  # no valid content: the same as no message
                 message = self._stamped(topic.name, made, from_ros(made, topic.ros, topic.message))
-                self._send(Publish(((topic.name, message),)))
+                self._link.send(Publish(((topic.name, message),)))
 
         kind = self._classes[topic.ros]
         self._subscribers[topic.name] = self._rospy.Subscriber(
@@ -117,13 +117,13 @@ class ClientNode:
         )
 
     def _stamped(self, name: str, made: Any, message: Message) -> Message:
-        """The message, stamped by its arrival if its type has no header."""
+        """The message, stamped by its arrival by the clock of ROS if its type has no header."""
         if hasattr(made, "header"):
             return message
-        self._last[name] = max(time.time_ns(), self._last.get(name, 0) + 1)
+        self._last[name] = max(self._rospy.Time.now().to_nsec(), self._last.get(name, 0) + 1)
         return replace(message, stamp=self._last[name])
 
-    def _publish(self, topic: Topic, command: Command) -> None:
+    def _publish(self, topic: Topic, message: Message) -> None:
         if topic.name not in self._publishers:
             publisher = self._rospy.Publisher(
                 f"/{topic.name}", self._classes[topic.ros], queue_size=QUEUE, tcp_nodelay=True
@@ -132,7 +132,7 @@ class ClientNode:
             deadline = time.monotonic() + CONNECTION
             while not publisher.get_num_connections() and time.monotonic() < deadline:
                 time.sleep(0.005)
-        self._publishers[topic.name].publish(to_ros(command.message, topic.ros, self._classes))
+        self._publishers[topic.name].publish(to_ros(message, topic.ros, self._classes))
 
     def _call(self, call: Call) -> None:
         try:
@@ -142,8 +142,4 @@ class ClientNode:
             answer = Answer(call.number, ask(service, ros, kind._request_class(), call.arguments))
         except Exception as error:
             answer = Answer(call.number, None, str(error) or type(error).__name__)
-        self._send(answer)
-
-    def _send(self, said: Any) -> None:
-        with contextlib.suppress(OSError), self._sending:
-            self._pipe.send(said)
+        self._link.send(answer)

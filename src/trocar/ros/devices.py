@@ -1,10 +1,15 @@
-"""Devices among the topics of a ROS system, for clients of ROS 1 and ROS 2."""
+"""Devices and motion commands among the topics of a ROS system, for ROS 1 and ROS 2 alike."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from trocar.crtk.interface import INTERFACES, Topic
+
+MOTIONS = re.compile(r"/(servo|move|interpolate)_\w+$|/(hold|free)$")
+# Commands of efforts and wrenches, which an arm obeys until the next command.
+EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 
 # Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
 KINDS = {

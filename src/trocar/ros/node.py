@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import signal
+import sys
 import threading
 import time
-from concurrent.futures import Future
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,29 +18,31 @@ from trocar.crtk.standins.ros_conversion import from_ros
 from trocar.crtk.standins.ros_services import answer
 from trocar.errors import TrocarError
 from trocar.ros import limits, packages
-from trocar.ros.protocol import Answer, Call, Command, Failed, Lost, Publish, Readers, Ready, Refused, Settings
+from trocar.ros.link import Link, received
+from trocar.ros.priority import urgent_process
+from trocar.ros.protocol import Commands, Failed, Lost, Publish, Readers, Ready, Refused, Settings, send
 from trocar.ros.scene_messages import message_to_ros
 
 NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
 IMAGES = 2  # the same for images, which are large
-PATIENCE = 10.0  # longest wait for the simulation's answer to a call [s]
+SWITCH = 5e-4  # thread switch interval; Python's default of 5 ms is longer than a period of 250 Hz [s]
 LOOK = 0.1  # interval between checks of connections [s]
 
 
-def run(pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
+def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
     """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH)
+    prioritised = urgent_process().granted  # before rospy starts its threads
     try:
         packages.use_debian()
         packages.use_generated(Path(settings.packages))
-        node = Node(pipe, settings)
+        node = Node(pipe, settings, prioritised)
     except Exception as error:
-        pipe.send(Failed(str(error)))
+        send(pipe, Failed(str(error)))
         os._exit(1)  # rospy's and the master's threads do not all end
-    if pictures is not None:
-        threading.Thread(target=node.pass_on, args=(pictures,), daemon=True).start()
-    node.serve()
+    node.serve(images)
 
 
 def use_master(master: str, address: str) -> Any:
@@ -66,15 +68,19 @@ def use_master(master: str, address: str) -> Any:
 class Node:
     """The ROS node `dvrk`."""
 
-    def __init__(self, pipe: Connection, settings: Settings) -> None:
+    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
         self._master = use_master(settings.master, settings.address)
         import rospy
 
-        self._rospy, self._pipe, self._sending = rospy, pipe, threading.Lock()
+        self._rospy, self._link = rospy, Link(pipe)
         self._reporting = threading.Lock()
-        self._sending.acquire()  # commands of waiting clients are handled after the node is ready
         self._classes = packages.Classes()
-        self._numbers, self._calls = itertools.count(), dict[int, Future[Any]]()
+        with self._link.silent():  # commands of waiting clients are handled after the node is ready
+            self._offer_all(settings)
+            send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
+
+    def _offer_all(self, settings: Settings) -> None:
+        rospy = self._rospy
         rospy.init_node(NAME, argv=[NAME], disable_signals=True)
         self._parameters = settings.parameters
         for name, value in settings.parameters.items():
@@ -92,12 +98,12 @@ class Node:
             self._offer(service)
         rospy.on_shutdown(self._end)
         threading.Thread(target=self._watch, daemon=True).start()
-        pipe.send(Ready(os.environ["ROS_MASTER_URI"]))
-        self._sending.release()
 
-    def serve(self) -> None:
-        """Forward the simulation's messages until it closes the pipe."""
-        self.pass_on(self._pipe)
+    def serve(self, images: Connection | None) -> None:
+        """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
+        if images is not None:
+            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        self._pass_on(self._link.publications())
         for name in self._parameters:
             with contextlib.suppress(Exception):  # the master may have stopped
                 self._rospy.delete_param(name)
@@ -106,17 +112,10 @@ class Node:
             self._master.stop()
         os._exit(0)  # rospy's and the master's threads do not all end
 
-    def pass_on(self, pipe: Connection) -> None:
-        """Publish messages from a pipe and answer calls until it is closed or None arrives."""
-        with contextlib.suppress(EOFError, OSError):  # the other process was killed
-            while (said := pipe.recv()) is not None:
-                if isinstance(said, Publish):
-                    for name, message in said.messages:
-                        self._publish(name, message)
-                elif isinstance(said, Answer):
-                    call = self._calls.get(said.number)
-                    if call is not None:
-                        call.set_result(said)
+    def _pass_on(self, publications: Iterator[Publish]) -> None:
+        for said in publications:
+            for name, message in said.messages:
+                self._publish(name, message)
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
@@ -155,15 +154,15 @@ class Node:
         """
         with self._reporting:
             if new or not self._publishers[name].get_num_connections():
-                self._send(Readers(name, new))
+                self._link.send(Readers(name, new))
 
     def _subscriber(self, topic: Topic) -> Any:
         def receive(message: Any) -> None:
             self._commanded.add(topic.name)
             try:
-                self._send(Command(topic.name, from_ros(message, topic.ros, topic.message)))
+                self._link.send(Commands(((topic.name, from_ros(message, topic.ros, topic.message)),)))
             except TrocarError as error:
-                self._send(Refused(topic.name, str(error)))
+                self._link.send(Refused(topic.name, str(error)))
 
         kind = self._classes[topic.ros]
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
@@ -174,7 +173,7 @@ class Node:
             for name in tuple(self._commanded):
                 if not self._subscribers[name].get_num_connections():
                     self._commanded.discard(name)
-                    self._send(Lost(name))
+                    self._link.send(Lost(name))
             time.sleep(LOOK)
 
     # -- services ------------------------------------------------------------------------------------------------------
@@ -194,24 +193,11 @@ class Node:
         self._rospy.Service(f"/{service.name}", kind, handle)
 
     def _call(self, service: str, arguments: tuple[Any, ...]) -> Any:
-        number, call = next(self._numbers), Future[Any]()
-        self._calls[number] = call
-        self._send(Call(number, service, arguments))
         try:
-            said = call.result(PATIENCE)
-        finally:
-            del self._calls[number]
-        if said.error:
-            raise self._rospy.ServiceException(said.error)
-        return said.result
-
-    def _send(self, said: Any) -> None:
-        try:
-            with self._sending:
-                self._pipe.send(said)
-        except OSError:  # the simulation has ended, and this process ends too
-            pass
+            return self._link.call(service, arguments)
+        except TrocarError as error:
+            raise self._rospy.ServiceException(str(error)) from error
 
     def _end(self) -> None:
         """The master or another node with this name ended this one."""
-        self._send(Failed("the ROS node was shut down"))
+        self._link.send(Failed("the ROS node was shut down"))

@@ -7,11 +7,10 @@ import itertools
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.core import DDSException
@@ -29,24 +28,29 @@ from trocar.ros.dds.qos import service_qos, topic_qos
 from trocar.ros.dds.samples import REQUEST_HEADER, sample_class
 from trocar.ros.dds.services import identity
 from trocar.ros.dds.types import message_class, reply_name, request_name, ros_name, topic_name
-from trocar.ros.devices import BY_TYPE, devices, listed
+from trocar.ros.devices import BY_TYPE, listed
+from trocar.ros.protocol import PATIENCE
+from trocar.ros.remote_bus import REST, Callback, RemoteBus, Subscription, waited
 
-DISCOVERY = 1.0  # without a new endpoint: all are known [s]
+DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
 LONGEST_DISCOVERY = 15.0  # [s]
-FIRST = 2.0  # for the first message of a topic, and for the first reader of a command [s]
-PATIENCE = 10.0  # for the answer of a service [s]
-WATCHED = 0.1  # between two looks whether the client was closed [s]
-REST = 0.001  # between two looks at a condition [s]
-
-Callback = Callable[[Message], None]
+FIRST = 2.0  # longest wait for the first message of a topic, and for the first reader of a command [s]
+QUIET = 0.1  # pause after which a new reader has received all messages kept for it [s]
+WATCHED = 0.1  # interval between checks whether the client was closed [s]
+CLOCK, CLOCK_TYPE = "clock", "rosgraph_msgs/Clock"
 
 
 class _Line:
-    """One topic that is read: its reader, when it was opened, the last message, and callbacks for all."""
+    """A reader of one topic, its last message, and callbacks for all messages.
 
-    def __init__(self, topic: Topic, reader: Any) -> None:
-        self.topic, self.reader = topic, reader
-        self.opened = time.monotonic()
+    Attributes:
+        changed: time of its opening or of its last message [s]. sent: when that message was written [ns].
+        complete: all messages that were kept for a new reader have arrived.
+    """
+
+    def __init__(self, topic: Topic, reader: Any, now: Callable[[], int]) -> None:
+        self.topic, self.reader, self._now = topic, reader, now
+        self.changed, self.sent, self.complete = time.monotonic(), 0, False
         self.last: Message | None = None
         self.callbacks: list[Callback] = []
 
@@ -56,44 +60,31 @@ class _Line:
                 made = decode(sample.cdr, self.topic.ros)
                 found = from_ros(made, self.topic.ros, self.topic.message)
             except TrocarError:
-                continue  # not a message of this type: as good as none
+                continue  # no message of this type: the same as none
             if not hasattr(made, "header"):
-                found = replace(found, stamp=max(time.time_ns(), self.last.stamp + 1 if self.last else 0))
+                found = replace(found, stamp=max(self._now(), self.last.stamp + 1 if self.last else 0))
             self.last = found
             for callback in tuple(self.callbacks):
                 callback(found)
+            self.changed, self.sent = time.monotonic(), sample.sample_info.source_timestamp
 
 
-class Subscription:
-    """A callback on a topic, until `close`."""
-
-    def __init__(self, end: Callable[[], object]) -> None:
-        self._end = end
-
-    def close(self) -> None:
-        self._end()
-
-
-class Client:
+class Client(RemoteBus):
     """Topics and services of a domain, as they are when it connects.
 
     It has the methods of `trocar.crtk.Bus` that clients use, and sends nothing unless `publish` is called. Services
-    answer if the robot's node uses cyclonedds. Messages of types without a header are stamped by their arrival.
+    answer if the robot's node uses cyclonedds. Messages of types without a header are stamped by their arrival. Time is
+    that of /clock if a node writes this topic when the client connects. Topics that are written with transient_local
+    durability are events.
 
     Args:
         domain: ROS_DOMAIN_ID of the robot. interface: network interface, by name or IP address.
-
-    Attributes:
-        topics: those of types that the dVRK's interface has, by name; who writes with transient_local durability
-            writes events. services: types in ROS, by name.
-        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
     """
 
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
-        topics, self.services = _endpoints(self._participant)
-        self.topics: Mapping[str, Topic] = MappingProxyType(topics)
-        self.devices = devices(self.topics)
+        topics, services, simulated_time = _endpoints(self._participant)
+        super().__init__(topics, services, simulated_time)
         self._lock = threading.RLock()
         self._handlers: list[Callable[[], None]] = []
         self._lines: dict[str, _Line] = {}
@@ -102,21 +93,12 @@ class Client:
         self._calls: dict[int, Future[bytes]] = {}
         self._numbers = itertools.count(1)
         self._closing = False
+        if simulated_time:
+            clock = self._participant.reader(topic_name(CLOCK), CLOCK_TYPE, topic_qos(CLOCK_TYPE, Direction.state))
+            self._on(clock, lambda: self._take_time(clock))
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
-
-    @property
-    def bus(self) -> Client:
-        return self
-
-    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition holds; False after `timeout` [s]."""
-        deadline = time.monotonic() + timeout
-        while not condition():
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(REST)
-        return True
+        self._wait_for_clock()
 
     def close(self) -> None:
         """Leave the domain."""
@@ -124,11 +106,9 @@ class Client:
         self._thread.join()
         self._participant.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
+    def _check_alive(self) -> None:
+        if self._closing:
+            raise TrocarError("the connection with ROS 2 was closed")
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
@@ -139,36 +119,51 @@ class Client:
         if name not in self._writers:
             qos = topic_qos(topic.ros, topic.direction)
             writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
-            if not self.wait_for(lambda: bool(writer.get_matched_subscriptions()), FIRST):
-                raise TrocarError(f"nobody reads {name}")
+            if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST):
+                raise TrocarError(f"no node reads {name}")
         self._writers[name].write(sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros)))
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if there was none so far, after two seconds at the earliest."""
+        return self._line(name).last
+
+    def _line(self, name: str) -> _Line:
+        """The reader of a topic, once it has received the first message and those that were kept for it."""
         check_known("topic", self.topics, name)
         if name not in self._lines:
             for topic in self._opened_with(name):
                 self._lines[topic] = self._open(topic)
         line = self._lines[name]
-        self.wait_for(lambda: line.last is not None, line.opened + FIRST - time.monotonic())
-        return line.last
+        if not line.complete:
+            kept = line.topic.direction is Direction.event
+            waited(lambda: line.last is not None, line.changed + FIRST - time.monotonic())
+            while kept and line.last is not None and (left := line.changed + QUIET - time.monotonic()) > 0.0:
+                time.sleep(left)
+            line.complete = line.last is not None
+        return line
 
     def _opened_with(self, name: str) -> list[str]:
-        """Topics to open with another one: all events of a device, so that they are waited for together."""
+        """Topics to open with another one: all events of a device, which are then awaited together."""
         events = [topic.name for topic in self.topics.values() if topic.direction is Direction.event]
         device = name.partition("/")[0]
         return [event for event in events if event.partition("/")[0] == device] if name in events else [name]
 
     def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a topic, beginning with the last one, or with all kept ones of an event."""
-        if name in self.topics and self.topics[name].direction is Direction.event:
-            late = self._open(name, callback)  # a reader of its own is what a late subscriber has
+        """Call back with every message of a topic, starting with the last one, or with all kept ones of an event.
+
+        Messages that were sent before have arrived when it returns.
+        """
+        check_known("topic", self.topics, name)
+        if self.topics[name].direction is Direction.event:
+            known = self._line(name).sent
+            late = self._open(name, callback)  # a reader of its own, as a late subscriber has
+            waited(lambda: late.sent >= known, FIRST)
             return Subscription(lambda: self._close(late))
         if name not in self._lines:
             line = self._lines[name] = self._open(name, callback)  # misses no message
+            self._line(name)
             return Subscription(lambda: line.callbacks.remove(callback))
-        self.read(name)
-        line = self._lines[name]
+        line = self._line(name)
         with self._lock:
             line.callbacks.append(callback)
             if line.last is not None:
@@ -181,13 +176,17 @@ class Client:
             self._participant.delete(line.reader)
 
     def _open(self, name: str, *callbacks: Callback) -> _Line:
-        check_known("topic", self.topics, name)
         topic = self.topics[name]
         reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
-        line = _Line(topic, reader)
+        line = _Line(topic, reader, lambda: self.now)
         line.callbacks.extend(callbacks)
         self._on(reader, line.take)
         return line
+
+    def _take_time(self, reader: Any) -> None:
+        for sample in taken(reader):
+            with contextlib.suppress(TrocarError):
+                self._clock = decode(sample.cdr, CLOCK_TYPE).clock.to_nsec()
 
     # -- services ------------------------------------------------------------------------------------------------------
 
@@ -219,11 +218,11 @@ class Client:
             reader = self._participant.reader(reply_name(service), f"{ros}_Response", qos)
             writer = self._participant.writer(request_name(service), f"{ros}_Request", qos)
             self._on(reader, lambda: self._take_replies(reader, _handle(writer)))
-            matched = self.wait_for(
+            matched = waited(
                 lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST
             )
             if not matched:
-                raise TrocarError(f"the service {service} is gone")
+                raise TrocarError(f"no node offers the service {service} any more")
             self._servers[service] = writer
         return self._servers[service]
 
@@ -244,7 +243,7 @@ class Client:
     def _listen(self) -> None:
         while not self._closing:
             if not self._handlers:
-                time.sleep(REST)  # there is nothing to wait for yet
+                time.sleep(REST)  # no reader yet
             for number in self._participant.wait(WATCHED):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
                     self._handlers[number]()
@@ -255,8 +254,8 @@ def _handle(writer: Any) -> int:
     return int(writer.instance_handle) % 2**64
 
 
-def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, str]]:
-    """Topics and services of the others, once no new ones appear."""
+def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, str], bool]:
+    """Topics and services of other participants, once no new ones appear, and whether one of them writes /clock."""
     sources = [
         BuiltinDataReader(participant.entity, kind)
         for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
@@ -284,14 +283,15 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         for name, ros in asked.items()
         if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
     }
-    return {topic.name: topic for topic in topics}, services
+    clock = written.get(topic_name(CLOCK), ("", False))[0] == CLOCK_TYPE
+    return {topic.name: topic for topic in topics}, services, clock
 
 
 def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topic | None:
     """A topic as on a bus; None if the interface has no such type.
 
-    Clients write commands and read states: where a topic is both written and read, the table says which end is the
-    robot's.
+    Clients write commands and read states. Of a topic that is both written and read, the table decides which end is
+    the robot's.
     """
     ros = written[0] if written else read or ""
     name = dds.removeprefix("rt/")

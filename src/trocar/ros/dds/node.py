@@ -3,137 +3,108 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
 from cyclonedds.core import DDSException
 
 from trocar.crtk.interface import Direction, Topic
-from trocar.crtk.messages import Empty, Message
+from trocar.crtk.messages import Message
 from trocar.errors import TrocarError
 from trocar.ros.dds.cdr import encode
-from trocar.ros.dds.commands import ABSOLUTE, EFFORTS, MOTIONS, decoded, device_of
+from trocar.ros.dds.commands import ABSOLUTE, decoded
 from trocar.ros.dds.graph import announce
 from trocar.ros.dds.participant import Participant, taken
-from trocar.ros.dds.protocol import (
-    Answer,
-    Call,
-    Commands,
-    Readers,
-    Ready,
-    Refused,
-    Samples,
-    Settings,
-    receive,
-    send,
-)
+from trocar.ros.dds.process import Settings
 from trocar.ros.dds.qos import topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import ServiceServer
 from trocar.ros.dds.types import topic_name
-from trocar.ros.protocol import Publish
+from trocar.ros.devices import EFFORTS
+from trocar.ros.link import Link, received
+from trocar.ros.protocol import Commands, Lost, Publish, Readers, Ready, Refused
 from trocar.ros.scene_messages import message_to_ros
 
 NODE = "dvrk"
-PATIENCE = 10.0  # for the answer of the simulation to a call [s]
-WATCHED = 0.2  # between two looks whether the process shall end [s]
-COLLECTED = 3e-4  # between two looks at what has come: commands that come together are passed on together [s]
+WATCHED = 0.2  # interval between checks for the end of the simulation [s]
+COLLECTED = 3e-4  # pause in which commands are collected: those of several arms are passed on together [s]
 THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
-MOST_COMMANDS = 800  # within a window; who sends more waits, and old samples are dropped
-MOST_REFUSALS = 2  # of a topic within a window
+MOST_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
+MOST_REFUSALS = 2  # reports of invalid content per topic and window
 
 
 class Node:
     """The ROS 2 node `dvrk`."""
 
-    def __init__(self, pipe: Connection, settings: Settings, pictures: Connection | None = None) -> None:
-        self._pipe, self._sending, self._ending = pipe, threading.Lock(), False
-        self._pictures = pictures
-        self._topics, self._hold_when_lost = settings.topics, settings.hold_when_lost
-        self._numbers = {topic.name: number for number, topic in enumerate(settings.topics)}
+    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
+        self._link, self._hold_when_lost = Link(pipe), settings.hold_when_lost
+        self._types = {topic.name: topic.ros for topic in settings.topics}
         self._participant = Participant(settings.domain, settings.interface)
         self._handlers: list[Callable[[], None]] = []
-        self._writers: dict[int, tuple[Any, Any]] = {}
-        self._incoming: list[tuple[int, Message]] = []
-        self._counts, self._window = dict[int, int](), time.monotonic()
+        self._writers: dict[str, tuple[Any, Any]] = {}
+        self._incoming: list[tuple[str, Message]] = []
+        self._lost: list[str] = []  # topics without clients
+        self._counts, self._window = dict[str, int](), time.monotonic()
         self._forwarded = 0
-        self._commanded: dict[str, int] = {}  # the last command of a motion, by device
-        self._call_numbers, self._calls = itertools.count(), dict[int, Future[Any]]()
         self._pool = ThreadPoolExecutor(THREADS)
         readers = []
-        for number, topic in enumerate(settings.topics):
+        for topic in settings.topics:
             if topic.direction is Direction.command:
-                readers.append(self._read(number, topic))
+                readers.append(self._read(topic))
             else:
-                self._write(number, topic)
+                self._write(topic)
         writers = [writer for writer, _ in self._writers.values()]
         for number, service in enumerate(settings.services):
-            server = ServiceServer(self._participant, service, number, self._call, self._pool)
+            server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
             self._on(self._participant.wake_for_samples(server.reader), server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
         self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
-        send(pipe, Ready())
+        self._link.send(Ready(prioritised))
 
-    def serve(self) -> None:
-        """Forward the simulation's messages until it closes the pipe."""
+    def serve(self, images: Connection | None) -> None:
+        """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
         listening = threading.Thread(target=self._listen, daemon=True)
         listening.start()
-        if self._pictures is not None:
-            threading.Thread(target=self._pass_on, args=(self._pictures,), daemon=True).start()
-        try:
-            while (said := receive(self._pipe)) is not None:
-                if isinstance(said, Samples):
-                    self._publish(said)
-                elif isinstance(said, Answer):
-                    call = self._calls.get(said.number)
-                    if call is not None:
-                        call.set_result(said)
-        except (EOFError, OSError):  # the simulation was killed
-            pass
-        self._ending = True
+        if images is not None:
+            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        for said in self._link.publications():
+            for name, cdr in said.messages:
+                self._publish(name, cdr)
         listening.join()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._participant.close()
 
     # -- to DDS --------------------------------------------------------------------------------------------------------
 
-    def _write(self, number: int, topic: Topic) -> None:
-        """A writer; readers of states are reported, so that only topics with readers are sampled."""
+    def _write(self, topic: Topic) -> None:
+        """Create a writer; readers of states are reported, so that only topics with readers are sampled."""
         writer = self._participant.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
-        self._writers[number] = writer, sample_class(topic.ros)
+        self._writers[topic.name] = writer, sample_class(topic.ros)
         if topic.direction is Direction.state:
-            self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(number))
+            self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(topic.name))
 
-    def _count_readers(self, number: int) -> None:
-        status = self._writers[number][0].get_publication_matched_status()
+    def _count_readers(self, name: str) -> None:
+        status = self._writers[name][0].get_publication_matched_status()
         if status.current_count_change > 0 or status.current_count == 0:
-            self._send(Readers(number, status.current_count > 0))
+            self._link.send(Readers(name, status.current_count > 0))
 
-    def _publish(self, said: Samples) -> None:
-        for number, cdr in said.samples:
-            writer, kind = self._writers[number]
-            with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
-                writer.write(kind(cdr))
+    def _publish(self, name: str, cdr: bytes) -> None:
+        writer, kind = self._writers[name]
+        with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
+            writer.write(kind(cdr))
 
-    def _pass_on(self, pictures: Connection) -> None:
-        """Publish the messages of the camera, until its process ends."""
-        with contextlib.suppress(EOFError, OSError):
-            while not self._ending:
-                said: Publish = pictures.recv()
-                numbers = [self._numbers[name] for name, _ in said.messages]
-                types = [self._topics[number].ros for number in numbers]
-                packed = [
-                    encode(message_to_ros(message, ros), ros)
-                    for (_, message), ros in zip(said.messages, types, strict=True)
-                ]
-                self._publish(Samples(tuple(zip(numbers, packed, strict=True))))
+    def _pass_on(self, images: Iterator[Publish]) -> None:
+        """Encode and publish the messages of the camera."""
+        for said in images:
+            for name, message in said.messages:
+                ros = self._types[name]
+                self._publish(name, encode(message_to_ros(message, ros), ros))
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
@@ -142,15 +113,18 @@ class Node:
         self._handlers.append(handler)
 
     def _listen(self) -> None:
-        while not self._ending:
+        while not self._link.closed:
             time.sleep(COLLECTED)
             for number in self._participant.wait(WATCHED):
                 with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
                     self._handlers[number]()
             if self._incoming:
-                self._send(Commands(tuple(self._incoming)))
+                self._link.send(Commands(tuple(self._incoming)))
                 self._forwarded += len(self._incoming)
                 self._incoming = []
+            for name in self._lost:  # after the last commands of the client
+                self._link.send(Lost(name))
+            self._lost = []
             self._slow_down()
 
     def _slow_down(self) -> None:
@@ -163,53 +137,29 @@ class Node:
             self._window, self._forwarded = now, 0
             self._counts.clear()
 
-    def _read(self, number: int, topic: Topic) -> Any:
+    def _read(self, topic: Topic) -> Any:
+        """Create a reader of a command."""
         reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
-        self._on(self._participant.wake_for_samples(reader), lambda: self._take(number, topic, reader))
+        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
-            self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(number, reader))
+            self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
         return reader
 
-    def _take(self, number: int, topic: Topic, reader: Any) -> None:
+    def _take(self, topic: Topic, reader: Any) -> None:
         samples = taken(reader)
         if topic.name.endswith(ABSOLUTE):
             samples = samples[-1:]
         for sample in samples:
             try:
-                self._incoming.append((number, decoded(sample.cdr, topic)))
+                self._incoming.append((topic.name, decoded(sample.cdr, topic)))
             except TrocarError as error:
-                self._refuse(number, str(error))
-            else:
-                if MOTIONS.search(topic.name):
-                    self._commanded[device_of(topic.name)] = number
+                self._refuse(topic.name, str(error))
 
-    def _refuse(self, number: int, reason: str) -> None:
-        count = self._counts[number] = self._counts.get(number, 0) + 1
+    def _refuse(self, name: str, reason: str) -> None:
+        count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= MOST_REFUSALS:
-            self._send(Refused(number, reason))
+            self._link.send(Refused(name, reason))
 
-    def _count_writers(self, number: int, reader: Any) -> None:
-        """Hold an arm whose client disconnected while commanding a force."""
-        device = device_of(self._topics[number].name)
-        if reader.get_subscription_matched_status().current_count == 0 and self._commanded.get(device) == number:
-            del self._commanded[device]
-            self._incoming.append((self._numbers[f"{device}/hold"], Empty()))
-
-    def _call(self, service: str, arguments: tuple[Any, ...]) -> Any:
-        number, call = next(self._call_numbers), Future[Any]()
-        self._calls[number] = call
-        self._send(Call(number, service, arguments))
-        try:
-            said = call.result(PATIENCE)
-        finally:
-            self._calls.pop(number, None)
-        if said.error:
-            raise TrocarError(said.error)
-        return said.result
-
-    def _send(self, said: Any) -> None:
-        try:
-            with self._sending:
-                send(self._pipe, said)
-        except OSError:  # the simulation has ended, and this process ends too
-            self._ending = True
+    def _count_writers(self, name: str, reader: Any) -> None:
+        if reader.get_subscription_matched_status().current_count == 0:
+            self._lost.append(name)

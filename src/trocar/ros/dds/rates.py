@@ -1,7 +1,9 @@
 """Round trips over DDS at a high rate, of a served robot in real time and of a bare echo in the same run.
 
 A client in a separate process sends `servo_jp` to several arms at a fixed rate and detects each command in
-`setpoint_js`. The bare echo is a third process that returns the client's bytes. The simulation runs during both.
+`setpoint_js`. The bare echo is a third process that returns the client's bytes. The simulation runs during both. Short
+rounds of both alternate, because the load of a machine changes. Client and echo are ordinary processes, without the
+node's priority.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ JOINTS = "sensor_msgs/JointState"
 SWING = 1e-3  # amplitude of the first joint of every arm [rad]
 START = 60.0  # longest start of a process [s]
 FOUND = 1.0  # time for discovery of endpoints [s]
+NO_TIME = 1e-6  # shortest wait for samples [s]
 LATE = 2.0  # periods after the last sample from which the next one is late
 
 
@@ -47,52 +50,69 @@ class Trips:
         round_trips: from writing a command to receiving the state that contains it [s]. gaps: between states [s].
     """
 
-    round_trips: tuple[float, ...]
-    gaps: tuple[float, ...]
+    round_trips: tuple[float, ...] = ()
+    gaps: tuple[float, ...] = ()
+
+    def __add__(self, other: Trips) -> Trips:
+        return Trips(self.round_trips + other.round_trips, self.gaps + other.gaps)
 
 
 def dds_figures(
     scene: str = "dvrk",
     arms: int = 4,
     rate: float = 1000.0,
-    seconds: float = 5.0,
+    rounds: int = 4,
+    seconds: float = 2.0,
     domain: int = 83,
     progress: Callable[[float], None] = lambda _: None,
 ) -> dict[str, float]:
     """Figures of both by name; late: share of states more than two periods after the last one [%].
 
-    `dds_loop_..._late_percent` is the share of control cycles of 1/1500 s that begin more than a period late, while
-    nothing is sent, during the echo and while the robot is served.
+    `dds_prioritised` is 1 if the node has real-time priority. `dds_loop_..._late_percent` is the share of control
+    cycles of 1/1500 s that begin more than a period late, while nothing is sent, during the echo and while the robot is
+    served.
     """
     check_installed()
+    if rounds < 1 or not (np.isfinite(seconds) and seconds > 0.0):
+        raise TrocarError(f"rounds must be 1 or more and seconds positive, got {rounds} and {seconds}")
     with Robot(scene, speed="real", start="ready") as robot:
         names = list(robot.controllers)[:arms]
         if len(names) < arms:
             raise TrocarError(f"the scene {scene} has {len(names)} arms, but {arms} are required")
         found: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
         with (
-            Bridge(robot, rate=rate, domain=domain),
+            Bridge(robot, rate=rate, domain=domain) as bridge,
             _Process(echo, domain, len(names)),
             _Process(client, domain) as ask,
         ):
             time.sleep(FOUND)
-            parts: dict[str, Callable[[], Trips | None]] = {
-                "idle": lambda: time.sleep(seconds),
+            found["prioritised"] = float(bridge.prioritised)
+            parts: dict[str, Callable[[], Trips]] = {
+                "idle": lambda: _idle(seconds),
                 "echo": lambda: ask(echo_lines(len(names)), rate, seconds),
                 "served": lambda: ask(arm_lines(robot, names), rate, seconds),
             }
-            for number, (part, run) in enumerate(parts.items(), 1):
-                cycles, late, begin = robot.pace.cycles, robot.pace.late, time.perf_counter()
-                trips = run()
-                done = robot.pace.cycles - cycles
-                found[f"loop_{part}_hz"] = done / (time.perf_counter() - begin)
-                found[f"loop_{part}_late_percent"] = 100.0 * (robot.pace.late - late) / max(done, 1)
-                found |= {} if trips is None else figures(part, trips, rate)
-                progress(number / len(parts))
+            trips = {part: Trips() for part in parts}
+            cycles = {part: np.zeros(3) for part in parts}  # cycles, late ones, time [s]
+            for number in range(rounds):
+                for part, run in parts.items():
+                    before = np.array([robot.pace.cycles, robot.pace.late, time.perf_counter()])
+                    trips[part] += run()
+                    cycles[part] += np.array([robot.pace.cycles, robot.pace.late, time.perf_counter()]) - before
+                progress((number + 1) / rounds)
+    for part, (count, late, elapsed) in cycles.items():
+        found[f"loop_{part}_hz"] = count / elapsed
+        found[f"loop_{part}_late_percent"] = 100.0 * late / max(count, 1)
+        found |= {} if part == "idle" else figures(part, trips[part], rate)
     for what in ("", "loop_"):
         difference = found[f"{what}served_late_percent"] - found[f"{what}echo_late_percent"]
         found[f"{what}late_above_echo_percentage_points"] = difference
     return {f"dds_{name}": value for name, value in found.items()}
+
+
+def _idle(seconds: float) -> Trips:
+    time.sleep(seconds)
+    return Trips()
 
 
 def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
@@ -202,8 +222,10 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         time.sleep(FOUND)
         for reader in readers:
             reader.take(10**4)  # discard earlier samples
-        begin = time.perf_counter()
-        for cycle in range(1, round(rate * seconds)):
+        due, cycle = time.perf_counter(), 0
+        end = due + seconds
+        while due < end:
+            cycle += 1
             shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # all different
             for number, line in enumerate(lines):
                 position = np.array(line.position)
@@ -211,7 +233,9 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                 sample = kind(templates[number].pack(JointState(position=position), time.time_ns()))
                 sent[number][float(position[0])] = time.perf_counter()
                 writers[number].write(sample)
-            while (left := begin + cycle / rate - time.perf_counter()) > 0.0:
+            due = max(due + 1.0 / rate, time.perf_counter() + NO_TIME)  # a late client skips commands, and also reads
+            left = due - time.perf_counter()
+            while left > 0.0:
                 for number in participant.wait(left):
                     for sample in taken(readers[number]):
                         now = time.perf_counter()
@@ -221,4 +245,5 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                         if last[number]:
                             gaps.append(now - last[number])
                         last[number] = now
+                left = due - time.perf_counter()
     return Trips(tuple(round_trips), tuple(gaps))

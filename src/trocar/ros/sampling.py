@@ -1,0 +1,138 @@
+"""Samples of a robot's topics for readers in ROS, taken after a control cycle and stamped by the clock of ROS."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from trocar.crtk.interface import Direction
+from trocar.crtk.messages import Empty, Message, OperatingState
+from trocar.crtk.robot import Robot
+from trocar.errors import TrocarError
+from trocar.ros.scene_topics import INTERVALS, SceneTopics
+
+MOST_AT_ONCE = 20  # topics of several devices that are sampled after one control cycle
+
+Stamped = tuple[str, Message, int]  # topic, message, stamp by the clock of ROS [ns]
+
+
+class Sampler:
+    """Current samples of the topics that have readers. Call its methods with the bus locked.
+
+    Args:
+        rate: rate of state topics by the robot's clock [Hz].
+        simulated_time: the clock of ROS is the robot's, not the wall clock.
+
+    Attributes:
+        read: topics with readers.
+    """
+
+    def __init__(self, robot: Robot, scene: SceneTopics, rate: float, simulated_time: bool) -> None:
+        if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
+            raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
+        self._robot, self._period, self._simulated_time = robot, round(1e9 / rate), simulated_time
+        self._sources: dict[str, Callable[[], Message | None]] = {
+            name: partial(robot.bus.read, name)
+            for name, topic in robot.bus.topics.items()
+            if topic.direction is Direction.state
+        }
+        self._sources |= {topic.name: source for topic, source in scene.sources.items()}
+        self.read: set[str] = set()
+        self._due, self._pending = 0, deque[list[str]]()  # next sampling by the robot's clock [ns]; parts of this one
+        self._sent: dict[str, int] = {}  # stamp of the last sample of a topic, by the robot's clock
+        self._stamps: dict[str, int] = {}  # stamp of the last message of a topic, by the clock of ROS
+
+    # -- samples -------------------------------------------------------------------------------------------------------
+
+    def after_cycle(self, busy: bool) -> list[Stamped] | None:
+        """New samples of some of the topics with readers; None if none are due.
+
+        Args:
+            busy: earlier samples have not been sent yet, and no new ones are taken.
+        """
+        if not self._pending and self._robot.now >= self._due and self.read and not busy:
+            self._due = max(self._due, self._robot.now - self._period) + self._period
+            self._pending.extend(_parts(tuple(self.read)))
+        return self._samples(self._pending.popleft()) if self._pending else None
+
+    def current(self, name: str) -> list[Stamped]:
+        """The current sample of a topic for a new reader, even if others have it already."""
+        return self._samples((name,), again=True)
+
+    def with_samples(self, name: str, event: Message) -> list[Stamped]:
+        """An event, after current samples of its device if it is a change of the operating state.
+
+        A client that sees the end of a motion must find the arm at its goal. The samples are taken here, when the state
+        changes, so that their stamps are not later than that of the state: topics have connections of their own, and
+        stamps are the only order that a client can rely on.
+        """
+        samples: list[Stamped] = []
+        if isinstance(event, OperatingState):
+            device = name.rpartition("/")[0]
+            # Again: within a cycle the content can change while the stamp by the robot's clock does not.
+            samples = self._samples([read for read in self.read if read.startswith(f"{device}/")], again=True)
+        latest = max((stamp for _, _, stamp in samples), default=0)
+        return [*samples, (name, event, self.stamp(name, event, latest))]
+
+    def _samples(self, names: Iterable[str], again: bool = False) -> list[Stamped]:
+        """Current samples, without those already sent unless `again`."""
+        new: list[Stamped] = []
+        for name in names:
+            source = self._sources.get(name)
+            if source is None or (not again and self._robot.now < self._next(name)):
+                continue  # an image, which the camera provides, or not due
+            message = source()
+            if message is None or (not again and message.valid and message.stamp == self._sent.get(name)):
+                continue
+            self._sent[name] = message.stamp
+            new.append((name, message, self.stamp(name, message)))
+        return new
+
+    def _next(self, name: str) -> int:
+        """Least stamp of the next sample of a topic, by the robot's clock [ns]."""
+        return self._sent.get(name, 0) + INTERVALS.get(name, 0)
+
+    # -- stamps --------------------------------------------------------------------------------------------------------
+
+    def stamp(self, name: str, message: Message, least: int = 0) -> int:
+        """Stamp of a message by the clock of ROS [ns], later than the last one of its topic; 0 for invalid content.
+
+        Clients compare stamps with the time of their commands, and a robot on a busy machine lags behind.
+        """
+        if not message.valid:
+            return 0
+        stamp = max(self.by_clock(message.stamp), self._stamps.get(name, 0) + 1, least)
+        self._stamps[name] = stamp
+        return stamp
+
+    def image_stamp(self) -> int:
+        """Stamp of the images of this moment, the same for all."""
+        return self.stamp("images", Empty(stamp=self._robot.now))
+
+    def by_clock(self, stamp: int) -> int:
+        """A stamp by the robot's clock in that of ROS [ns]."""
+        return stamp if self._simulated_time else stamp - self._robot.now + time.time_ns()
+
+    def repeated(self, name: str, stamp: int) -> int | None:
+        """A stamp 1 ns later, for the same message again; None if a newer one is about to be sent."""
+        if self._stamps[name] != stamp:
+            return None
+        self._stamps[name] = stamp + 1
+        return stamp + 1
+
+
+def _parts(names: Iterable[str]) -> Iterator[list[str]]:
+    """Groups of topics to sample together: those of one device, or of several devices with few topics."""
+    part: list[str] = []
+    for _, device in itertools.groupby(sorted(names), lambda name: name.partition("/")[0]):
+        own = list(device)
+        if part and len(part) + len(own) > MOST_AT_ONCE:
+            yield part
+            part = []
+        part += own
+    if part:
+        yield part

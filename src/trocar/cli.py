@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import time
 import traceback
@@ -258,3 +260,15 @@ def _show_failure(name: str, error: Exception) -> None:
     if not isinstance(error, TrocarError):
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(f"error: {name}: {error}", err=True)
+
+
+def _flowing(text: str) -> str:
+    """A docstring without the line breaks inside its paragraphs, for the terminal to break lines at its own width.
+
+    Breaks after a semicolon and before an example or an exit status stay.
+    """
+    return re.sub(r"(?<![;\n])\n(?!\n|\[bold\]|Exit)", " ", inspect.cleandoc(text))
+
+
+for registered in app.registered_commands:
+    registered.help = _flowing(getattr(registered.callback, "__doc__", None) or "")

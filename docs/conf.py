@@ -29,12 +29,14 @@ myst_heading_anchors = 3
 exclude_patterns = ["generated/output/**"]
 html_theme = "furo"
 html_title = f"trocar {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 # Formulas such as `M ddq + c` in docstrings are code; a name in single backquotes is no reference.
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # not what NumPy makes of them
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
@@ -50,12 +52,18 @@ def _inline(translator: Any, node: Any) -> None:
 
 
 def _display(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div style="margin: 1em 0">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(convert(node.astext(), display="block"))
     raise SkipNode
+
+
+def _bases(app: Any, name: str, found: Any, options: Any, bases: list[Any]) -> None:
+    """Leave out the base that every class has."""
+    bases[:] = [base for base in bases if base is not object]
 
 
 def setup(app: Any) -> None:
     """Write formulas as MathML, which browsers draw themselves: no script from another server."""
+    app.connect("autodoc-process-bases", _bases)
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_display, None))
 
 

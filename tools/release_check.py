@@ -213,8 +213,8 @@ class Environment:
         return f"{printed[-1].strip()} ({report.stat().st_size / 1e6:.1f} MB)"
 
     def evaluated(self, program: str, *arguments: str) -> str:
-        """Output of a program."""
-        return run(self.python, "-c", program, *arguments, cwd=self.folder).strip()
+        """The last line that a program prints; packages may greet before it."""
+        return run(self.python, "-c", program, *arguments, cwd=self.folder).strip().rpartition("\n")[2]
 
 
 def main() -> None:

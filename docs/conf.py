@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -37,7 +38,7 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # not what NumPy makes of them
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_use_ivar = True
@@ -56,14 +57,14 @@ def _display(translator: Any, node: Any) -> None:
     raise SkipNode
 
 
-def _bases(app: Any, name: str, found: Any, options: Any, bases: list[Any]) -> None:
-    """Leave out the base that every class has."""
-    bases[:] = [base for base in bases if base is not object]
+def _signature(app: Any, kind: str, name: str, found: Any, options: Any, signature: str, result: str) -> Any:
+    """Write the aliases of types by their names inside other types too."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
 
 
 def setup(app: Any) -> None:
     """Write formulas as MathML, which browsers draw themselves: no script from another server."""
-    app.connect("autodoc-process-bases", _bases)
+    app.connect("autodoc-process-signature", _signature)
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_display, None))
 
 

@@ -62,7 +62,9 @@ def api_page(module: ModuleType) -> str:
             body += f"``{name}``\n   ``{text if len(text) < 400 else text[:400] + ' ...'}``\n\n"
         elif isinstance(found, type):
             kind = "autoexception" if issubclass(found, BaseException) else "autoclass"
-            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n\n"
+            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n"
+            own = any(base.__module__.startswith("trocar") for base in found.__bases__)
+            body += "   :show-inheritance:\n\n" if own else "\n"
         else:
             body += f".. autofunction:: {module.__name__}.{name}\n\n"
     return f"# {module.__name__}\n\n{listed}\n```{{eval-rst}}\n{body}```\n"

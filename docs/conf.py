@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -29,13 +30,15 @@ myst_heading_anchors = 3
 exclude_patterns = ["generated/output/**"]
 html_theme = "furo"
 html_title = f"trocar {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 # Formulas such as `M ddq + c` in docstrings are code; a name in single backquotes is no reference.
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # not what NumPy makes of them
+autodoc_default_options = {"members": True}
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_use_ivar = True
@@ -50,12 +53,18 @@ def _inline(translator: Any, node: Any) -> None:
 
 
 def _display(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div style="margin: 1em 0">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(convert(node.astext(), display="block"))
     raise SkipNode
+
+
+def _signature(app: Any, kind: str, name: str, found: Any, options: Any, signature: str, result: str) -> Any:
+    """Write the aliases of types by their names inside other types too."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
 
 
 def setup(app: Any) -> None:
     """Write formulas as MathML, which browsers draw themselves: no script from another server."""
+    app.connect("autodoc-process-signature", _signature)
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_display, None))
 
 

@@ -25,5 +25,5 @@ opened = {
     "ECM": [0.5, 0.6, -1.2, 3.7],
 }
 for cart in (tr.load_cart("Classic", q_setup=opened), tr.load_cart("Si")):
-    picture = render(cart, (-101.0, -9.0), (960, 640))
+    picture = render(cart, (-101.0, -9.0), (960, 640), labels=True)
     print("saved", save_png(f"cart_{cart.name.lower()}.png", picture).name)

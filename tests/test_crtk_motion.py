@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from crtk_robot import Events, busy, q_of, started
 
+from trocar.crtk import messages as m
 from trocar.crtk.controller.constants import PERIOD
 
 
@@ -158,6 +159,17 @@ def test_wrong_content_is_answered_with_a_warning_and_changes_nothing(psm, send,
     assert len(events.warnings) == 1
     assert events.warnings[0].startswith(f"PSM: {said}")
     np.testing.assert_allclose(psm.setpoint_jp()[0], before[0], atol=1e-12)
+    assert not psm.is_busy()
+
+
+def test_a_move_that_would_take_hours_is_refused(psm):
+    events, start = Events(psm.robot, "PSM"), psm.setpoint_jp()[0]
+    psm.robot.bus.publish("PSM/trajectory_j/set_ratio_a", m.Float(value=1e-6))
+    psm.servo_jv([0.1, *[0.0] * 5])
+    psm.robot.run(0.05)
+    psm.move_jp(start)
+    psm.robot.run(0.05)
+    assert ["takes too long" in said for said in events.errors + events.warnings] == [True]
     assert not psm.is_busy()
 
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from trocar.appearance import CAMERAS, Trace, films, gl_context, render, render_video, rendering, save_png, view
 from trocar.errors import TrocarError, UnknownName
+from trocar.mechanics import load_cart
 from trocar.simulation import Simulator
 
 SIZE = (320, 240)
@@ -227,6 +228,17 @@ def test_a_label_is_placed_at_the_first_link(sim):
     row, column = pixel(sim, "side", sim.body_pose("yaw")[:3, 3])
     assert change[row - 3 : row + 4, column - 3 : column + 4].max() > 60
     assert 0 < (change > 30).mean() < 0.02
+
+
+def test_the_arms_of_a_cart_are_named_at_their_first_links(sim, monkeypatch):
+    names = {}
+    monkeypatch.setattr(rendering, "labelled", lambda picture, scene, points: names.update(points) or picture)
+    cart = load_cart("Classic")
+    render(cart, size=(64, 48), shadows=False, labels=True)
+    assert tuple(names) == cart.arms
+    sim.reset(sim.arm.home)
+    wanted = cart.T_world_base("PSM1") @ sim.body_pose("yaw")
+    np.testing.assert_allclose(names["PSM1"], wanted[:3, 3], atol=1e-6)
 
 
 def test_labels_at_one_place_do_not_overlap(sim):

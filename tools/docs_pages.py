@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
 PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # not meant to be imported by scripts
 LONGEST = 600  # longest run of an example [s]
+NAMES = {"ecm": "ECM", "psm": "PSM", "dvrk": "dVRK"}  # words of titles that have their own spelling
 PICTURES = (".png", ".jpg", ".svg")
 
 
@@ -61,7 +62,9 @@ def api_page(module: ModuleType) -> str:
             body += f"``{name}``\n   ``{text if len(text) < 400 else text[:400] + ' ...'}``\n\n"
         elif isinstance(found, type):
             kind = "autoexception" if issubclass(found, BaseException) else "autoclass"
-            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n\n"
+            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n"
+            own = any(base.__module__.startswith("trocar") for base in found.__bases__)
+            body += "   :show-inheritance:\n\n" if own else "\n"
         else:
             body += f".. autofunction:: {module.__name__}.{name}\n\n"
     return f"# {module.__name__}\n\n{listed}\n```{{eval-rst}}\n{body}```\n"
@@ -79,8 +82,8 @@ def _bases(found: type) -> str:
 
 
 def command_page() -> str:
-    """Markdown page with the help of every command, as a terminal of 100 columns shows it."""
-    width = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    """Markdown page with the help of every command, as a terminal of 80 columns shows it."""
+    width = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
     def shown(*arguments: str) -> str:
         made = subprocess.run(
@@ -105,25 +108,28 @@ def command_page() -> str:
 def gallery(run: bool) -> dict[str, str]:
     """Pages of the examples by name, and their index; with `run`, output and pictures too."""
     pages, cards = {}, []
-    for script in sorted((ROOT / "examples").glob("[0-9]*.py")):
+    scripts = sorted((ROOT / "examples").glob("[0-9]*.py"))
+    for number, script in enumerate(scripts, start=1):
         name, text = script.stem, script.read_text("utf-8")
+        words = [NAMES.get(word, word) for word in name[3:].split("_")]
+        title = " ".join([NAMES.get(words[0].lower(), words[0].capitalize()), *words[1:]])
         summary = text.split('"""')[1].strip().splitlines()[0]
-        folder = _outputs(script, text) if run else None
-        body = f"# {name[3:].replace('_', ' ').capitalize()}\n\n{summary}\n\n"
+        folder = _outputs(script, text, f"{number}/{len(scripts)}") if run else None
+        body = f"# {title}\n\n{summary}\n\n"
         pictures = sorted(p for p in folder.iterdir() if p.suffix in PICTURES) if folder else []
         body += "".join(f"![{p.stem}](../output/{name}/{p.name})\n\n" for p in pictures)
         body += f"```{{literalinclude}} ../../../examples/{script.name}\n:language: python\n```\n"
         if folder and (printed := (folder / "stdout.txt").read_text("utf-8").strip()):
             body += f"\nOutput:\n\n```text\n{printed}\n```\n"
         pages[name] = body
-        card = f"![{name}](../output/{name}/{pictures[0].name})\n\n" if pictures else ""
-        cards.append(f"## [{name[3:].replace('_', ' ').capitalize()}]({name}.md)\n\n{summary}\n\n{card}")
+        picture = f"\n\n![{name}](../output/{name}/{pictures[0].name})" if pictures else ""
+        cards.append(f":::{{container}} card\n[{title}]({name}.md)\n\n{summary}{picture}\n:::\n")
     toc = "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
-    pages["index"] = "# Gallery of examples\n\n" + "".join(cards) + toc
+    pages["index"] = "# Gallery of examples\n\n::::{container} gallery\n" + "".join(cards) + "::::\n\n" + toc
     return pages
 
 
-def _outputs(script: Path, text: str) -> Path:
+def _outputs(script: Path, text: str, place: str) -> Path:
     """Folder with the output and the pictures of an example; runs the example if it does not exist yet."""
     source = b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")))
     key = hashlib.sha256(text.encode() + source).hexdigest()
@@ -131,7 +137,7 @@ def _outputs(script: Path, text: str) -> Path:
     if not (folder / "key").exists() or (folder / "key").read_text() != key:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        print(f"running {script.name}", flush=True)
+        print(f"[{place}] running {script.name}", flush=True)
         made = subprocess.run(
             [sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False
         )

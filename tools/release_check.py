@@ -1,114 +1,265 @@
-"""Checks a release: `python -m tools.release_check [--extras view,bags]`.
+"""Checks a release: `python -m tools.release_check [--extras view,bags] [--python python3.13]`.
 
-Builds the sdist and the wheel, installs the wheel with its extras into a new environment outside the tree, and there
-runs `trocar --version`, `trocar --help`, `trocar demo` and an import of every package of every extra. Versions in
-pyproject.toml, CITATION.cff, CHANGELOG.md and the package must agree.
+Builds the sdist and the wheel and compares their contents with the tracked files. Installs the sdist alone in one new
+environment and the wheel with its extras in another, both outside the tree, and runs `trocar` there. Prints a line per
+check, with the output of those that fail, and the total at the end; exits with 1 if a check fails.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import tomllib
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-VERSIONS = {  # other files that state the version, besides pyproject.toml
+VERSIONS = {  # where the version is stated beside pyproject.toml
     "CITATION.cff": r"^version: (\S+)$",
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",
     "src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
 }
-# run in the new environment: every distribution that an extra requires is installed, and its modules can be imported
-IMPORTS = """
-import importlib, importlib.metadata as m, re, sys
-from packaging.requirements import Requirement
-extras = sys.argv[1].split(",")
-modules = m.packages_distributions()
-failed = []
-for extra in extras:
-    for line in m.requires("trocar"):
-        wanted = Requirement(line)
-        if wanted.marker is None or not wanted.marker.evaluate({"extra": extra}) or "extra" not in str(wanted.marker):
-            continue
-        name = re.sub(r"[-_.]+", "-", wanted.name).lower()
-        own = [k for k, v in modules.items() if name in [re.sub(r"[-_.]+", "-", d).lower() for d in v]]
-        tops = [k for k in own if k.isidentifier() and not k.startswith("_")]
-        if not tops:
-            print(f"{extra}: {name}: no importable module")
-        for top in tops[:1]:
-            try:
-                importlib.import_module(top)
-                print(f"{extra}: import {top}")
-            except Exception as error:
-                failed.append(f"{extra}: import {top}: {error!r}")
+SUPPORTED = ("3.11", "3.12", "3.13")  # versions of Python
+# Run in a new environment without extras: every public name is there.
+NAMES = """
 import trocar
 assert "site-packages" in trocar.__file__, trocar.__file__
-sys.exit("\\n".join(failed))
+for name in dir(trocar):
+    getattr(trocar, name)
+print(len(trocar.__all__), "names")
 """
+# Run in a new environment with all extras: every module imports, without ROS.
+MODULES = """
+import importlib, pkgutil, trocar
+assert "site-packages" in trocar.__file__, trocar.__file__
+names = [module.name for module in pkgutil.walk_packages(trocar.__path__, "trocar.")]
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+print(len(names), "modules")
+"""
+# Run in a new environment: imports a module of every package that an extra asks for.
+EXTRA = """
+import importlib, importlib.metadata as metadata, re, sys
+from packaging.requirements import Requirement
+plain = lambda name: re.sub(r"[-_.]+", "-", name).lower()
+modules = metadata.packages_distributions()
+found = []
+for line in metadata.requires("trocar"):
+    wanted = Requirement(line)
+    if "extra" not in str(wanted.marker) or not wanted.marker.evaluate({"extra": sys.argv[1]}):
+        continue
+    metadata.version(wanted.name)  # fails where it is not installed
+    tops = [k for k, v in modules.items() if plain(wanted.name) in map(plain, v) and k.isidentifier() and k[0] != "_"]
+    for top in tops[:1]:
+        importlib.import_module(top)
+    found += tops[:1] or [f"{wanted.name} (no module)"]
+print(*found, sep=", ")
+"""
+
+
+def metadata() -> dict[str, object]:
+    """The table `project` of pyproject.toml."""
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"])
 
 
 def versions() -> str:
     """The version, if all files that state it agree."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    found = {"pyproject.toml": project["version"]}
+    found = {"pyproject.toml": str(metadata()["version"])}
     for name, pattern in VERSIONS.items():
         match = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
         found[name] = match[1] if match else "none"
     if len(set(found.values())) > 1:
-        raise SystemExit("versions differ: " + ", ".join(f"{name} {version}" for name, version in found.items()))
-    return str(project["version"])
+        raise ValueError("versions differ: " + ", ".join(f"{name} {version}" for name, version in found.items()))
+    return found["pyproject.toml"]
+
+
+def classifiers() -> str:
+    """The versions of Python, if the classifiers name the supported ones. The build checks that classifiers exist."""
+    listed = metadata()["classifiers"]
+    assert isinstance(listed, list)
+    named = [text.rsplit(" ", 1)[1] for text in listed if re.search(r":: 3\.\d+$", text)]
+    if tuple(named) != SUPPORTED or metadata()["requires-python"] != f">={SUPPORTED[0]}":
+        raise ValueError(f"classifiers name Python {named}; requires-python is {metadata()['requires-python']}")
+    return "Python " + ", ".join(named)
+
+
+def citation() -> str:
+    """The date of CITATION.cff, if the date and the licence agree with CHANGELOG.md and pyproject.toml."""
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    fields = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.MULTILINE))
+    missing = {"cff-version", "message", "title", "authors", "version", "date-released", "license"} - set(fields)
+    if missing:
+        raise ValueError(f"CITATION.cff lacks {', '.join(sorted(missing))}")
+    released = f"## [{fields['version']}] - {fields['date-released']}"
+    if released not in (ROOT / "CHANGELOG.md").read_text("utf-8"):
+        raise ValueError(f"CHANGELOG.md has no heading '{released}'")
+    if fields["license"] != metadata()["license"]:
+        raise ValueError(f"license is {fields['license']} in CITATION.cff, {metadata()['license']} in pyproject.toml")
+    return f"{fields['date-released']}, {fields['license']}"
+
+
+def tracked(*folders: str) -> set[str]:
+    """Files that git tracks, relative to the root."""
+    return set(run("git", "ls-files", *folders, cwd=ROOT).split("\n")) - {""}
+
+
+def wheel_contents(wheel: Path) -> str:
+    """A summary, if the wheel holds the tracked files of the package, data files included, and nothing else."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    inside = {f"src/{name}" for name in names if ".dist-info/" not in name}
+    _same(inside, tracked("src/trocar"))
+    if not any(name.endswith(".dist-info/licenses/LICENSE") for name in names):
+        raise ValueError("no licence")
+    data = [name for name in inside if not name.endswith(".py")]
+    return f"{len(inside)} files, {len(data)} of them data, {wheel.stat().st_size / 1e6:.1f} MB"
+
+
+def sdist_contents(sdist: Path) -> str:
+    """A summary, if the sdist holds the tracked files, except those of the machinery of the repository."""
+    with tarfile.open(sdist) as archive:
+        inside = {member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()}
+    _same(inside - {"PKG-INFO"}, {name for name in tracked() if not name.startswith(".") or name == ".gitignore"})
+    return f"{len(inside)} files, {sdist.stat().st_size / 1e6:.1f} MB"
+
+
+def _same(inside: set[str], wanted: set[str]) -> None:
+    lacking, foreign = sorted(wanted - inside), sorted(inside - wanted)
+    if lacking or foreign:
+        raise ValueError(f"{len(lacking)} missing {lacking[:5]}, {len(foreign)} not tracked by git {foreign[:5]}")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Output of a command; its failure ends the check."""
-    print("$", *command, flush=True)
-    made = subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+    """Output of a command, which sees neither this tree nor its data; raises ValueError where it fails."""
+    own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "TROCAR_DATA")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    made = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False, env=environment
+    )
     if made.returncode:
-        raise SystemExit(f"{made.stdout[-4000:]}{made.stderr[-4000:]}\nexit status {made.returncode}")
+        shown = " ".join(str(part) if len(str(part)) < 200 else "..." for part in command)
+        raise ValueError(f"{shown}\n{made.stdout[-4000:]}{made.stderr[-4000:]}exit status {made.returncode}")
     return made.stdout
 
 
-def check_contents(wheel: Path, sdist: Path) -> None:
-    """Check the contents: one top-level package and the arms' data in the wheel; sources and tests in the sdist."""
-    names = zipfile.ZipFile(wheel).namelist()
-    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    if tops != {"trocar"} or not any(name.endswith("arms/data/psm.toml") for name in names):
-        raise SystemExit(f"{wheel.name} holds {sorted(tops)}")
-    with tarfile.open(sdist) as archive:
-        inside = {name.split("/", 1)[-1] for name in archive.getnames()}
-    missing = {"pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "src/trocar/__init__.py"} - inside
-    if missing:
-        raise SystemExit(f"{sdist.name} lacks {sorted(missing)}")
+class Checks:
+    """Runs checks and counts them: one line each, with what the check returns and the seconds it took."""
+
+    def __init__(self) -> None:
+        self.passed, self.failed = 0, 0
+
+    def __call__(self, name: str, check: Callable[[], str]) -> bool:
+        """Run a check; one that raises has failed."""
+        print(f"{name:36s} ", end="", flush=True)
+        started = time.perf_counter()
+        try:
+            result = check()
+        except Exception as error:
+            self.failed += 1
+            print("failed", *str(error).rstrip().split("\n"), sep="\n    ", flush=True)
+            return False
+        self.passed += 1
+        print(f"ok {time.perf_counter() - started:6.1f} s  {result}", flush=True)
+        return True
+
+    def total(self) -> str:
+        """The closing line."""
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+class Environment:
+    """A new environment with one distribution installed, and what is run there."""
+
+    def __init__(self, folder: Path, python: str) -> None:
+        self.folder, self._base = folder, python
+        self.python, self.trocar = folder / "venv" / "bin" / "python", folder / "venv" / "bin" / "trocar"
+
+    def install(self, *wanted: str) -> str:
+        """Make the environment and install into it; the sizes of what was installed."""
+        self.folder.mkdir()
+        run(self._base, "-m", "venv", self.folder / "venv", cwd=self.folder)
+        run(self.python, "-m", "pip", "install", "-q", *wanted, cwd=self.folder)
+        count = len(run(self.python, "-m", "pip", "list", "--format=freeze", cwd=self.folder).split())
+        return f"{count} packages, {run(self.python, '--version', cwd=self.folder).strip()}"
+
+    def version(self, wanted: str) -> str:
+        """The version that the command states, if it is the wanted one."""
+        stated = run(self.trocar, "--version", cwd=self.folder).strip()
+        if stated != f"trocar {wanted}":
+            raise ValueError(f"{stated!r} instead of 'trocar {wanted}'")
+        return stated
+
+    def help(self) -> str:
+        """The number of commands, each of which prints its help."""
+        listed = "import typer.main, trocar.cli as cli; print(*typer.main.get_command(cli.app).commands)"
+        commands = run(self.python, "-c", listed, cwd=self.folder).split()
+        for command in ([], *([name] for name in commands)):
+            if "Usage: trocar" not in run(self.trocar, *command, "--help", cwd=self.folder):
+                raise ValueError(f"trocar {' '.join(command)} --help prints no usage")
+        return f"{len(commands)} commands"
+
+    def demo(self) -> str:
+        """The closing line of `trocar demo`, if its report is there."""
+        printed = run(self.trocar, "demo", cwd=self.folder).strip().split("\n")
+        report = self.folder / "trocar-demo" / "demo.html"
+        return f"{printed[-1].strip()} ({report.stat().st_size / 1e6:.1f} MB)"
+
+    def evaluated(self, program: str, *arguments: str) -> str:
+        """The last line that a program prints; packages may greet before it."""
+        return run(self.python, "-c", program, *arguments, cwd=self.folder).strip().rpartition("\n")[2]
 
 
 def main() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    every = [extra for extra in project["optional-dependencies"] if extra != "dev"]
+    extras = metadata()["optional-dependencies"]
+    assert isinstance(extras, dict)
+    every = ",".join(extra for extra in extras if extra != "dev")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--extras", default=",".join(every), help="extras to install and import (default: all but dev)")
-    extras = parser.parse_args().extras
-    version = versions()
+    parser.add_argument("--extras", default=every, help="extras to install and import (default: all but dev)")
+    parser.add_argument("--python", default=sys.executable, help="Python of the new environments (default: this one)")
+    chosen = parser.parse_args()
+    check = Checks()
+    check("versions agree", versions)
+    check("classifiers", classifiers)
+    check("CITATION.cff", citation)
     with tempfile.TemporaryDirectory(prefix="trocar-release-") as temporary:
         folder = Path(temporary)
-        run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, cwd=folder)
-        (wheel,), (sdist,) = (list((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
-        check_contents(wheel, sdist)
-        run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
-        python, trocar = folder / "venv" / "bin" / "python", folder / "venv" / "bin" / "trocar"
-        run(python, "-m", "pip", "install", "-q", f"{wheel}[{extras}]", "packaging", cwd=folder)
-        if run(trocar, "--version", cwd=folder).strip() != f"trocar {version}":
-            raise SystemExit(f"the installed trocar is not {version}")
-        run(trocar, "--help", cwd=folder)
-        print(run(python, "-c", IMPORTS, extras, cwd=folder), end="")
-        run(trocar, "demo", cwd=folder)
-        if not (folder / "trocar-demo" / "demo.html").exists():
-            raise SystemExit("trocar demo wrote no demo.html")
-    print(f"trocar {version}: sdist, wheel, extras {extras} and the demo are fine")
+        if check("build sdist and wheel", lambda: _build(folder)):
+            (wheel,), (sdist,) = (list((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
+            check("contents of the sdist", lambda: sdist_contents(sdist))
+            check("contents of the wheel", lambda: wheel_contents(wheel))
+            _installed(check, Environment(folder / "sdist", chosen.python), "sdist", [str(sdist)])
+            whole = Environment(folder / "wheel", chosen.python)
+            if _installed(check, whole, "wheel with extras", [f"{wheel}[{chosen.extras}]", "packaging"]):
+                if chosen.extras == every:
+                    check("  import every module", partial(whole.evaluated, MODULES))
+                for extra in chosen.extras.split(","):
+                    check(f"  import the extra {extra}", partial(whole.evaluated, EXTRA, extra))
+    print(check.total())
+    sys.exit(check.failed > 0)
+
+
+def _build(folder: Path) -> str:
+    run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, cwd=folder)
+    return ", ".join(sorted(path.name for path in (folder / "dist").iterdir()))
+
+
+def _installed(check: Checks, environment: Environment, name: str, wanted: list[str]) -> bool:
+    """Check one distribution in its environment."""
+    if not check(f"install the {name}", lambda: environment.install(*wanted)):
+        return False
+    check("  trocar --version", lambda: environment.version(versions()))
+    check("  --help of trocar and its commands", environment.help)
+    check("  every public name", partial(environment.evaluated, NAMES))
+    check("  trocar demo", environment.demo)
+    return True
 
 
 if __name__ == "__main__":

@@ -90,13 +90,13 @@ def render(
         q: joints (n,) of an `Arm`, or by name those of a `Cart` [rad, m]. Default: home.
         traces: lines to draw, such as the path of the tip.
         shadows: False takes a third of the time without a graphics card; close-ups never have shadows.
-        labels: write the name of every arm of a scene at its first link.
+        labels: write the name of every arm at its first link.
     """
     check_size(size)
     if sum(len(trace.points) for trace in traces) > TRACE_SEGMENTS:
         raise TrocarError(f"the traces of a picture can have at most {TRACE_SEGMENTS} points in total; remove some")
     if isinstance(subject, Arm | Cart):
-        return _render_model(subject, camera, size, zoom, q, traces, shadows)
+        return _render_model(subject, camera, size, zoom, q, traces, shadows, labels)
     if q is not None:
         raise TrocarError("q is for pictures of an Arm or a Cart; a simulator or scene is drawn in its current state")
     scene = _scene(subject)
@@ -211,6 +211,7 @@ def _render_model(
     q: Any,
     traces: Sequence[Trace],
     shadows: bool,
+    labels: bool,
 ) -> Picture:
     """A picture of an arm or cart that is not simulated."""
     cart = isinstance(subject, Cart)
@@ -223,7 +224,16 @@ def _render_model(
         # light from above, over the viewer's left shoulder
         azimuth = math.radians(from_where.azimuth - 40.0)
         place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
-        return place.picture(qpos, from_where, size, traces, shadows)
+        picture = place.picture(qpos, from_where, size, traces, shadows)
+        if not labels:
+            return picture
+        first = (
+            {name: f"{name}/{subject.arm(name).bodies[0].name}" for name in subject.arms}
+            if isinstance(subject, Cart)
+            else {subject.name: subject.bodies[0].name}
+        )
+        points = {name: np.array(place.data.body(body).xpos) for name, body in first.items()}
+        return labelled(picture, place.scene, points)
     finally:
         if place.context is not None:
             place.context.free()

@@ -9,7 +9,7 @@ import typer
 
 import trocar as tr
 from trocar.commands.options import Namespace, RecordedArm, option
-from trocar.commands.terminal import plain_errors, show_table, show_written
+from trocar.commands.terminal import figure_text, plain_errors, show_table, show_written
 
 
 @plain_errors()
@@ -37,12 +37,13 @@ def compare(
     a, b = (tr.load_recording(path, arm, namespace=namespace) for path in (first, second))
     t, found = differences(a, b)
     figures = [f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
-    rows = [(joint, *(f"{figure[j]:.2g}" for figure in figures)) for j, joint in enumerate(a.joints)]
+    rows = [(joint, *(figure_text(figure[j], 2) for figure in figures)) for j, joint in enumerate(a.joints)]
     headings = ("joint", *(f"{channel} {kind}" for channel in found for kind in ("RMS", "max")))
-    title = f"{second.name} minus {first.name}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
+    name_a, name_b = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    title = f"{name_b} minus {name_a}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
     show_table(title, headings, rows)
     if output is not None:
         from trocar.plots import save
         from trocar.recording.figure import recording_figure
 
-        show_written([save(recording_figure(a, f"{first.name} (solid), {second.name} (dashed)", b), output)])
+        show_written([save(recording_figure(a, f"{name_a} and {name_b}", b, (name_a, name_b)), output)])

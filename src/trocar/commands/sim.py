@@ -14,7 +14,15 @@ import typer
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import flag, option
-from trocar.commands.terminal import drawn, plain_errors, progress_bar, save_picture, show_table, show_written
+from trocar.commands.terminal import (
+    drawn,
+    figure_text,
+    plain_errors,
+    progress_bar,
+    save_picture,
+    show_table,
+    show_written,
+)
 from trocar.errors import check_known
 
 if TYPE_CHECKING:
@@ -32,8 +40,10 @@ Engine = Literal["mujoco", "reduced"]
 @plain_errors("a shorter --duration takes less time")
 def sim(
     arm: options.ArmArgument = "PSM",
-    controller: Annotated[ControllerName, flag("Controller; see above.", "--controller", "-c")] = "pid",
-    trajectory: Annotated[TrajectoryName, flag("Motion to follow.", "--trajectory", "-t")] = "sinusoid",
+    controller: Annotated[ControllerName, option("NAME", "Controller; see above.", "--controller", "-c")] = "pid",
+    trajectory: Annotated[
+        TrajectoryName, option("NAME", "Motion to follow: hold, step, sinusoid or quintic.", "--trajectory", "-t")
+    ] = "sinusoid",
     along: Annotated[
         Path | None, option("FILE", "Follow the motion of a recording instead: csv, npz, table or ROS bag.")
     ] = None,
@@ -57,9 +67,11 @@ def sim(
     push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip in N, in base axes.")] = None,
     counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
     friction: Annotated[bool, flag("Simulate joint friction.")] = True,
-    accuracy: Annotated[Accuracy, flag("Integration scheme of the engine.")] = "fast",
+    accuracy: Annotated[
+        Accuracy, option("NAME", "Integration scheme of the engine: fast, exact or discrete.")
+    ] = "fast",
     engine: Annotated[
-        Engine, flag("mujoco: closed kinematic chain; reduced: compiled equations in joint coordinates.")
+        Engine, option("NAME", "mujoco: closed kinematic chain; reduced: compiled equations in joint coordinates.")
     ] = "mujoco",
     output: options.Folder = Path("trocar-sim"),
 ) -> None:
@@ -214,7 +226,7 @@ def _show(recording: tr.Recording, title: str) -> None:
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
     largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
     rows = [
-        (joint, f"{e:.3g}", unit, f"{tau:.3g}", {"rad": "N m", "m": "N"}[unit])
+        (joint, figure_text(e), unit, figure_text(tau), {"rad": "N m", "m": "N"}[unit])
         for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
     ]
     show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))

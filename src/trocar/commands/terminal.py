@@ -87,6 +87,11 @@ def show_table(
     Console().print(table)
 
 
+def figure_text(value: float, digits: int = 3) -> str:
+    """A figure with so many significant digits; "0" where it is below the rounding error of the engine, 1e-9."""
+    return f"{value:.{digits}g}" if abs(value) >= 1e-9 else "0"
+
+
 def show_written(paths: Sequence[Path]) -> None:
     """List the files that were written."""
     if paths:

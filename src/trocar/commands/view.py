@@ -37,7 +37,7 @@ def view(
         str,
         typer.Argument(
             metavar="[ARM | SCENE | RECORDING]",
-            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; psm, cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml "
+            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml "
             "file; a recording (csv, npz, or a ROS bag).",
         ),
     ] = "PSM",

@@ -18,8 +18,14 @@ _ROWS = (("q", "position"), ("dq", "velocity"), ("tau", "effort"))
 _LEAST = {"rad": 0.01, "m": 1e-3, "rad/s": 0.01, "m/s": 1e-3, "N m": 0.01, "N": 0.1}
 
 
-def recording_figure(recording: Recording, title: str, other: Recording | None = None) -> Figure:
-    """One column per joint, one row each for q, dq and tau if recorded; dashed: the reference, or another recording."""
+def recording_figure(
+    recording: Recording, title: str, other: Recording | None = None, names: tuple[str, str] = ("first", "second")
+) -> Figure:
+    """One column per joint, one row each for q, dq and tau if recorded; dashed: the reference, or another recording.
+
+    The legend has the `names` of two recordings.
+    """
+    solid = names[0] if other else _label(recording)
     rows = [(name, what) for name, what in _ROWS if getattr(recording, name) is not None]
     t = recording.t - recording.t[0] if other else recording.t
     with style():
@@ -31,9 +37,9 @@ def recording_figure(recording: Recording, title: str, other: Recording | None =
             dashed = (t, reference) if other is None else (other.t - other.t[0], getattr(other, name))
             for j, axes in enumerate(axes_row):
                 unit = UNITS[name][recording.joint_units[j]]
-                axes.plot(t, getattr(recording, name)[:, j], color=COLOURS[0], label=_label(recording, other))
+                axes.plot(t, getattr(recording, name)[:, j], color=COLOURS[0], label=solid)
                 if dashed[1] is not None:
-                    label = "second" if other else "reference"
+                    label = names[1] if other else "reference"
                     axes.plot(dashed[0], dashed[1][:, j], "--", color=COLOURS[1], lw=1.0, label=label)
                 axes.set_ylabel(f"{what} [{unit}]")
                 _widen(axes, _LEAST[unit])
@@ -48,9 +54,7 @@ def recording_figure(recording: Recording, title: str, other: Recording | None =
     return figure
 
 
-def _label(recording: Recording, other: Recording | None) -> str:
-    if other is not None:
-        return "first"
+def _label(recording: Recording) -> str:
     return "simulated" if recording.provenance.get("source") == "simulation" else "recorded"
 
 

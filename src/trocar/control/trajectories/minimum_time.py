@@ -124,6 +124,8 @@ def _motion(
     trajectory = ruckig.Trajectory(n)
     try:
         result = ruckig.Ruckig(n).calculate(problem, trajectory)
+    except ValueError:  # status -101, of a motion that is too long, has no name in ruckig's Python interface
+        raise TrocarError(f"no time-optimal motion from {q0.tolist()} to {q1.tolist()}: it takes too long") from None
     except ruckig.RuckigError as error:
         raise TrocarError(f"no time-optimal motion: {str(error).strip()}") from None
     if result not in (ruckig.Result.Working, ruckig.Result.Finished):

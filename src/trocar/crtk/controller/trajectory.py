@@ -35,6 +35,8 @@ class JointTrajectory:
         given.target_position = goal.tolist()
         try:
             result = self._generator.calculate(given, self._path)
+        except ValueError:  # status -101, of a motion that is too long, has no name in ruckig's Python interface
+            raise TrocarError("the motion takes too long at these ratios of velocity and acceleration") from None
         except RuckigError as error:
             raise TrocarError(f"error while evaluating trajectory: {str(error).splitlines()[-1][:200]}") from None
         if result not in (Result.Working, Result.Finished):

@@ -12,7 +12,8 @@ from trocar.crtk.standins.ros_conversion import from_ros, to_ros
 from trocar.crtk.standins.ros_messages import MESSAGES, SERVICES
 from trocar.crtk.standins.ros_services import answer
 from trocar.errors import TrocarError
-from trocar.ros.client import devices, known_topics
+from trocar.ros.client import known_topics
+from trocar.ros.devices import devices
 from trocar.ros.protocol import Found
 
 # Numbers of 1e308 overflow in comparisons with a limit; they only have to be rejected.

@@ -62,6 +62,9 @@ def serve(
     distro: Annotated[
         str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
     ] = "jazzy",
+    priority: Annotated[
+        bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
+    ] = False,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
@@ -116,7 +119,13 @@ def serve(
     check_known("arm of the scene", built.arms, *names)
     description = _description(built)
     with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot), with_bags(robot):
-        options: Any = {"rate": rate, "speed": speed, "description": description, "hold_when_lost": hold_when_lost}
+        options: Any = {
+            "rate": rate,
+            "speed": speed,
+            "description": description,
+            "hold_when_lost": hold_when_lost,
+            "priority": priority,
+        }
         options["camera"] = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
         bridge: Bridge | Bridge2
         if ros2:
@@ -130,8 +139,8 @@ def serve(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
                 f"{place}; press Ctrl-C to stop"
             )
-            if not (bridge.prioritised and robot.pace.prioritised):
-                typer.echo("no real-time priority: other programs can delay messages (root or a limit rtprio has it)")
+            if priority and not bridge.prioritised:
+                typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
             try:
                 while bridge.running and robot.error is None:
                     bridge.wait(WATCHED)

@@ -34,7 +34,7 @@ def run(pipe: Connection, settings: Settings, images: Connection | None = None) 
     """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH)
-    prioritised = urgent_process().granted  # before rospy starts its threads
+    prioritised = settings.priority and urgent_process().granted  # before rospy starts its threads
     try:
         packages.use_debian()
         packages.use_generated(Path(settings.packages))

@@ -1,10 +1,10 @@
-"""Real-time priority for everything that serves clients next to the control loop, if the system grants it.
+"""Real-time priority for the threads that serve clients next to the control loop, if the system grants it.
 
 Without it a message waits for a processor once more in every thread on its way, on a busy machine for milliseconds.
 Linux grants the priority to root and to users with a limit `rtprio`; for others nothing changes.
 
-Threads that serve more than they can would starve the clients. So the priority is given up while they use most of a
-processor.
+Threads that are overloaded would starve the clients. So the priority is given up while they use most of a processor.
+The process of a node asks for it only on request: measured on two busy cores, its clients took more than twice as long.
 """
 
 from __future__ import annotations

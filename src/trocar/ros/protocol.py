@@ -36,6 +36,7 @@ class Settings:
         master: URI of the ROS master, or "" to start one on a free port.
         packages: folder for generated message packages.
         parameters: parameters of the ROS parameter server, set while the node runs.
+        priority: ask for real-time priority.
     """
 
     address: str
@@ -44,6 +45,7 @@ class Settings:
     topics: tuple[Topic, ...] = ()
     services: tuple[Service, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    priority: bool = False
 
 
 # -- from a node -------------------------------------------------------------------------------------------------------

@@ -24,13 +24,14 @@ class Settings:
     interface: str
     distro: str
     hold_when_lost: bool
+    priority: bool = False
 
 
 def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
     """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH)
-    prioritised = urgent_process().granted  # before cyclonedds starts its threads
+    prioritised = settings.priority and urgent_process().granted  # before cyclonedds starts its threads
     try:
         from trocar.ros.dds.node import Node
 

@@ -80,7 +80,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str, *, private: boo
     return path
 
 
-def _created(temporary: Path, private: bool) -> BinaryIO:
+def _created(temporary: Path, private: bool = False) -> BinaryIO:
     """A new file, open and locked. Without the lock another writer would treat it as stale and remove it."""
     while True:
         with _creating:

@@ -36,7 +36,7 @@ def opened_bag(path: Path) -> Any:
     except MemoryError:
         raise _too_large(path) from None
     except Exception as error:  # the parser may raise any exception on damaged input
-        raise TrocarError(f"{path}: the bag cannot be read: {error}") from None
+        raise TrocarError(f"{path}: not a readable bag: {error}") from None
     return bag
 
 

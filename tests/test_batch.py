@@ -516,6 +516,18 @@ def test_random_parameters_share_the_generated_code(psm):
     assert c_source(programs[0]) == c_source(programs[1])
 
 
+@pytest.mark.parametrize("name", ["PSM", "ECM", "MTMR"])
+def test_accelerations_in_float32(name):
+    mech = tr.load_mechanism(name)
+    q, dq, tau = states(mech, 200)
+    # efforts that do not nearly balance gravity: the difference of two float32 numbers loses digits
+    tau = tau + 0.3 * np.abs(tau).max(1, keepdims=True) * np.random.default_rng(1).normal(size=tau.shape)
+    q, dq, tau = (x.astype(np.float32) for x in (q, dq, tau))
+    found = batch.load(name, precision="float32").forward_dynamics(q, dq, tau)
+    expected = mech.forward_dynamics(*(x.T.astype(float) for x in (q, dq, tau))).T
+    assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+
+
 def test_float32_follows_float64(psm):
     single = batch.load("PSM", precision="float32")
     q, dq, tau = states(psm.mechanism, 8)

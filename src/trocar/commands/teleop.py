@@ -71,7 +71,8 @@ def teleop(
 
     --bench presses a simulated MTM and PSM against walls under every bilateral scheme and passivity control, over
     delays and published network conditions. It prints each figure with its bound; exit status 1 if one is not kept.
-    It takes a few minutes.
+    [bold]--section console[/bold] runs the console's own experiments: clutch, scale, alignment, camera, following.
+    All sections take a few minutes.
     """
     if bench == bool(master):
         raise TrocarError(

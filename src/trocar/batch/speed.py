@@ -33,7 +33,7 @@ def gpu_figures(
     efforts. cuda_policy_share is the share of a JAX policy with two layers of 64 neurons that sets the servo's targets
     every 20 steps. cuda_mppi_ms is one plan of sampling control (MPPI) under motor limits: from a measured state,
     16,384 random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts.
-    Both are left out where JAX has no GPU.
+    Both are omitted if JAX has no GPU.
     """
     found: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")

@@ -107,7 +107,7 @@ class BagRecorder:
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
             while self._waiting.get() is not None:
-                pass  # the robot goes on
+                pass  # the robot continues
 
     def _write_to(self, writer: Any) -> None:
         connections: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = N
 
 @contextmanager
 def bags_of(robot: Robot, record: Path | None, played: Path | None, say: Callable[[str], object]) -> Iterator[None]:
-    """Record a robot, and replay a bag to it in a thread of its own, while the context lasts. say: prints a line."""
+    """Record a robot, and replay a bag to it in a separate thread, while the context lasts. say: prints a line."""
 
     def play(path: Path) -> None:
         try:

@@ -28,7 +28,7 @@ class Link:
         self.closed = False
 
     def send(self, said: Any) -> None:
-        """Send a value; sets `closed` if nobody receives it."""
+        """Send a value; sets `closed` if the other end is closed."""
         try:
             with self._sending:
                 send(self._pipe, said)

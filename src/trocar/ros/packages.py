@@ -38,7 +38,7 @@ def missing() -> str:
 
 
 def use_debian() -> None:
-    """Allow this process to import Debian's or Noetic's packages, after all of its own."""
+    """Allow this process to import Debian's or Noetic's packages; its own packages come first."""
     sys.path += [folder for folder in (NOETIC, DEBIAN) if os.path.isdir(folder) and folder not in sys.path]
     try:
         for module in ("rospy", "rosmaster", "genpy", "geometry_msgs.msg", "sensor_msgs.msg", "std_srvs.srv"):

@@ -71,7 +71,7 @@ def urgent_thread() -> Urgency:
 
 
 def urgent_process() -> Urgency:
-    """Priority for all threads of this process, also for those that start later; checked in a thread of its own."""
+    """Priority for all threads of this process, also for those that start later; checked in a separate thread."""
     urgency = Urgency(time.process_time, _own_threads, PROCESS)
     if urgency.granted:
         threading.Thread(target=_watch, args=(urgency,), daemon=True).start()

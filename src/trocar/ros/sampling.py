@@ -67,7 +67,7 @@ class Sampler:
         """An event, after current samples of its device if it is a change of the operating state.
 
         A client that sees the end of a motion must find the arm at its goal. The samples are taken here, when the state
-        changes, so that their stamps are not later than that of the state: topics have connections of their own, and
+        changes, so that their stamps are not later than that of the state: each topic has its own connection, and
         stamps are the only order that a client can rely on.
         """
         samples: list[Stamped] = []

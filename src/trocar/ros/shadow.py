@@ -40,7 +40,7 @@ def check_arm(source: Source, namespace: str) -> None:
     if not _published(source, f"{namespace}/measured_js"):
         found = [name.removesuffix("/measured_js") for name in source.topics if _published(source, name)]
         arms = sorted(name for name in found if name.rpartition("/")[2] not in ("jaw", "gripper"))
-        raise TrocarError(f"nobody publishes {namespace}/measured_js; arms found: {', '.join(arms) or 'none'}")
+        raise TrocarError(f"no node publishes {namespace}/measured_js; arms found: {', '.join(arms) or 'none'}")
 
 
 def follow(shadow: Shadow, source: Source, namespace: str) -> None:
@@ -49,7 +49,7 @@ def follow(shadow: Shadow, source: Source, namespace: str) -> None:
     topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
     if shadow.jaw:
         if not _published(source, f"{namespace}/{JAW}"):
-            raise TrocarError(f"nobody publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
+            raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
         topics[f"{namespace}/{JAW}"] = shadow.receive_jaw
     for name, receive in topics.items():
         source.subscribe(name, _given_to(receive))

@@ -195,7 +195,7 @@ class TopicBridge(ABC):
         return self._said.get()
 
     def _look(self) -> None:
-        """Ask the camera for pictures, if somebody reads them and it has time."""
+        """Ask the camera for pictures if they have readers and it has time."""
         if self._camera is not None:
             self._camera.look(self._robot, self._sampler.read, self._sampler.image_stamp)
 

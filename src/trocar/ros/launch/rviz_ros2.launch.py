@@ -1,4 +1,4 @@
-"""RViz 2 beside "trocar serve --ros2", which publishes robot_description, joint_states and tf.
+"""RViz 2 for a running "trocar serve --ros2", which publishes robot_description, joint_states and tf.
 
 ros2 launch rviz_ros2.launch.py [rviz:=false] [use_sim_time:=true]
 

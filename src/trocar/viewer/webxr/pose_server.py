@@ -48,7 +48,7 @@ _quiet.propagate = False
 
 
 class PoseServer:
-    """Serves devices in a thread of its own until `close`.
+    """Serves devices in a separate thread until `close`.
 
     A connection must have the token of the printed address, a known Host and the page's own Origin, as for the page of
     `trocar view`. A second connection of a device replaces the first one. Whenever a connection ends, its hands are

@@ -2,8 +2,8 @@
 
 ros2 launch rviz_ros2.launch.py [rviz:=false] [use_sim_time:=true]
 
-robot_state_publisher takes its model from a parameter: it gets the one that is served. Set use_sim_time beside
-"trocar serve --speed" with another factor than 1.
+robot_state_publisher takes its model from a parameter: it gets the one that is served. Set use_sim_time if
+"trocar serve --speed" has another factor than 1.
 """
 
 import time

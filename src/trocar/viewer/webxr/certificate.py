@@ -27,8 +27,8 @@ NAME = "webxr.pem"
 def certificate_file(host: str, folder: Path | None = None) -> Path:
     """File (PEM, mode 0600) with a private key and a certificate for an address that a server listens on.
 
-    An earlier certificate is used again if it is valid, names the same machine and only its owner can read it: a
-    browser that was told to trust it goes on to do so.
+    An earlier certificate is used again if it is valid, names the same machine and only its owner can read it, so
+    that a browser that trusts it continues to do so.
 
     Args:
         folder: default: the user's cache.

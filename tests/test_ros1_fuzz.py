@@ -1,6 +1,8 @@
 """Random ROS messages to every command of an arm, as rospy would pass them: typed, with any content."""
 
 import re
+import struct
+import warnings
 
 import numpy as np
 import pytest
@@ -136,3 +138,12 @@ def test_any_names_and_types_of_other_nodes_are_sorted():
         topics = known_topics(Found(seen[0], seen[1], {}))
         assert set(topics) <= set(seen[0]) | set(seen[1])
         assert set(devices(topics).values()) <= set(INTERFACES)
+
+
+def test_a_signalling_nan_in_a_quaternion_is_rejected_without_a_warning():
+    made = MESSAGES["geometry_msgs/PoseStamped"]()
+    made.pose.orientation.x = struct.unpack("<d", bytes.fromhex("010000000000f07f"))[0]
+    pose = next(t.message for t in INTERFACES["PSM"].topics if t.ros == "geometry_msgs/PoseStamped")
+    with warnings.catch_warnings(), pytest.raises(TrocarError, match="quaternion is not finite"):
+        warnings.simplefilter("error")
+        from_ros(made, "geometry_msgs/PoseStamped", pose)

@@ -285,6 +285,7 @@ def test_strangers_are_refused(rig: Rig) -> None:
     assert rig.server._current  # the device that was there still is
     same = {"Origin": f"https://127.0.0.1:{rig.server.port}"}
     RawDevice(rig.server, rig.certificate, "vr", headers=same).close()
+    until(lambda: not rig.server._current, "the connection to end")
 
 
 def test_the_page_is_served_with_strict_headers(rig: Rig) -> None:

@@ -198,6 +198,7 @@ def test_invalid_commands_are_refused_with_a_warning_and_change_nothing(client):
         "move_jp": m.JointState(position=np.full(6, np.nan)),
         "servo_jp": m.JointState(position=np.zeros(1)),
         "servo_cp": m.Pose(T=T),
+        "servo_jr": m.JointState(position=np.zeros(3000)),  # longer than any command
     }
     for count, (topic, message) in enumerate(wrong.items(), 1):
         client.publish(f"PSM1/{topic}", message)
@@ -213,6 +214,37 @@ def test_the_last_of_a_flood_of_commands_counts(client):
         client.publish("PSM1/servo_jp", m.JointState(position=q + [1e-6 * k, 0, 0, 0, 0, 0]))
     goal = q + [1e-6 * 2999, 0, 0, 0, 0, 0]
     wait_for(lambda: np.allclose(client.read("PSM1/setpoint_js").position, goal, atol=1e-12), "the last command")
+
+
+def test_states_go_on_during_a_flood_of_commands(robot, client):
+    q = np.array(client.read("PSM1/setpoint_js").position)
+    times = []
+    heard = client.subscribe("PSM1/measured_js", lambda message: times.append(message.stamp))
+    before, begin = robot.pace.cycles, time.time_ns()
+    while time.time_ns() < begin + 10**9:
+        for topic in ("servo_jp", "jaw/servo_jp"):
+            size = 6 if topic == "servo_jp" else 1
+            client.publish(f"PSM1/{topic}", m.JointState(position=q[:size]))
+    heard.close()
+    during = [t for t in times if begin < t < begin + 10**9]
+    assert len(during) > 30  # of 100; the flood takes most of two processors
+    assert max(np.diff(during)) < 0.3e9
+    assert robot.pace.cycles - before > 500
+
+
+def test_a_robot_that_stands_still_takes_commands_and_answers():
+    domain = 81 + DOMAIN % 20
+    with (
+        Robot(SCENE, speed="stepped", start="ready") as robot,
+        Bridge(robot, domain=domain) as bridge,
+        Client(domain) as client,
+    ):
+        heard = []
+        robot.bus.subscribe("PSM1/trajectory_j/set_ratio", heard.append)
+        client.publish("PSM1/trajectory_j/set_ratio", m.Float(value=0.5))
+        assert wait_for(lambda: heard, "the command")[0].value == 0.5
+        assert client.call("PSM1/crtk_version") == "1.1.0"
+        assert bridge.error == ""
 
 
 def test_an_arm_holds_after_its_client_disconnects(robot, participant):

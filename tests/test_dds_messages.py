@@ -1,17 +1,19 @@
 """Messages of ROS 2: bytes, names and hashes, compared with rosbags."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from tests import odd_values
 from trocar.crtk import messages as m
-from trocar.crtk.interface import INTERFACES
+from trocar.crtk.interface import INTERFACES, Direction, Topic
 from trocar.crtk.standins.ros_time import Time
 from trocar.errors import TrocarError
 from trocar.ros.camera import CameraSettings
 from trocar.ros.dds import cdr, types
+from trocar.ros.dds.decoder import Decoder
 from trocar.ros.dds.template import Template
 from trocar.ros.scene_messages import CameraInfo, Image, Transforms, message_to_ros
 from trocar.ros.scene_topics import CLOCK, TF
@@ -154,6 +156,45 @@ def test_a_packed_template_gives_the_bytes_of_the_encoder_whatever_came_before()
             template = templates.setdefault(ros, Template(ros))
             wanted = cdr.encode(message_to_ros(dataclasses.replace(message, stamp=stamp), ros), ros)
             assert template.pack(message, stamp) == wanted, ros
+
+
+def test_a_decoder_finds_the_same_as_the_first_time_whatever_came_before():
+    """Streams of joint messages whose numbers, names and sizes change, some with damaged bytes."""
+    rng = np.random.default_rng(3)
+    topic = Topic("PSM1/servo_jp", m.JointState, Direction.command, "sensor_msgs/JointState")
+    decoder, refused = Decoder(topic), 0
+    for k in range(600):
+        sizes = [(6, 0, 0), (6, 6, 0), (7, 7, 7), (1, 0, 1)][k // 7 % 4]
+        names = tuple(f"joint{'x' * (k // 30 % 3)}{n}" for n in range(sizes[0] * (k // 11 % 2)))
+        position, velocity, effort = (rng.normal(size=n) for n in sizes)
+        message = m.JointState(
+            name=names, position=position, velocity=velocity, effort=effort, frame_id="a" * (k // 50)
+        )
+        data = bytearray(Template(topic.ros).pack(message, int(rng.integers(2**60))))
+        if k % 5 == 4:
+            data[rng.integers(len(data))] = rng.integers(256)
+        try:
+            wanted = Decoder(topic)(bytes(data))
+        except TrocarError as error:
+            refused += 1
+            with pytest.raises(TrocarError, match=re.escape(str(error))):
+                decoder(bytes(data))
+            continue
+        found = decoder(bytes(data))
+        for key in ("stamp", "frame_id", "name"):
+            assert getattr(found, key) == getattr(wanted, key)
+        for key in ("position", "velocity", "effort"):
+            assert getattr(found, key).tobytes() == getattr(wanted, key).tobytes()
+    assert refused > 10
+
+
+def test_a_decoder_reads_names_once(monkeypatch):
+    decoder = Decoder(Topic("PSM1/servo_jp", m.JointState, Direction.command, "sensor_msgs/JointState"))
+    template, message = Template("sensor_msgs/JointState"), m.JointState(name=("yaw",), position=np.array([1.0]))
+    decoder(template.pack(message, 5))
+    monkeypatch.setattr("trocar.ros.dds.decoder.decode", None)
+    found = decoder(template.pack(dataclasses.replace(message, position=np.array([-2.0])), 6))
+    assert (found.name, found.position, found.stamp) == (("yaw",), [-2.0], 6)
 
 
 def test_a_camera_has_the_fields_of_ros_2_in_lower_case():

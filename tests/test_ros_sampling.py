@@ -68,6 +68,26 @@ def test_samples_come_at_the_rate_by_the_robots_clock_unless_earlier_ones_wait()
     assert sampler.after_cycle(busy=False) is None
 
 
+@pytest.mark.parametrize(("rate", "most"), [(1000.0, 333e-6), (400.0, 500e-6), (500.0, 0.0), (100.0, 0.0)])
+def test_samples_are_sent_at_regular_intervals(rate, most):
+    robot = started("PSM")
+    sampler, times = Sampler(robot, SceneTopics(robot, clock=False), rate, simulated_time=False), []
+    sampler.read.add(SETPOINT)
+
+    def sample():
+        if sampler.after_cycle(busy=False) is not None:
+            assert 0.0 <= sampler.ahead <= most + 1e-6
+            times.append(robot.time + sampler.ahead)
+
+    robot.after_cycle.append(sample)
+    try:
+        robot.run(0.1)
+    finally:
+        robot.after_cycle.clear()
+    assert len(times) > 8
+    np.testing.assert_allclose(np.diff(times), 1.0 / rate, atol=1e-6)
+
+
 @pytest.mark.parametrize("rate", [0.0, -1.0, 1501.0, float("nan")])
 def test_a_rate_that_the_control_loop_cannot_give_is_refused(rate):
     robot = started("PSM")

@@ -76,7 +76,8 @@ class Robot:
         start_time: the robot's clock when it was switched on [ns].
         pace: timing of a robot in real time.
         error: exception that ended the thread of a robot in real time, if any.
-        after_cycle: fast functions called after every control cycle, in its thread and with the bus locked.
+        before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
+            the bus locked.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Robot:
         self.start_time = epoch
         self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
         self.bus: Bus = self._loop.bus
+        self.before_cycle: list[Callable[[], None]] = []
         self.after_cycle: list[Callable[[], None]] = []
         self.devices: dict[str, str] = {}
         self.controllers = {name: self._controller(name) for name in names}
@@ -332,6 +334,8 @@ class Robot:
     def _cycle(self) -> None:
         """One control cycle of all arms."""
         with self.bus.lock:
+            for call in tuple(self.before_cycle):
+                call()
             if self._set_up is not None:
                 self._set_up.update()
             cycle = self._loop.cycle

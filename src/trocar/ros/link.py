@@ -5,35 +5,62 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
+import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import Any
 
+from trocar.crtk.messages import Message
 from trocar.errors import TrocarError
-from trocar.ros.protocol import PATIENCE, Answer, Call, Publish, receive, send
+from trocar.ros.protocol import PATIENCE, Answer, Call, Commands, Publish, Refused, packed, receive
+
+
+class TooLong(TrocarError):
+    """A value is too long to be sent."""
 
 
 class Link:
     """Values to the other process from any thread, calls that wait for their answer, and messages from there.
 
+    Args:
+        longest: most bytes of a value to send. Default: any number.
+
     Attributes:
         closed: the other process has ended.
     """
 
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._sending = pipe, threading.Lock()
+    def __init__(self, pipe: Connection, longest: float = math.inf) -> None:
+        self._pipe, self._sending, self._longest = pipe, threading.Lock(), longest
         self._numbers, self._calls = itertools.count(), dict[int, Future[Answer]]()
         self.closed = False
 
     def send(self, said: Any) -> None:
-        """Send a value; sets `closed` if the other end is closed."""
+        """Send a value; sets `closed` if the other end is closed.
+
+        Raises:
+            TooLong: nothing was sent.
+        """
+        frame = packed(said)
+        if len(frame) > self._longest:
+            raise TooLong(f"it takes {len(frame)} bytes, more than {self._longest}")
         try:
             with self._sending:
-                send(self._pipe, said)
+                self._pipe.send_bytes(frame)
         except OSError:
             self.closed = True
+
+    def command(self, messages: Sequence[tuple[str, Message]]) -> None:
+        """Send messages to topics, in one value if it is not too long; one that is too long itself is refused."""
+        try:
+            self.send(Commands(tuple(messages)))
+        except TooLong as error:
+            if len(messages) == 1:
+                self.send(Refused(messages[0][0], f"the message is too long: {error}"))
+                return
+            for message in messages:
+                self.command((message,))
 
     @contextlib.contextmanager
     def silent(self) -> Iterator[None]:
@@ -49,8 +76,8 @@ class Link:
         """
         number, call = next(self._numbers), Future[Answer]()
         self._calls[number] = call
-        self.send(Call(number, service, arguments))
         try:
+            self.send(Call(number, service, arguments))
             said = call.result(PATIENCE)
         finally:
             del self._calls[number]
@@ -61,14 +88,21 @@ class Link:
     def publications(self) -> Iterator[Publish]:
         """Messages from the other process until it ends; answers to calls are delivered meanwhile."""
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
-        for said in received(self._pipe):
-            if isinstance(said, Answer):
-                call = self._calls.get(said.number)
-                if call is not None:
-                    call.set_result(said)
-            else:
+        while not self.closed:
+            said = self.receive()
+            if said is not None:
                 yield said
-        self.closed = True
+
+    def receive(self) -> Publish | None:
+        """The next messages from the other process. None: it has ended, or an answer to a call was delivered."""
+        said = next(received(self._pipe), None)
+        if isinstance(said, Answer):
+            call = self._calls.get(said.number)
+            if call is not None:
+                call.set_result(said)
+            return None
+        self.closed = said is None
+        return said
 
 
 def received(pipe: Connection) -> Iterator[Any]:

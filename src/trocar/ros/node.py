@@ -20,7 +20,7 @@ from trocar.errors import TrocarError
 from trocar.ros import limits, packages
 from trocar.ros.link import Link, received
 from trocar.ros.priority import urgent_process
-from trocar.ros.protocol import Commands, Failed, Lost, Publish, Readers, Ready, Refused, Settings, send
+from trocar.ros.protocol import MOST_BYTES, MOST_TEXT, Failed, Lost, Publish, Readers, Ready, Refused, Settings, send
 from trocar.ros.scene_messages import message_to_ros
 
 NAME = "dvrk"
@@ -72,7 +72,7 @@ class Node:
         self._master = use_master(settings.master, settings.address)
         import rospy
 
-        self._rospy, self._link = rospy, Link(pipe)
+        self._rospy, self._link = rospy, Link(pipe, MOST_BYTES)
         self._reporting = threading.Lock()
         self._classes = packages.Classes()
         with self._link.silent():  # commands of waiting clients are handled after the node is ready
@@ -160,9 +160,9 @@ class Node:
         def receive(message: Any) -> None:
             self._commanded.add(topic.name)
             try:
-                self._link.send(Commands(((topic.name, from_ros(message, topic.ros, topic.message)),)))
+                self._link.command(((topic.name, from_ros(message, topic.ros, topic.message)),))
             except TrocarError as error:
-                self._link.send(Refused(topic.name, str(error)))
+                self._link.send(Refused(topic.name, str(error)[:MOST_TEXT]))
 
         kind = self._classes[topic.ros]
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)

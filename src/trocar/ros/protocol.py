@@ -17,9 +17,20 @@ START = 60.0  # longest start of the process of a node [s]
 PATIENCE = 10.0  # longest wait for the answer to a call [s]
 
 
+# Most bytes of a value from a node to the simulation. `Connection` writes up to 16 KiB at once, so the control loop,
+# which reads the pipe, never waits for the rest of a value.
+MOST_BYTES = 2**14
+MOST_TEXT = 500  # most characters of the reason for a refusal
+
+
+def packed(said: Any) -> bytes:
+    """Bytes of a value."""
+    return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
+
+
 def send(pipe: Connection, said: Any) -> None:
     """Send a value, several times faster than `Connection.send`."""
-    pipe.send_bytes(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
+    pipe.send_bytes(packed(said))
 
 
 def receive(pipe: Connection) -> Any:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from trocar.crtk.controller.constants import FREQUENCY
 from trocar.crtk.interface import Direction
 from trocar.crtk.messages import Empty, Message, OperatingState
 from trocar.crtk.robot import Robot
@@ -29,6 +30,8 @@ class Sampler:
 
     Attributes:
         read: topics with readers.
+        ahead: time from the last samples until they are to be sent, so that they are sent at regular intervals by the
+            wall clock [s]. A control cycle of 2/3 ms, for example, does not divide the period of 1000 Hz.
     """
 
     def __init__(self, robot: Robot, scene: SceneTopics, rate: float, simulated_time: bool) -> None:
@@ -42,7 +45,10 @@ class Sampler:
         }
         self._sources |= {topic.name: source for topic, source in scene.sources.items()}
         self.read: set[str] = set()
-        self._due, self._pending = 0, deque[list[str]]()  # next sampling by the robot's clock [ns]; parts of this one
+        self.ahead, self._latest = 0.0, 0 if simulated_time else _latest(self._period)
+        self._due = -self._period  # next sampling by the robot's clock [ns]
+        self._pending = deque[list[str]]()  # parts of this one
+        self._grouped: tuple[set[str], list[list[str]]] = set(), []  # topics, and their groups
         self._sent: dict[str, int] = {}  # stamp of the last sample of a topic, by the robot's clock
         self._stamps: dict[str, int] = {}  # stamp of the last message of a topic, by the clock of ROS
 
@@ -54,9 +60,14 @@ class Sampler:
         Args:
             busy: earlier samples have not been sent yet, and no new ones are taken.
         """
-        if not self._pending and self._robot.now >= self._due and self.read and not busy:
-            self._due = max(self._due, self._robot.now - self._period) + self._period
-            self._pending.extend(_parts(tuple(self.read)))
+        now = self._robot.now
+        if not self._pending and now >= self._due and self.read and not busy:
+            self._due = now if now - self._due >= self._period else self._due
+            self.ahead = 1e-9 * max(self._latest - (now - self._due), 0)
+            self._due += self._period
+            if self.read != self._grouped[0]:
+                self._grouped = set(self.read), list(_parts(self.read))
+            self._pending.extend(self._grouped[1])
         return self._samples(self._pending.popleft()) if self._pending else None
 
     def current(self, name: str) -> list[Stamped]:
@@ -123,6 +134,12 @@ class Sampler:
             return None
         self._stamps[name] = stamp + 1
         return stamp + 1
+
+
+def _latest(period: int) -> int:
+    """Longest time from the end of a period to the next control cycle [ns]."""
+    thirds = 3 * 10**9 // FREQUENCY  # of a nanosecond: a control cycle is a whole number of them
+    return (thirds - math.gcd(3 * period, thirds)) // 3
 
 
 def _parts(names: Iterable[str]) -> Iterator[list[str]]:

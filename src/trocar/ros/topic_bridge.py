@@ -6,11 +6,13 @@ import gc
 import math
 import multiprocessing
 import queue
+import select
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 from trocar.crtk.bus import Subscription
 from trocar.crtk.interface import INTERFACES, Direction, Service
@@ -38,7 +40,16 @@ from trocar.ros.sampling import Sampler, Stamped
 from trocar.ros.scene_topics import SceneTopics
 
 MOST_WAITING = 10  # queued messages and groups of samples, from which no new samples are taken
+MOST_READ = 20  # values of the node that are executed before one control cycle
+STILL = 0.01  # time without a control cycle after which the robot counts as stopped [s]
 MOST_TEXTS = 1000  # queued messages, from which texts such as warnings are dropped
+
+
+class Due(NamedTuple):
+    """Samples, and the time at which they are to be sent [s]."""
+
+    time: float
+    samples: list[Stamped]
 
 
 class TopicBridge(ABC):
@@ -79,6 +90,8 @@ class TopicBridge(ABC):
         self._camera_settings = camera
         self._camera: Camera | None = None
         self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._read_at = 0.0
         self._ended = threading.Event()
         self.error = ""
         self.prioritised = False
@@ -94,9 +107,12 @@ class TopicBridge(ABC):
         for name, topic in self._served.items():
             if topic.direction is Direction.event:
                 self._subscriptions.append(self._bus.subscribe(name, self._passing(name)))
-        self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._receive)]
+        self._arrivals = select.poll()
+        self._arrivals.register(self._pipe.fileno(), select.POLLIN)
+        self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._answer_calls)]
         for thread in self._threads:
             thread.start()
+        self._robot.before_cycle.append(self._read)
         self._robot.after_cycle.append(self._sample)
         gc.freeze()  # as the control loop has done with what existed before; it unfreezes all at its end
         return ready
@@ -131,10 +147,12 @@ class TopicBridge(ABC):
     def close(self) -> None:
         """End the node and its process."""
         self._ended.set()
+        self._robot.before_cycle.remove(self._read)
         self._robot.after_cycle.remove(self._sample)
         for subscription in self._subscriptions:
             subscription.close()
         self._said.put(None)
+        self._calls.put(None)
         for thread in self._threads:
             thread.join(timeout=5.0)
         self._stop_processes()
@@ -172,7 +190,7 @@ class TopicBridge(ABC):
         """Take samples after a control cycle, in its thread: it need not wait for another one that has the bus."""
         samples = self._sampler.after_cycle(busy=self._said.qsize() >= MOST_WAITING)
         if samples is not None:
-            self._said.put(samples)
+            self._said.put(Due(time.perf_counter() + self._sampler.ahead, samples))
 
     def _send(self) -> None:
         """Pack and send samples, events and answers: the only thread that writes to the pipe."""
@@ -180,6 +198,9 @@ class TopicBridge(ABC):
         while said is not None:
             urgency.check()
             said = self._next()
+            if isinstance(said, Due):
+                time.sleep(max(said.time - time.perf_counter(), 0.0))
+                said = said.samples
             if isinstance(said, list):
                 self._look()
                 if not said:
@@ -191,7 +212,7 @@ class TopicBridge(ABC):
                 return
 
     def _next(self) -> Any:
-        """The next value to send, when there is one: stamped messages as a list, an answer, or None at the end."""
+        """The next value to send, when there is one: stamped messages, an answer, or None at the end."""
         return self._said.get()
 
     def _look(self) -> None:
@@ -201,19 +222,38 @@ class TopicBridge(ABC):
 
     # -- from the node -------------------------------------------------------------------------------------------------
 
-    def _receive(self) -> None:
-        urgency = urgent_thread()
+    def _read(self) -> None:
+        """Execute what the node has sent; call it with the bus locked.
+
+        The control loop calls it before every cycle. A thread of its own would not be faster, because commands take
+        effect in a cycle, and it would interrupt the cycles and the node whenever a command comes.
+        """
+        self._read_at = time.monotonic()
         try:
-            while True:
-                urgency.check()
-                said = receive(self._pipe)
-                if isinstance(said, Failed):
-                    self.error = "" if self._ended.is_set() else said.reason
-                    break
-                self._carry_out(said)
+            for _ in range(MOST_READ):
+                if self._ended.is_set() or not self._arrivals.poll(0):
+                    return
+                self._carry_out(receive(self._pipe))
         except (EOFError, OSError):
-            if not self._ended.is_set():
-                self.error = "the process of the ROS node ended"
+            self._end("the process of the ROS node ended")
+
+    def _answer_calls(self) -> None:
+        """Answer calls, which can take longer than a control cycle; read the pipe while there are no cycles."""
+        urgency = urgent_thread()
+        while not self._ended.is_set():
+            urgency.check()
+            try:
+                call = self._calls.get(timeout=STILL)
+            except queue.Empty:
+                if time.monotonic() > self._read_at + STILL:
+                    with self._bus.lock:
+                        self._read()
+            else:
+                if call is not None:
+                    self._said.put(self._answer(call))
+
+    def _end(self, reason: str) -> None:
+        self.error = "" if self._ended.is_set() else reason
         self._ended.set()
 
     def _carry_out(self, said: Any) -> None:
@@ -225,14 +265,15 @@ class TopicBridge(ABC):
         elif isinstance(said, Lost):
             self._hold(said.topic)
         elif isinstance(said, Call):
-            self._said.put(self._answer(said))
+            self._calls.put(said)
+        elif isinstance(said, Failed):
+            self._end(said.reason)
         elif isinstance(said, Readers):
-            with self._bus.lock:
-                if said.some:
-                    self._sampler.read.add(said.topic)
-                    self._said.put(self._sampler.current(said.topic))
-                else:
-                    self._sampler.read.discard(said.topic)
+            if said.some:
+                self._sampler.read.add(said.topic)
+                self._said.put(self._sampler.current(said.topic))
+            else:
+                self._sampler.read.discard(said.topic)
 
     def _command(self, topic: str, message: Message) -> None:
         if MOTIONS.search(topic):

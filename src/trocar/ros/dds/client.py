@@ -18,16 +18,17 @@ from cyclonedds.qos import Policy
 
 from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Message
-from trocar.crtk.standins.ros_conversion import from_ros, to_ros
+from trocar.crtk.standins.ros_conversion import to_ros
 from trocar.crtk.standins.ros_services import ask
 from trocar.errors import TrocarError, check_known
 from trocar.ros.dds.cdr import decode, encode
+from trocar.ros.dds.decoder import Decoder
 from trocar.ros.dds.domain import LOOPBACK, chosen_domain
 from trocar.ros.dds.participant import Participant, taken
 from trocar.ros.dds.qos import service_qos, topic_qos
 from trocar.ros.dds.samples import REQUEST_HEADER, sample_class
 from trocar.ros.dds.services import identity
-from trocar.ros.dds.types import message_class, reply_name, request_name, ros_name, topic_name
+from trocar.ros.dds.types import fields, message_class, reply_name, request_name, ros_name, topic_name
 from trocar.ros.devices import BY_TYPE, listed
 from trocar.ros.protocol import PATIENCE
 from trocar.ros.remote_bus import REST, Callback, RemoteBus, Subscription, waited
@@ -50,6 +51,7 @@ class _Line:
 
     def __init__(self, topic: Topic, reader: Any, now: Callable[[], int]) -> None:
         self.topic, self.reader, self._now = topic, reader, now
+        self._decoder, self._stamped = Decoder(topic), fields(topic.ros)[0].name == "header"
         self.changed, self.sent, self.complete = time.monotonic(), 0, False
         self.last: Message | None = None
         self.callbacks: list[Callback] = []
@@ -57,11 +59,10 @@ class _Line:
     def take(self) -> None:
         for sample in taken(self.reader):
             try:
-                made = decode(sample.cdr, self.topic.ros)
-                found = from_ros(made, self.topic.ros, self.topic.message)
+                found = self._decoder(sample.cdr)
             except TrocarError:
                 continue  # no message of this type: the same as none
-            if not hasattr(made, "header"):
+            if not self._stamped:
                 found = replace(found, stamp=max(self._now(), self.last.stamp + 1 if self.last else 0))
             self.last = found
             for callback in tuple(self.callbacks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,22 +17,23 @@ from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import Message
 from trocar.errors import TrocarError
 from trocar.ros.dds.cdr import encode
-from trocar.ros.dds.commands import ABSOLUTE, decoded
+from trocar.ros.dds.decoder import Decoder
 from trocar.ros.dds.graph import announce
 from trocar.ros.dds.participant import Participant, taken
 from trocar.ros.dds.process import Settings
 from trocar.ros.dds.qos import topic_qos
 from trocar.ros.dds.samples import sample_class
 from trocar.ros.dds.services import ServiceServer
+from trocar.ros.dds.turns import Turns
 from trocar.ros.dds.types import topic_name
 from trocar.ros.devices import EFFORTS
 from trocar.ros.link import Link, received
-from trocar.ros.protocol import Commands, Lost, Publish, Readers, Ready, Refused
+from trocar.ros.protocol import MOST_BYTES, MOST_TEXT, Lost, Publish, Readers, Ready, Refused
 from trocar.ros.scene_messages import message_to_ros
 
 NODE = "dvrk"
-WATCHED = 0.2  # interval between checks for the end of the simulation [s]
-COLLECTED = 3e-4  # pause in which commands are collected: those of several arms are passed on together [s]
+# Commands that replace each other: only the last queued one counts.
+ABSOLUTE = ("servo_jp", "servo_jf", "servo_cp", "servo_cf", "servo_cs", "servo_ci")
 THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MOST_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
@@ -42,9 +44,9 @@ class Node:
     """The ROS 2 node `dvrk`."""
 
     def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
-        self._link, self._hold_when_lost = Link(pipe), settings.hold_when_lost
+        self._link, self._hold_when_lost = Link(pipe, MOST_BYTES), settings.hold_when_lost
         self._types = {topic.name: topic.ros for topic in settings.topics}
-        self._participant = Participant(settings.domain, settings.interface)
+        self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
         self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
@@ -69,14 +71,19 @@ class Node:
 
     def serve(self, images: Connection | None) -> None:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
-        listening = threading.Thread(target=self._listen, daemon=True)
-        listening.start()
         if images is not None:
             threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
-        for said in self._link.publications():
-            for name, cdr in said.messages:
-                self._publish(name, cdr)
-        listening.join()
+        turns = Turns(self._pipe, self._participant)
+        gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
+        while not self._link.closed:
+            ready, events = turns.wait()
+            while ready:  # all of them before commands, which take longer
+                self._publish_all(self._link.receive())
+                ready = not self._link.closed and turns.pipe_ready()
+            if events:
+                self._handle(events)
+                turns.ignore_events(self._excess())
+        turns.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._participant.close()
 
@@ -93,6 +100,10 @@ class Node:
         status = self._writers[name][0].get_publication_matched_status()
         if status.current_count_change > 0 or status.current_count == 0:
             self._link.send(Readers(name, status.current_count > 0))
+
+    def _publish_all(self, said: Publish | None) -> None:
+        for name, cdr in said.messages if said is not None else ():
+            self._publish(name, cdr)
 
     def _publish(self, name: str, cdr: bytes) -> None:
         writer, kind = self._writers[name]
@@ -112,53 +123,50 @@ class Node:
         assert number == len(self._handlers)
         self._handlers.append(handler)
 
-    def _listen(self) -> None:
-        while not self._link.closed:
-            time.sleep(COLLECTED)
-            for number in self._participant.wait(WATCHED):
-                with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
-                    self._handlers[number]()
-            if self._incoming:
-                self._link.send(Commands(tuple(self._incoming)))
-                self._forwarded += len(self._incoming)
-                self._incoming = []
-            for name in self._lost:  # after the last commands of the client
-                self._link.send(Lost(name))
-            self._lost = []
-            self._slow_down()
+    def _handle(self, events: list[int]) -> None:
+        for number in events:
+            with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
+                self._handlers[number]()
+        if self._incoming:
+            self._link.command(self._incoming)
+            self._forwarded += len(self._incoming)
+            self._incoming = []
+        for name in self._lost:  # after the last commands of the client
+            self._link.send(Lost(name))
+        self._lost = []
 
-    def _slow_down(self) -> None:
-        """Wait for the end of the window if it has too many commands, to protect the simulation."""
-        now = time.monotonic()
-        if self._forwarded >= MOST_COMMANDS and now < self._window + WINDOW:
-            time.sleep(self._window + WINDOW - now)
-            now = time.monotonic()
-        if now >= self._window + WINDOW:
-            self._window, self._forwarded = now, 0
+    def _excess(self) -> float:
+        """Time until the end of a window with too many commands, to protect the simulation; 0 otherwise [s]."""
+        now, end = time.monotonic(), self._window + WINDOW
+        full = self._forwarded >= MOST_COMMANDS
+        if now >= end or full:
+            self._window, self._forwarded = max(now, end) if full else now, 0
             self._counts.clear()
+        return max(end - now, 0.0) if full else 0.0
 
     def _read(self, topic: Topic) -> Any:
         """Create a reader of a command."""
         reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
-        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader))
+        decoder = Decoder(topic)
+        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
             self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
         return reader
 
-    def _take(self, topic: Topic, reader: Any) -> None:
+    def _take(self, topic: Topic, reader: Any, decoder: Decoder) -> None:
         samples = taken(reader)
         if topic.name.endswith(ABSOLUTE):
             samples = samples[-1:]
         for sample in samples:
             try:
-                self._incoming.append((topic.name, decoded(sample.cdr, topic)))
+                self._incoming.append((topic.name, decoder(sample.cdr)))
             except TrocarError as error:
                 self._refuse(topic.name, str(error))
 
     def _refuse(self, name: str, reason: str) -> None:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= MOST_REFUSALS:
-            self._link.send(Refused(name, reason))
+            self._link.send(Refused(name, reason[:MOST_TEXT]))
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from trocar.crtk import Robot
-from trocar.crtk.interface import Direction
+from trocar.crtk.interface import Direction, Topic
 from trocar.crtk.messages import JointState
 from trocar.errors import TrocarError
 from trocar.ros.dds.bridge import Bridge
@@ -203,7 +203,7 @@ def client(pipe: Connection, domain: int) -> None:
 
 def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
     """Send commands at a rate for some time and receive states meanwhile."""
-    from trocar.ros.dds.cdr import decode
+    from trocar.ros.dds.decoder import Decoder
     from trocar.ros.dds.participant import Participant, taken
     from trocar.ros.dds.qos import topic_qos
     from trocar.ros.dds.samples import sample_class
@@ -217,6 +217,7 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         for reader in readers:
             participant.wake_for_samples(reader)
         kind, templates = sample_class(JOINTS), [Template(JOINTS) for _ in lines]
+        decoders = [Decoder(Topic(line.state, JointState, Direction.state, JOINTS)) for line in lines]
         sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
         last, round_trips, gaps = [0.0] * len(lines), list[float](), list[float]()
         time.sleep(FOUND)
@@ -239,7 +240,8 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                 for number in participant.wait(left):
                     for sample in taken(readers[number]):
                         now = time.perf_counter()
-                        start = sent[number].pop(float(decode(sample.cdr, JOINTS).position[0]), None)
+                        received: Any = decoders[number](sample.cdr)
+                        start = sent[number].pop(float(received.position[0]), None)
                         if start is not None:
                             round_trips.append(now - start)
                         if last[number]:

@@ -78,21 +78,19 @@ class Template:
         """Encode a message, and note where its numbers are: they are its end."""
         self._bytes = bytearray(encode(message_to_ros(message, self._type), self._type))
         if isinstance(message, JointState):
-            self._places = _places(numbers, self._after_names(message))
+            self._places = joint_numbers(message)
         else:
             (values,) = numbers
             self._places = [(len(self._bytes) - 8 * values.size, len(self._bytes))]
 
-    def _after_names(self, message: JointState) -> int:
-        """Position of the first length in a joint message: without numbers, it ends with three lengths."""
-        bare = replace(message, position=EMPTY, velocity=EMPTY, effort=EMPTY)
-        return len(encode(message_to_ros(bare, self._type), self._type)) - 3 * LENGTH
 
-
-def _places(sequences: tuple[Array, ...], at: int) -> list[tuple[int, int]]:
-    """Start and end of sequences of numbers; the length of the first is at `at`."""
+def joint_numbers(message: JointState) -> list[tuple[int, int]]:
+    """Start and end of the positions, velocities and efforts in the bytes of a joint message."""
+    ros = "sensor_msgs/JointState"
+    bare = replace(message, position=EMPTY, velocity=EMPTY, effort=EMPTY)
+    at = len(encode(message_to_ros(bare, ros), ros)) - 3 * LENGTH  # without numbers, it ends with three lengths
     places = []
-    for values in sequences:
+    for values in _joints(message):
         at += LENGTH
         if len(values):
             at += -(at - HEADER) % 8

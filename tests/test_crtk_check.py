@@ -178,6 +178,36 @@ def test_a_goal_that_does_not_replace_the_running_one_fails_its_check_alone(monk
     assert failed(robot, permission=Permission.motion) == {"replaced_goal"}
 
 
+def test_an_idle_moment_between_two_moves_fails_the_check_of_replaced_goals(monkeypatch):
+    robot = started("PSM")
+    arm = robot.controllers["PSM"]
+    begin = arm.begin_move
+
+    def pausing(goal, busy=True):
+        if arm.trajectory.active:
+            arm.states.set(busy=False)
+        begin(goal, busy)
+
+    monkeypatch.setattr(arm, "begin_move", pausing)
+    assert "replaced_goal" in failed(robot, permission=Permission.motion)
+
+
+def test_operating_states_that_are_repeated_pass(monkeypatch):
+    """As over ROS 2, for readers that do not request the last one."""
+    robot = started("PSM")
+    topic = "PSM/operating_state"
+
+    def repeat():
+        if robot.now // 10**6 % 50 == 0:
+            robot.bus.publish(topic, robot.bus.read(topic))
+
+    robot.after_cycle.append(repeat)
+    try:
+        assert failed(robot, permission=Permission.motion) == set()
+    finally:
+        robot.after_cycle.clear()
+
+
 def test_wrong_content_that_is_ignored_without_a_warning_fails_the_checks_of_refusals(monkeypatch):
     robot = started("PSM")
     states = robot.controllers["PSM"].states

@@ -232,6 +232,14 @@ def test_states_go_on_during_a_flood_of_commands(robot, client):
     assert robot.pace.cycles - before > 500
 
 
+def test_the_first_command_of_a_topic_has_arrived_when_publish_returns(robot):
+    """Otherwise DDS can take a tenth of a second, and a command of another topic overtakes it."""
+    with Client(DOMAIN) as client:
+        for topic in (f"PSM1/trajectory_j/set_ratio{part}" for part in ("", "_v", "_a")):
+            client.publish(topic, m.Float(value=0.5))
+            assert client._participant.acknowledged(client._writers[topic], 0.0)
+
+
 def test_a_robot_that_stands_still_takes_commands_and_answers():
     domain = 81 + DOMAIN % 20
     with (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from trocar.crtk.controller.constants import FREQUENCY
@@ -16,7 +15,7 @@ from trocar.crtk.robot import Robot
 from trocar.errors import TrocarError
 from trocar.ros.scene_topics import INTERVALS, SceneTopics
 
-MOST_AT_ONCE = 20  # topics of several devices that are sampled after one control cycle
+AT_ONCE = 10  # topics that are sampled after one control cycle, which delays the next one; more if the rate requires it
 
 Stamped = tuple[str, Message, int]  # topic, message, stamp by the clock of ROS [ns]
 
@@ -66,7 +65,8 @@ class Sampler:
             self.ahead = 1e-9 * max(self._latest - (now - self._due), 0)
             self._due += self._period
             if self.read != self._grouped[0]:
-                self._grouped = set(self.read), list(_parts(self.read))
+                cycles = max(self._period * FREQUENCY // 10**9, 1)
+                self._grouped = set(self.read), _parts(self.read, cycles)
             self._pending.extend(self._grouped[1])
         return self._samples(self._pending.popleft()) if self._pending else None
 
@@ -90,8 +90,9 @@ class Sampler:
         return [*samples, (name, event, self.stamp(name, event, latest))]
 
     def _samples(self, names: Iterable[str], again: bool = False) -> list[Stamped]:
-        """Current samples, without those already sent unless `again`."""
+        """Current samples, without those already sent unless `again`; those of the same cycle have the same stamp."""
         new: list[Stamped] = []
+        offset = self._offset()
         for name in names:
             source = self._sources.get(name)
             if source is None or (not again and self._robot.now < self._next(name)):
@@ -100,7 +101,7 @@ class Sampler:
             if message is None or (not again and message.valid and message.stamp == self._sent.get(name)):
                 continue
             self._sent[name] = message.stamp
-            new.append((name, message, self.stamp(name, message)))
+            new.append((name, message, self.stamp(name, message, offset=offset)))
         return new
 
     def _next(self, name: str) -> int:
@@ -109,14 +110,15 @@ class Sampler:
 
     # -- stamps --------------------------------------------------------------------------------------------------------
 
-    def stamp(self, name: str, message: Message, least: int = 0) -> int:
+    def stamp(self, name: str, message: Message, least: int = 0, offset: int | None = None) -> int:
         """Stamp of a message by the clock of ROS [ns], later than the last one of its topic; 0 for invalid content.
 
         Clients compare stamps with the time of their commands, and a robot on a busy machine lags behind.
         """
         if not message.valid:
             return 0
-        stamp = max(self.by_clock(message.stamp), self._stamps.get(name, 0) + 1, least)
+        offset = self._offset() if offset is None else offset
+        stamp = max(message.stamp + offset, self._stamps.get(name, 0) + 1, least)
         self._stamps[name] = stamp
         return stamp
 
@@ -126,7 +128,11 @@ class Sampler:
 
     def by_clock(self, stamp: int) -> int:
         """A stamp by the robot's clock in that of ROS [ns]."""
-        return stamp if self._simulated_time else stamp - self._robot.now + time.time_ns()
+        return stamp + self._offset()
+
+    def _offset(self) -> int:
+        """Time of the clock of ROS minus that of the robot's clock [ns]."""
+        return 0 if self._simulated_time else time.time_ns() - self._robot.now
 
     def repeated(self, name: str, stamp: int) -> int | None:
         """A stamp 1 ns later, for the same message again; None if a newer one is about to be sent."""
@@ -142,14 +148,9 @@ def _latest(period: int) -> int:
     return (thirds - math.gcd(3 * period, thirds)) // 3
 
 
-def _parts(names: Iterable[str]) -> Iterator[list[str]]:
-    """Groups of topics to sample together: those of one device, or of several devices with few topics."""
-    part: list[str] = []
-    for _, device in itertools.groupby(sorted(names), lambda name: name.partition("/")[0]):
-        own = list(device)
-        if part and len(part) + len(own) > MOST_AT_ONCE:
-            yield part
-            part = []
-        part += own
-    if part:
-        yield part
+def _parts(names: Iterable[str], most: int) -> list[list[str]]:
+    """At most `most` groups of topics to sample together, those of a device one after the other."""
+    ordered = sorted(names)
+    count = min(math.ceil(len(ordered) / AT_ONCE), most)
+    size = math.ceil(len(ordered) / count)
+    return [ordered[k : k + size] for k in range(0, len(ordered), size)]

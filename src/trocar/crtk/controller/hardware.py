@@ -38,6 +38,7 @@ class Hardware:
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._clipped = servo.clipped[part]
         self._feeds = False
+        self._tau: tuple[int, Array] = -1, np.zeros(0)  # cycle, measured efforts
         self._tracks: bool | None = False  # the PID is active for all motors, for none, or for some (None)
         self.model: Mechanism | None = None
 
@@ -79,10 +80,15 @@ class Hardware:
 
     @property
     def tau(self) -> Array:
-        """Measured efforts (n,): motor currents with noise, and the bias of the arm's parameter set."""
-        applied = self._sensors.efforts(self._loop.applied[self.part], self.part)
-        tau = self._effort_to_joint @ applied
-        return tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
+        """Measured efforts (n,): motor currents with noise, and the bias of the arm's parameter set.
+
+        They are measured once per cycle, so that all topics report the same.
+        """
+        if self._tau[0] != self.cycle:
+            applied = self._sensors.efforts(self._loop.applied[self.part], self.part)
+            tau = self._effort_to_joint.dot(applied)
+            self._tau = self.cycle, tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
+        return self._tau[1]
 
     def gravity(self) -> Array:
         """Efforts (n,) that hold the arm against gravity and springs, from the model."""

@@ -35,6 +35,7 @@ class Reports:
         self.base_frame: Callable[[], tuple[Array, str]] = lambda: own
         self._names = controller.arm.joint_names[: controller.n_tip]
         self._cache: tuple[int, Any] = (-1, None)
+        self._jacobians: tuple[int, Any] = (-1, None)
         self._inverse: tuple[Any, Array] = None, np.eye(4)
 
     def states(self) -> dict[str, Callable[[], m.Message]]:
@@ -161,8 +162,12 @@ class Reports:
         return found
 
     def jacobians(self) -> tuple[Array, Array, Array]:
-        """Tip pose in the base, body and spatial Jacobian at the measured joints."""
-        return body_and_spatial(*self.tip_motion())
+        """Tip pose in the base, body and spatial Jacobian at the measured joints, once per cycle."""
+        cycle = self._hardware.cycle
+        if self._jacobians[0] != cycle:
+            self._jacobians = cycle, body_and_spatial(*self.tip_motion())
+        found: tuple[Array, Array, Array] = self._jacobians[1]
+        return found
 
     def measured_pose(self) -> Array:
         """Measured pose (4, 4) in the frame of reference, without a message."""
@@ -197,7 +202,7 @@ class Reports:
     def _jacobian(self, which: int) -> m.Matrix:
         if not self._arm.tip_ready:
             return m.Matrix(values=np.zeros((6, self._arm.n_tip)))
-        return m.Matrix(values=self.jacobians()[which], stamp=self._hardware.stamp)
+        return m.Matrix(values=self.jacobians()[which].copy(), stamp=self._hardware.stamp)
 
     def period_statistics(self) -> m.IntervalStatistics:
         """Statistics of the simulated period, which has no jitter."""

@@ -114,15 +114,21 @@ class Client(RemoteBus):
     # -- topics --------------------------------------------------------------------------------------------------------
 
     def publish(self, name: str, message: Message) -> None:
-        """Send a command."""
+        """Send a command. The first one of a topic, which can take a tenth of a second, has arrived when it returns."""
         check_known("topic", self.topics, name)
         topic = self.topics[name]
-        if name not in self._writers:
-            qos = topic_qos(topic.ros, topic.direction)
-            writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
-            if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST):
-                raise TrocarError(f"no node reads {name}")
-        self._writers[name].write(sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros)))
+        sample = sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros))
+        if name in self._writers:
+            self._writers[name].write(sample)
+            return
+        qos = topic_qos(topic.ros, topic.direction)
+        writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
+        if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST):
+            raise TrocarError(f"no node reads {name}")
+        writer.write(sample)
+        # The reader may know this writer later than the writer knows it. Commands of other topics must not overtake.
+        if not self._participant.acknowledged(writer, FIRST):
+            raise TrocarError(f"no node has acknowledged {name} within {FIRST:g} s")
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if there was none so far, after two seconds at the earliest."""

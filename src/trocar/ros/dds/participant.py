@@ -82,6 +82,11 @@ class Participant:
         count = _waitset_wait(self._waiting._ref, found, len(found), round(seconds * 1e9))
         return found[: min(count, len(found))] if count > 0 else []
 
+    def acknowledged(self, writer: DataWriter[Any], seconds: float) -> bool:
+        """Wait until all readers have received all samples of a writer, at most for a time [s]; True if they have."""
+        # the binding's `wait_for_acks` fails with an unrelated error when the time has passed
+        return bool(_wait_for_acks(writer._ref, round(seconds * 1e9)) == 0)
+
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
         self.delete(self.entity)
@@ -115,6 +120,9 @@ _waitset_attach.restype = ctypes.c_int32
 _waitset_wait = _library.dds_waitset_wait
 _waitset_wait.argtypes = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
 _waitset_wait.restype = ctypes.c_int32
+_wait_for_acks = _library.dds_wait_for_acks
+_wait_for_acks.argtypes = [ctypes.c_int32, ctypes.c_int64]
+_wait_for_acks.restype = ctypes.c_int32
 _delete = _library.dds_delete
 _delete.argtypes = [ctypes.c_int32]
 _delete.restype = ctypes.c_int32

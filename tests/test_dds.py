@@ -232,6 +232,23 @@ def test_states_go_on_during_a_flood_of_commands(robot, client):
     assert robot.pace.cycles - before > 500
 
 
+def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(robot, monkeypatch):
+    monkeypatch.setattr("trocar.ros.dds.client.UNUSED", 0.3)
+    sampled, reports = [], robot.controllers["PSM1"].reports
+    twist = reports.twist
+    monkeypatch.setattr(reports, "twist", lambda *a: sampled.append(time.monotonic()) or twist(*a))
+    with Client(DOMAIN) as client:
+        heard = []
+        subscription = client.subscribe("PSM1/measured_js", heard.append)
+        first = client.read("PSM1/measured_cv")
+        assert sampled
+        wait_for(lambda: time.monotonic() > sampled[-1] + 0.5, "the end of the samples")
+        count = len(heard)
+        wait_for(lambda: len(heard) > count, "samples of a topic with a subscriber")
+        assert client.read("PSM1/measured_cv").stamp > first.stamp
+        subscription.close()
+
+
 def test_the_first_command_of_a_topic_has_arrived_when_publish_returns(robot):
     """Otherwise DDS can take a tenth of a second, and a command of another topic overtakes it."""
     with Client(DOMAIN) as client:

@@ -1,6 +1,7 @@
 """The dVRK's interface in ROS 1 with Debian's rospy: one master, one served robot, separate client nodes."""
 
 import base64
+import dataclasses
 import hashlib
 import io
 import json
@@ -24,7 +25,7 @@ from trocar.crtk import Robot
 from trocar.crtk import messages as m
 from trocar.crtk.interface import INTERFACES, PEDALS, Direction
 from trocar.errors import TrocarError
-from trocar.ros import Bridge, CameraSettings, camera, write_description
+from trocar.ros import Bridge, CameraSettings, Client, camera, write_description
 from trocar.ros.packages import DEBIAN, missing
 from trocar.spatial import pose, quaternion
 
@@ -332,6 +333,36 @@ def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
     reports.states()["body/jacobian"]()
     assert len(counted) == 1  # a sample is counted
     wait_for(lambda: time.monotonic() - counted[-1] > 0.5, "end of the samples")  # the client has gone
+
+
+@needs_ros
+def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, monkeypatch):
+    monkeypatch.setattr("trocar.ros.client.UNUSED", 0.3)
+    topic, sampled = "ECM/measured_cv", served.bridge._sampler.read
+    with Client(served.bridge.master) as client:
+        heard = []
+        subscription = client.subscribe("ECM/measured_js", heard.append)
+        first = client.read(topic)
+        assert topic in sampled
+        wait_for(lambda: topic not in sampled, "end of the reader")
+        assert "ECM/measured_js" in sampled  # it has a subscriber
+        assert client.read(topic).stamp > first.stamp
+        subscription.close()
+
+
+@needs_ros
+def test_the_first_command_of_a_topic_is_sent_when_publish_returns(served):
+    heard = []
+    subscription = served.robot.bus.subscribe("ECM/trajectory_j/set_ratio", heard.append)
+    with Client(served.bridge.master) as client:
+        client.publish("ECM/trajectory_j/set_ratio", m.Float(value=0.5))
+        assert client._connected == {"ECM/trajectory_j/set_ratio": True}
+        wait_for(lambda: heard, "the command")
+        unread = dataclasses.replace(client.topics["ECM/hold"], name="nobody/hold")
+        client.topics = {**client.topics, "nobody/hold": unread}
+        with pytest.raises(TrocarError, match="no node reads nobody/hold"):
+            client.publish("nobody/hold", m.Empty())
+    subscription.close()
 
 
 def wait_for(condition, what):

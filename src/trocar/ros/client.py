@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import threading
+import time
 from typing import Any
 
 from trocar.crtk.interface import Direction, Topic
@@ -14,8 +15,8 @@ from trocar.ros import client_node
 from trocar.ros.devices import BY_TYPE, listed
 from trocar.ros.link import Link
 from trocar.ros.packages import cache
-from trocar.ros.protocol import LOOPBACK, PATIENCE, START, Failed, Found, Settings, receive, send
-from trocar.ros.remote_bus import Callback, RemoteBus, Subscription, waited
+from trocar.ros.protocol import LOOPBACK, PATIENCE, START, Failed, Found, Readers, Settings, receive, send
+from trocar.ros.remote_bus import UNUSED, Callback, RemoteBus, Subscription, waited
 
 FIRST = 0.5  # longest wait for the first message of a topic [s]
 
@@ -48,7 +49,9 @@ class Client(RemoteBus):
         super().__init__(known_topics(found), found.services, found.simulated_time)
         self._link, self._lock = Link(self._pipe), threading.Lock()
         self._last: dict[str, Message] = {}
-        self._callbacks: dict[str, list[Callback]] = {}
+        self._callbacks: dict[str, list[Callback]] = {}  # of all open topics
+        self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
+        self._used: dict[str, float] = {}  # when an open topic was last read [s]
         self._reader = threading.Thread(target=self._receive, daemon=True)
         self._reader.start()
         self._wait_for_clock()
@@ -58,9 +61,17 @@ class Client(RemoteBus):
             raise TrocarError("the connection with ROS has ended")
 
     def publish(self, name: str, message: Message) -> None:
-        """Send a command."""
+        """Send a command. The first one of a topic waits for its connection and is sent when it returns."""
         check_known("topic", self.topics, name)
+        new = not self._connected.get(name)
+        if new:
+            self._connected.pop(name, None)
         self._send((self.topics[name], message))
+        if new:
+            waited(lambda: name in self._connected or self._link.closed, PATIENCE)
+            self._check_alive()
+            if not self._connected.get(name):
+                raise TrocarError(f"no node reads {name}")
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if there was none within half a second of the first reading."""
@@ -107,6 +118,7 @@ class Client(RemoteBus):
         """
         check_known("topic", self.topics, name)
         with self._lock:
+            self._used[name] = time.monotonic()
             opened = name in self._callbacks
             self._callbacks.setdefault(name, list(callbacks))
         if not opened:
@@ -120,15 +132,35 @@ class Client(RemoteBus):
 
     def _receive(self) -> None:
         for said in self._link.publications():
+            if isinstance(said, Readers):
+                self._connected[said.topic] = said.some
+                continue
             for name, message in said.messages:
                 if name == client_node.CLOCK:
                     self._clock = message.stamp
                     continue
                 with self._lock:
+                    if name not in self._callbacks:
+                        continue  # just closed
                     self._last[name] = message
                     callbacks = tuple(self._callbacks[name])
                 for callback in callbacks:
                     callback(message)
+            self._close_unused()
+
+    def _close_unused(self) -> None:
+        """Close state topics that nobody reads."""
+        now = time.monotonic()
+        with self._lock:
+            unused = [
+                name
+                for name, callbacks in self._callbacks.items()
+                if not callbacks and now > self._used[name] + UNUSED and self.topics[name].direction is Direction.state
+            ]
+            for name in unused:
+                del self._callbacks[name]
+                self._last.pop(name, None)
+                self._link.send(Readers(name, some=False))  # before the topic can be opened again
 
 
 def known_topics(found: Found) -> dict[str, Topic]:

@@ -22,7 +22,7 @@ from trocar.errors import TrocarError
 from trocar.ros import packages
 from trocar.ros.link import Link, received
 from trocar.ros.node import QUEUE, use_master
-from trocar.ros.protocol import Answer, Call, Failed, Found, Publish, Settings, send
+from trocar.ros.protocol import Answer, Call, Failed, Found, Publish, Readers, Settings, send
 
 NAME = "trocar_client"
 CLOCK = "clock"
@@ -59,6 +59,7 @@ class ClientNode:
         self._services: dict[str, str] = {}
         self._subscribers: dict[str, Any] = {}
         self._publishers: dict[str, Any] = {}
+        self._connected: set[str] = set()  # topics that had a subscriber
         self._last: dict[str, int] = {}  # stamps of messages without a header
         found = self._found()
         self._link.send(found)
@@ -70,6 +71,8 @@ class ClientNode:
         for said in received(self._pipe):
             if isinstance(said, Topic):
                 self._subscribe(said)
+            elif isinstance(said, Readers):
+                self._subscribers.pop(said.topic).unregister()
             elif isinstance(said, tuple):
                 self._publish(*said)
             elif isinstance(said, Call):
@@ -124,15 +127,21 @@ class ClientNode:
         return replace(message, stamp=self._last[name])
 
     def _publish(self, topic: Topic, message: Message) -> None:
+        """Publish a message; if the topic had no subscriber so far, wait for one, and report whether there is one."""
         if topic.name not in self._publishers:
-            publisher = self._rospy.Publisher(
+            self._publishers[topic.name] = self._rospy.Publisher(
                 f"/{topic.name}", self._classes[topic.ros], queue_size=QUEUE, tcp_nodelay=True
             )
-            self._publishers[topic.name] = publisher
-            deadline = time.monotonic() + CONNECTION
-            while not publisher.get_num_connections() and time.monotonic() < deadline:
-                time.sleep(0.005)
-        self._publishers[topic.name].publish(to_ros(message, topic.ros, self._classes))
+        publisher, new = self._publishers[topic.name], topic.name not in self._connected
+        deadline = time.monotonic() + CONNECTION
+        while new and not publisher.get_num_connections() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        publisher.publish(to_ros(message, topic.ros, self._classes))
+        if new:
+            connected = publisher.get_num_connections() > 0
+            if connected:
+                self._connected.add(topic.name)
+            self._link.send(Readers(topic.name, some=connected))
 
     def _call(self, call: Call) -> None:
         try:

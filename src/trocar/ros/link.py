@@ -14,7 +14,7 @@ from typing import Any
 
 from trocar.crtk.messages import Message
 from trocar.errors import TrocarError
-from trocar.ros.protocol import PATIENCE, Answer, Call, Commands, Publish, Refused, packed, receive
+from trocar.ros.protocol import PATIENCE, Answer, Call, Commands, Refused, packed, receive
 
 
 class TooLong(TrocarError):
@@ -85,16 +85,16 @@ class Link:
             raise TrocarError(said.error)
         return said.result
 
-    def publications(self) -> Iterator[Publish]:
-        """Messages from the other process until it ends; answers to calls are delivered meanwhile."""
+    def publications(self) -> Iterator[Any]:
+        """Values from the other process until it ends; answers to calls are delivered meanwhile."""
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self.closed:
             said = self.receive()
             if said is not None:
                 yield said
 
-    def receive(self) -> Publish | None:
-        """The next messages from the other process. None: it has ended, or an answer to a call was delivered."""
+    def receive(self) -> Any:
+        """The next value from the other process. None: it has ended, or an answer to a call was delivered."""
         said = next(received(self._pipe), None)
         if isinstance(said, Answer):
             call = self._calls.get(said.number)

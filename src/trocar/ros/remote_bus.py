@@ -13,6 +13,7 @@ from trocar.crtk.messages import Message
 from trocar.ros.devices import devices
 
 REST = 0.001  # interval between checks of a condition [s]
+UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
 
 Callback = Callable[[Message], None]
 
@@ -30,7 +31,8 @@ class Subscription:
 class RemoteBus(ABC):
     """Topics and services of a ROS system as they are when the client connects.
 
-    It has the methods of `trocar.crtk.Bus` that clients use, and sends nothing unless `publish` is called.
+    It has the methods of `trocar.crtk.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
+    opened when it is first read; state topics that are not read for three seconds and have no subscriber are closed.
 
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.

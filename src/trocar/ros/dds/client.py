@@ -31,7 +31,7 @@ from trocar.ros.dds.services import identity
 from trocar.ros.dds.types import fields, message_class, reply_name, request_name, ros_name, topic_name
 from trocar.ros.devices import BY_TYPE, listed
 from trocar.ros.protocol import PATIENCE
-from trocar.ros.remote_bus import REST, Callback, RemoteBus, Subscription, waited
+from trocar.ros.remote_bus import REST, UNUSED, Callback, RemoteBus, Subscription, waited
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
 LONGEST_DISCOVERY = 15.0  # [s]
@@ -46,13 +46,14 @@ class _Line:
 
     Attributes:
         changed: time of its opening or of its last message [s]. sent: when that message was written [ns].
-        complete: all messages that were kept for a new reader have arrived.
+        complete: all messages that were kept for a new reader have arrived. used: when it was last asked for [s].
     """
 
     def __init__(self, topic: Topic, reader: Any, now: Callable[[], int]) -> None:
         self.topic, self.reader, self._now = topic, reader, now
         self._decoder, self._stamped = Decoder(topic), fields(topic.ros)[0].name == "header"
         self.changed, self.sent, self.complete = time.monotonic(), 0, False
+        self.used = self.changed
         self.last: Message | None = None
         self.callbacks: list[Callback] = []
 
@@ -137,10 +138,12 @@ class Client(RemoteBus):
     def _line(self, name: str) -> _Line:
         """The reader of a topic, once it has received the first message and those that were kept for it."""
         check_known("topic", self.topics, name)
-        if name not in self._lines:
-            for topic in self._opened_with(name):
-                self._lines[topic] = self._open(topic)
-        line = self._lines[name]
+        with self._lock:
+            if name not in self._lines:
+                for topic in self._opened_with(name):
+                    self._lines[topic] = self._open(topic)
+            line = self._lines[name]
+        line.used = time.monotonic()
         if not line.complete:
             kept = line.topic.direction is Direction.event
             waited(lambda: line.last is not None, line.changed + FIRST - time.monotonic())
@@ -181,6 +184,15 @@ class Client(RemoteBus):
         with self._lock:
             line.callbacks.clear()
             self._participant.delete(line.reader)
+
+    def _close_unused(self) -> None:
+        """Close state topics that nobody reads."""
+        with self._lock:
+            for name, line in tuple(self._lines.items()):
+                unused = time.monotonic() > line.used + UNUSED and not line.callbacks
+                if unused and line.topic.direction is Direction.state:
+                    del self._lines[name]
+                    self._close(line)
 
     def _open(self, name: str, *callbacks: Callback) -> _Line:
         topic = self.topics[name]
@@ -254,6 +266,7 @@ class Client(RemoteBus):
             for number in self._participant.wait(WATCHED):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
                     self._handlers[number]()
+            self._close_unused()
 
 
 def _handle(writer: Any) -> int:

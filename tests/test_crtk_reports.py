@@ -10,6 +10,7 @@ from trocar.crtk import Sensors
 from trocar.crtk.controller.constants import PERIOD, SAFE_DISTANCE
 from trocar.crtk.controller.sensors import ActuatorSensors
 from trocar.crtk.controller.servo import Servo
+from trocar.crtk.controller.tip import wrench
 from trocar.crtk.messages import Joy
 from trocar.simulation.forces.faults import EncoderBias
 from trocar.spatial import inverse
@@ -321,3 +322,13 @@ def test_inside_a_deadband_neither_position_nor_velocity_act():
     servo.q_ref[5] = 0.025
     tau = servo.efforts(np.zeros(7), np.zeros(7))
     assert tau[5] == pytest.approx(0.4 * 0.010)  # the error minus the deadband of 0.015
+
+
+@pytest.mark.parametrize("n", [4, 6, 7])
+@pytest.mark.parametrize("singular", [False, True])
+def test_a_wrench_is_that_of_the_pseudoinverse_also_of_a_singular_jacobian(n, singular):
+    rng = np.random.default_rng(n)
+    J, tau = rng.normal(size=(6, n)), rng.normal(size=n)
+    if singular:
+        J[:, 1] = J[4] = 0.0
+    np.testing.assert_allclose(wrench(J, tau), np.linalg.pinv(J.T) @ tau, atol=1e-9)

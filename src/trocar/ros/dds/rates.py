@@ -48,13 +48,15 @@ class Trips:
 
     Attributes:
         round_trips: from writing a command to receiving the state that contains it [s]. gaps: between states [s].
+        cycles: between the cycles of the client [s].
     """
 
     round_trips: tuple[float, ...] = ()
     gaps: tuple[float, ...] = ()
+    cycles: tuple[float, ...] = ()
 
     def __add__(self, other: Trips) -> Trips:
-        return Trips(self.round_trips + other.round_trips, self.gaps + other.gaps)
+        return Trips(self.round_trips + other.round_trips, self.gaps + other.gaps, self.cycles + other.cycles)
 
 
 def dds_figures(
@@ -68,6 +70,7 @@ def dds_figures(
 ) -> dict[str, float]:
     """Figures of both by name; late: share of states more than two periods after the last one [%].
 
+    `client_..._late_percent` is the same share of the client's own cycles, in which it sends one command to every arm.
     `dds_prioritised` is 1 if the node has real-time priority. `dds_loop_..._late_percent` is the share of control
     cycles of 1/1500 s that begin more than a period late, while nothing is sent, during the echo and while the robot is
     served.
@@ -104,7 +107,7 @@ def dds_figures(
         found[f"loop_{part}_hz"] = count / elapsed
         found[f"loop_{part}_late_percent"] = 100.0 * late / max(count, 1)
         found |= {} if part == "idle" else figures(part, trips[part], rate)
-    for what in ("", "loop_"):
+    for what in ("", "client_", "loop_"):
         difference = found[f"{what}served_late_percent"] - found[f"{what}echo_late_percent"]
         found[f"{what}late_above_echo_percentage_points"] = difference
     return {f"dds_{name}": value for name, value in found.items()}
@@ -124,6 +127,7 @@ def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
         f"{part}_p99_us": 1e6 * float(np.percentile(times, 99)),
         f"{part}_late_percent": 100.0 * float(np.mean(gaps > LATE / rate)),
         f"{part}_received_hz": 1.0 / float(np.mean(gaps)),
+        f"client_{part}_late_percent": 100.0 * float(np.mean(np.array(trips.cycles) > LATE / rate)),
     }
 
 
@@ -219,7 +223,7 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         kind, templates = sample_class(JOINTS), [Template(JOINTS) for _ in lines]
         decoders = [Decoder(Topic(line.state, JointState, Direction.state, JOINTS)) for line in lines]
         sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
-        last, round_trips, gaps = [0.0] * len(lines), list[float](), list[float]()
+        last, round_trips, gaps, begun = [0.0] * len(lines), list[float](), list[float](), list[float]()
         time.sleep(FOUND)
         for reader in readers:
             reader.take(10**4)  # discard earlier samples
@@ -227,6 +231,7 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         end = due + seconds
         while due < end:
             cycle += 1
+            begun.append(time.perf_counter())
             shift = SWING * np.sin(2.0 * np.pi * cycle / rate) + 1e-9 * cycle  # all different
             for number, line in enumerate(lines):
                 position = np.array(line.position)
@@ -248,4 +253,4 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
                             gaps.append(now - last[number])
                         last[number] = now
                 left = due - time.perf_counter()
-    return Trips(tuple(round_trips), tuple(gaps))
+    return Trips(tuple(round_trips), tuple(gaps), tuple(np.diff(begun).tolist()))

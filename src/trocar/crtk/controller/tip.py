@@ -148,7 +148,7 @@ def wrench(J: Array, effort: Array) -> Array:
     """Wrench (6,) that the dVRK reports for joint efforts (n,): pinv(J') tau [N, N m]."""
     tau = np.zeros(max(J.shape))  # also takes the result
     tau[: len(effort)] = effort
-    # singular value decomposition, as in np.linalg.pinv, which takes five times as long
+    # singular value decomposition, as in np.linalg.pinv, which takes four times as long
     _, found, _, _, _, failed = dgelss(J.T, tau, cond=SINGULAR)
     if failed:
         raise TrocarError("the decomposition of the Jacobian of the tip does not converge")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from trocar.cli import app
 from trocar.crtk import Robot
 from trocar.crtk import messages as m
-from trocar.crtk.interface import Direction
+from trocar.crtk.interface import Direction, Topic
 from trocar.errors import TrocarError
 from trocar.recording import filtered
 from trocar.ros.dds.domain import check_installed, configuration
@@ -255,6 +255,15 @@ def test_the_first_command_of_a_topic_has_arrived_when_publish_returns(robot):
         for topic in (f"PSM1/trajectory_j/set_ratio{part}" for part in ("", "_v", "_a")):
             client.publish(topic, m.Float(value=0.5))
             assert client._participant.acknowledged(client._writers[topic], 0.0)
+
+
+def test_a_command_that_no_node_reads_is_an_error_every_time(monkeypatch):
+    monkeypatch.setattr("trocar.ros.dds.client.FIRST", 0.1)
+    with Client(DOMAIN) as client:
+        client.topics = {"nobody/hold": Topic("nobody/hold", m.Empty, Direction.command, "std_msgs/Empty")}
+        for _ in range(2):
+            with pytest.raises(TrocarError, match="no node reads nobody/hold"):
+                client.publish("nobody/hold", m.Empty())
 
 
 def test_a_robot_that_stands_still_takes_commands_and_answers():

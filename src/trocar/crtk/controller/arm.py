@@ -20,7 +20,7 @@ from trocar.crtk.controller.extensions import Extensions
 from trocar.crtk.controller.hardware import Hardware
 from trocar.crtk.controller.power_on import MOVING, PoweredArm
 from trocar.crtk.controller.reports import Reports
-from trocar.crtk.controller.states import ENABLED, LARGEST, Refused, usable
+from trocar.crtk.controller.states import ENABLED, LARGEST, Refused, plain, usable
 from trocar.crtk.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.crtk.interface import Direction, Interface
 from trocar.crtk.messages import Bool, Empty, Float, Message
@@ -408,13 +408,7 @@ class ArmController(PoweredArm):
         return found
 
     def checked(self, command: str, values: Array) -> Array:
-        # plain numbers need no conversion: clients send these at a high rate
-        if (
-            type(values) is np.ndarray
-            and values.shape == (self.n_tip,)
-            and values.dtype == float
-            and all(-LARGEST < x < LARGEST for x in values.tolist())
-        ):
+        if plain(values, self.n_tip):
             return values
         if np.shape(values) != (self.n_tip,):
             raise Refused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
@@ -423,13 +417,7 @@ class ArmController(PoweredArm):
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
-        # six plain numbers need no conversion: teleoperation sends these at a high rate
-        if (
-            type(values) is np.ndarray
-            and values.shape == (6,)
-            and values.dtype == float
-            and all(-LARGEST < x < LARGEST for x in values.tolist())
-        ):
+        if plain(values, 6):
             return values
         if np.shape(values) != (6,) or not usable(values):
             raise Refused(f"{command}, expected 6 finite values within {LARGEST:g}, received {values}")

@@ -123,9 +123,11 @@ class Client(RemoteBus):
             self._writers[name].write(sample)
             return
         qos = topic_qos(topic.ros, topic.direction)
-        writer = self._writers[name] = self._participant.writer(topic_name(name), topic.ros, qos)
+        writer = self._participant.writer(topic_name(name), topic.ros, qos)
         if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST):
+            self._participant.delete(writer)
             raise TrocarError(f"no node reads {name}")
+        self._writers[name] = writer
         writer.write(sample)
         # The reader may know this writer later than the writer knows it. Commands of other topics must not overtake.
         if not self._participant.acknowledged(writer, FIRST):

@@ -44,7 +44,7 @@ class Turns:
         return self._pipe in ready, self._events() if self._looking else []
 
     def pipe_ready(self) -> bool:
-        """Whether the pipe has a value, now."""
+        """True if the pipe has a value now."""
         return bool(select.select((self._pipe,), (), (), 0.0)[0])
 
     def ignore_events(self, seconds: float) -> None:

@@ -332,3 +332,14 @@ def test_a_wrench_is_that_of_the_pseudoinverse_also_of_a_singular_jacobian(n, si
     if singular:
         J[:, 1] = J[4] = 0.0
     np.testing.assert_allclose(wrench(J, tau), np.linalg.pinv(J.T) @ tau, atol=1e-9)
+
+
+def test_all_topics_of_a_cycle_report_the_same_measured_efforts():
+    robot = started("PSM")
+    first, second = (robot.bus.read("PSM/measured_js").effort for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    force = robot.bus.read("PSM/body/measured_cf").vector
+    J = robot.bus.read("PSM/body/jacobian").values
+    np.testing.assert_allclose(force, np.linalg.pinv(J.T) @ first, atol=1e-6)
+    robot.step()
+    assert (robot.bus.read("PSM/measured_js").effort != first).any()

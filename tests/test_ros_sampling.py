@@ -88,6 +88,14 @@ def test_samples_are_sent_at_regular_intervals(rate, most):
     np.testing.assert_allclose(np.diff(times), 1.0 / rate, atol=1e-6)
 
 
+def test_samples_of_one_cycle_have_the_same_stamp():
+    robot = started("PSM")
+    sampler = Sampler(robot, SceneTopics(robot, clock=False), 100.0, simulated_time=False)
+    sampler.read.update({SETPOINT, "PSM/measured_js", "PSM/measured_cp"})
+    robot.step()
+    assert len({stamp for _, _, stamp in sampler.after_cycle(busy=False)}) == 1
+
+
 @pytest.mark.parametrize("rate", [0.0, -1.0, 1501.0, float("nan")])
 def test_a_rate_that_the_control_loop_cannot_give_is_refused(rate):
     robot = started("PSM")

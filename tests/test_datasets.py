@@ -139,3 +139,17 @@ def test_the_command_writes_data_to_the_given_folder(dataset, tmp_path, monkeypa
     unknown = CliRunner().invoke(app, ["fetch", "our"])
     assert unknown.exit_code == 2
     assert "Did you mean 'ours'?" in unknown.output
+
+
+def test_a_file_outside_the_datasets_folder_is_fetched_from_its_own_address(server, dataset, tmp_path):
+    (server[0] / "scenes").mkdir()
+    (server[0] / "scenes/cart.ttt").write_bytes(b"scene")
+    checksum = hashlib.sha256(b"scene").hexdigest()
+    scenes = replace(
+        dataset,
+        url=f"{server[1]}psm/",
+        files={"one.csv": dataset.files["psm/one.csv"], "scenes/cart.ttt": checksum},
+        urls={"scenes/cart.ttt": f"{server[1]}scenes/cart.ttt"},
+    )
+    assert len(scenes.fetch(tmp_path / "data")) == 2
+    assert (tmp_path / "data/recordings/scenes/cart.ttt").read_bytes() == b"scene"

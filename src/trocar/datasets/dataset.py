@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Dataset:
         url: address of the folder that contains `files`.
         folder: name of that folder within a data folder.
         files: maps paths to SHA-256 checksums.
+        urls: addresses of the files that are elsewhere in the repository, by path.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Dataset:
     url: str
     folder: str
     files: Mapping[str, str]
+    urls: Mapping[str, str] = field(default_factory=dict)
 
     def fetch(self, to: Path, progress: Callable[[float], None] = lambda fraction: None) -> list[Path]:
         """Download the files that are missing or differ to `to / folder`; returns the downloaded ones.
@@ -46,7 +48,7 @@ class Dataset:
 
         logging.getLogger("pooch").setLevel(logging.WARNING)
         root = to / self.folder
-        keeper = pooch.create(path=root, base_url=self.url, registry=dict(self.files))
+        keeper = pooch.create(path=root, base_url=self.url, registry=dict(self.files), urls=dict(self.urls))
         download = pooch.HTTPDownloader(timeout=TIMEOUT)
         new, missing = [], []
         for k, (name, checksum) in enumerate(self.files.items()):
@@ -88,10 +90,12 @@ def fetched_folder() -> Path:
 
 
 def _load(name: str) -> Dataset:
-    given = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
-    owner = given["repository"].removeprefix("https://github.com/")
-    url = f"https://raw.githubusercontent.com/{owner}/{given.pop('revision')}/{given.pop('path')}/"
-    return Dataset(url=url, **given)
+    fields = tomllib.loads((files(__package__) / f"{name}.toml").read_text(encoding="utf-8"))
+    owner = fields["repository"].removeprefix("https://github.com/")
+    root = f"https://raw.githubusercontent.com/{owner}/{fields.pop('revision')}/"
+    elsewhere = fields.pop("files_at_root", {})
+    fields["files"] |= elsewhere
+    return Dataset(url=f"{root}{fields.pop('path')}/", urls={path: root + path for path in elsewhere}, **fields)
 
 
 DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}

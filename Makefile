@@ -57,7 +57,7 @@ ROUNDS ?= 20000
 SEED ?= $(shell date +%s)
 fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
-	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py
+	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py tests/*/test_*fuzz.py
 
 # Resumes the last run: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24
@@ -66,10 +66,10 @@ PAGE ?= 60
 soak: $(TEST_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
 
-# Where Pinocchio and MuJoCo are missing: python -m pytest -p tests.stand_ins --noconftest tests/test_batch_cuda.py
+# Where Pinocchio and MuJoCo are missing: python -m pytest -p tests.support.stand_ins --noconftest tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
-	$(BIN)/python -m pytest -q -rs tests/test_batch_cuda.py
+	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
 
 # RUN=--no-run skips running the examples of the gallery.
@@ -90,7 +90,7 @@ release-check: apt-demo $(DEMO_STAMP)
 # Skipped, with the reason, where Fast DDS is not installed.
 check-dds: $(TEST_STAMP)
 	@sh apt/install.sh apt/dds.txt
-	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/test_dds_vendors.py
+	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/transports/test_dds_vendors.py
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

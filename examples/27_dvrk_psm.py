@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from trocar import crtk
+from trocar.robot import Robot
 
 np.set_printoptions(precision=4, suppress=True)
 
-robot = crtk.Robot("psm")  # one PSM under the dVRK's 1500 Hz controller; time passes while the script waits
+robot = Robot("psm")  # one PSM under the dVRK's 1500 Hz controller; time passes while the script waits
 robot.bus.subscribe("PSM/status", lambda message: print(f"  [{message.time:6.3f} s] {message.value}"))
 robot.bus.subscribe("PSM/warning", lambda message: print(f"  [{message.time:6.3f} s] warning: {message.value}"))
 psm = robot.psm("PSM")

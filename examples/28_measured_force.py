@@ -3,7 +3,7 @@
 import numpy as np
 
 import trocar as tr
-from trocar import crtk
+from trocar.robot import Robot
 from trocar.simulation.objects.primitives import Box
 from trocar.simulation.objects.solid import Solid
 from trocar.spatial import pose
@@ -14,7 +14,7 @@ np.set_printoptions(precision=2, suppress=True)
 tip = tr.load_mechanism("PSM").forward_kinematics(tr.load_arm("PSM").home)[:3, 3]
 block = Solid("block", Box(np.zeros(3), np.array([0.04, 0.04, 0.02])), pose(p=tip - [0.0, 0.0, 0.0285]))
 scene = tr.Scene({"PSM": tr.SceneArm(arm="PSM", base=np.eye(4))}, objects=[block], timestep=1 / 1500)
-robot = crtk.Robot(scene, start="ready")
+robot = Robot(scene, start="ready")
 psm = robot.psm("PSM")
 psm.jaw.move_jp(0.0).wait()
 

@@ -4,11 +4,11 @@ import time
 
 import numpy as np
 
-from trocar import crtk
+from trocar.robot import Robot
 
 np.set_printoptions(precision=3, suppress=True)
 
-robot = crtk.Robot("dvrk")  # Classic; or dvrk_si
+robot = Robot("dvrk")  # Classic; or dvrk_si
 print("devices:", ", ".join(f"{name} ({kind})" for name, kind in robot.devices.items() if "/" not in name))
 print(f"{len(robot.bus.topics)} topics, {len(robot.bus.services)} services")
 

@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import trocar as tr
-from trocar import crtk, plots
+from trocar import plots
 from trocar.arms.parameters import load_parameters
 from trocar.report import Report
+from trocar.robot import Robot
 from trocar.simulation.forces.faults import MotorLoss
 
 START, MOVE = np.array([0.2, 0.5, 0.15, 0.0, 0.0, 0.0, 0.0]), np.array([0.4, -0.3, 0.05, 0.0, 0.0, 0.0])
@@ -30,7 +31,7 @@ def run(arm="PSM_Si", believed=model, added_mass=0.0, fault=None, step=None, obs
     The disturbance observers of a dVRK-Si hide wrong settings in position control, so only one case has them on.
     """
     given = tr.SceneArm(arm=arm, parameters=nominal, base=np.eye(4), q=START, added_mass=added_mass)
-    robot = crtk.Robot(tr.Scene({"PSM": given}, timestep=1 / 1500), start="ready", supported=False, observers=observers)
+    robot = Robot(tr.Scene({"PSM": given}, timestep=1 / 1500), start="ready", supported=False, observers=observers)
     robot.controllers["PSM"].hardware.model = believed  # model used by gravity compensation
     psm, q = robot.psm("PSM"), START[:6]
     if fault is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from tests.odd_values import CAMPAIGN, INPUTS, SEED
+from tests.support.odd_values import CAMPAIGN, INPUTS, SEED
 
 MECHANISMS = (
     ("PSM", "wang2019"),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from tests.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
+from tests.support.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
 from trocar.control import (
     ComputedTorque,
     ConstantEffort,

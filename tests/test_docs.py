@@ -72,7 +72,7 @@ def test_the_site_has_a_page_for_every_package_and_example():
     from tools import docs_pages
 
     rooms = {module.__name__ for module in docs_pages.packages()}
-    assert {"trocar", "trocar.mechanics", "trocar.simulation", "trocar.crtk", "trocar.batch"} <= rooms
+    assert {"trocar", "trocar.mechanics", "trocar.simulation", "trocar.robot", "trocar.batch"} <= rooms
     page = docs_pages.api_page(next(m for m in docs_pages.packages() if m.__name__ == "trocar.simulation"))
     assert ".. autoclass:: trocar.simulation.Simulator\n" in page
     examples = {path.stem for path in (ROOT / "examples").glob("[0-9]*.py")}

@@ -142,7 +142,7 @@ def test_the_longest_name_of_a_file_can_be_written(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Files left by writers that were sent a signal at each step of their writing."""
-    done = run(HERE / "interrupted_writers.py", tmp_path_factory.mktemp("writers"))
+    done = run(HERE / "support" / "interrupted_writers.py", tmp_path_factory.mktemp("writers"))
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
 

@@ -24,18 +24,18 @@ from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
-from tests.file_mutations import damaged, damaged_tree
-from tests.odd_values import INPUTS, SEED, rounds
+from tests.support.file_mutations import damaged, damaged_tree
+from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.identification.gravity import read_poses
 from trocar.errors import TrocarError
+from trocar.experiments.bilateral.intentions import jigsaws_master
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
 from trocar.sweep import read_table
 from trocar.sweep.folder import read_manifest
-from trocar.teleoperation.bilateral.intentions import jigsaws_master
 from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trocar.identification import identify
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
     from trocar.recording import Recording, load_recording
+    from trocar.robot import Robot
     from trocar.simulation import (
         Cable,
         Compliance,
@@ -66,6 +67,7 @@ __all__ = [
     "NearSingular",
     "Placement",
     "Recording",
+    "Robot",
     "Scene",
     "SceneArm",
     "Setpoint",
@@ -108,6 +110,7 @@ _NAMES = {
         "load_scene",
         "simulate",
     ),
+    "robot": ("Robot",),
     "appearance": ("render",),
     "calibration": ("calibrate",),
     "identification": ("identify",),

@@ -27,12 +27,12 @@ from trocar.appearance.endoscope_camera import StereoEndoscope
 from trocar.arms.parameters import Dahl, Drive, Parameters, load_parameters
 from trocar.batch.speed import gpu_figures
 from trocar.control import JointPD, hold
-from trocar.crtk import Robot
-from trocar.crtk.controller.constants import FREQUENCY, PERIOD
-from trocar.crtk.pace import Pace
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.pinocchio_tree import PinocchioTree
+from trocar.robot import Robot
+from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.pace import Pace
 from trocar.simulation import Scene, Simulator, load_scene
 from trocar.simulation.run import simulate
 from trocar.spatial import Array

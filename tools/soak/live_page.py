@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.raw_browser import RawBrowser
+from tests.support.raw_browser import RawBrowser
 from tools.soak.process_memory import process_memory
 from trocar.runtime import TIMESTEP, Session, Settings
-from trocar.viewer.server import serve, stop
-from trocar.viewer.viewer_page import ViewerPage
+from trocar.view.server import serve, stop
+from trocar.view.viewer_page import ViewerPage
 
 LOOK, DRAG = 1.0, 0.1  # real time of a row, and between two messages of the browser [s]
 SWING, PERIOD = 0.2, 10.0  # amplitude [rad] and period [s] of the dragged joint

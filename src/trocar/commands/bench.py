@@ -68,8 +68,8 @@ def bench(
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
     if what == "ros1":
-        from trocar.ros.packages import missing
-        from trocar.ros.rates import ros1_figures
+        from trocar.transports.ros1.packages import missing
+        from trocar.transports.ros1.rates import ros1_figures
 
         if missing():
             typer.echo(f"skipped: {missing()}")
@@ -93,7 +93,7 @@ def bench(
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":
-            from trocar.ros.dds.rates import dds_figures
+            from trocar.transports.ros2.rates import dds_figures
 
             found = dds_figures(progress=progress)
         else:

@@ -13,7 +13,7 @@ from trocar.commands.run_view import drawn
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.crtk import Robot
+    from trocar.robot import Robot
 
 PATIENCE = 60.0  # longest wait for the browser to receive the page [s]
 CAMERA = {

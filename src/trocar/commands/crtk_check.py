@@ -13,10 +13,10 @@ from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
-    from trocar.crtk import Robot
-    from trocar.crtk.conformance import Subject
-    from trocar.ros import Client
-    from trocar.ros.dds.client import Client as DdsClient
+    from trocar.robot import Robot
+    from trocar.robot.conformance import Subject
+    from trocar.transports.ros1.client import Client
+    from trocar.transports.ros2.client import Client as DdsClient
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -63,8 +63,8 @@ def crtk_check(
     not permitted are listed as skipped. Simulated arms are enabled and homed first; with --ros1 or --ros2 the arms are
     checked in their current state. Exit status 1 if a check fails.
     """
-    from trocar.crtk.conformance import Permission, Result, examine
     from trocar.files import check_writable, write_json
+    from trocar.robot.conformance import Permission, Result, examine
 
     check_positive(amplitude=amplitude)
     if unbounded and not allow_motion:
@@ -108,17 +108,17 @@ def _robot(
 ) -> Robot | Client | DdsClient:
     """The robot to check: simulated or in ROS."""
     if ros1:
-        from trocar.ros import Client
+        from trocar.transports.ros1.client import Client
 
         return Client(master_uri(master))
     if ros2:
-        from trocar.ros.dds.domain import check_installed
+        from trocar.transports.ros2.domain import check_installed
 
         check_installed()
-        from trocar.ros.dds.client import connected
+        from trocar.transports.ros2.client import connected
 
         return connected(domain, interface)
-    from trocar.crtk import Robot
+    from trocar.robot import Robot
 
     return Robot(scene, start="ready")
 
@@ -127,8 +127,8 @@ def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> 
     """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
     import numpy as np
 
-    from trocar.crtk import Robot
-    from trocar.crtk.conformance import Subject
+    from trocar.robot import Robot
+    from trocar.robot.conformance import Subject
 
     kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
     if not isinstance(robot, Robot):

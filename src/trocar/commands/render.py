@@ -14,7 +14,7 @@ from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.appearance import Picture
-    from trocar.viewer.film import Film
+    from trocar.view.film import Film
 
 MOST_FPS, MOST_FRAMES = 240.0, 1e6
 SUFFIXES = (".png", ".gif", ".mp4")
@@ -58,7 +58,7 @@ def render(
     from trocar.arms import ARMS
     from trocar.files import check_writable
     from trocar.runtime import Settings, Track
-    from trocar.viewer.film import Film
+    from trocar.view.film import Film
 
     check_writable(output)
     if arm is not None:

@@ -14,7 +14,7 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName, check_known
 
 if TYPE_CHECKING:
-    from trocar.crtk.standins.session import Session
+    from trocar.scripts.session import Session
 
 SPEEDS = ("real", "fast")
 STARTS = ("ready", "off")
@@ -54,9 +54,9 @@ def run(
     robot in the same process. All arguments after SCRIPT.py are passed to the script. Exit status: the script's; 2 if
     the command line is wrong. The script runs with your permissions, as with python SCRIPT.py.
     """
-    from trocar.crtk.interface import PEDALS
-    from trocar.crtk.standins.script_api import judge
-    from trocar.crtk.standins.session import APIS
+    from trocar.robot.interface import PEDALS
+    from trocar.scripts.script_api import judge
+    from trocar.scripts.session import APIS
 
     check_known("speed", SPEEDS, speed)
     check_known("start", STARTS, start)
@@ -71,9 +71,9 @@ def run(
         judgement = judge(script)
         api = judgement.api
         typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
-    from trocar.crtk import Robot
-    from trocar.crtk.standins.launcher import run_script
-    from trocar.crtk.standins.session import FOREVER, Session
+    from trocar.robot import Robot
+    from trocar.scripts.launcher import run_script
+    from trocar.scripts.session import FOREVER, Session
     from trocar.teleoperation import Teleoperation
 
     with ExitStack() as running:  # stopped in reverse order
@@ -112,7 +112,7 @@ def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
 
 
 def _schedule(session: Session, pedal: str, begin: float, duration: float) -> None:
-    from trocar.crtk.messages import Joy
+    from trocar.robot.messages import Joy
 
     def button(value: int) -> None:
         session.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(value,)))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trocar.crtk.interface import PEDALS
-from trocar.crtk.messages import Joy, OperatingState, String
 from trocar.errors import TrocarError
+from trocar.robot.interface import PEDALS
+from trocar.robot.messages import Joy, OperatingState, String
 
 if TYPE_CHECKING:
-    from trocar.crtk import Robot
-    from trocar.viewer.model_drawing import ModelDrawing
+    from trocar.robot import Robot
+    from trocar.view.model_drawing import ModelDrawing
 
 PERIOD = 1 / 30  # real time between two pictures [s]
 SHARE = 0.1  # most of the real time that drawing pictures may take
@@ -46,8 +46,8 @@ def watched(robot: Robot, port: int) -> Iterator[str]:
 def drawn(robot: Robot, port: int) -> Iterator[tuple[str, Callable[[], None]]]:
     """The same page without updates; yields its address and the function that updates it."""
     try:
-        from trocar.viewer.model_drawing import ModelDrawing
-        from trocar.viewer.server import address, serve, stop
+        from trocar.view.model_drawing import ModelDrawing
+        from trocar.view.server import address, serve, stop
     except ModuleNotFoundError as error:
         raise TrocarError(f"--view requires {error.name}: pip install 'trocar[view]'") from error
     server = serve(port=port)

@@ -14,7 +14,7 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
-    from trocar.crtk import Robot
+    from trocar.robot import Robot
     from trocar.simulation import Scene
 
 OWN_MASTER = "own"
@@ -80,7 +80,7 @@ def serve(
     reachable from this machine only.
     """
     if launch_files is not None:
-        from trocar.ros.launch import write_launch_files
+        from trocar.transports.launch import write_launch_files
 
         for path in write_launch_files(launch_files):
             typer.echo(path)
@@ -98,7 +98,7 @@ def serve(
     if replay is not None and not replay.exists():
         raise TrocarError(f"--replay {replay}: the bag does not exist")
     names = [name for group in arms or [] for name in group.split(",") if name]
-    from trocar.ros.bags import bags_of
+    from trocar.transports.bags import bags_of
 
     with_bags = partial(bags_of, record=record, played=replay, say=typer.echo)
     uri, number = "", 0
@@ -108,12 +108,13 @@ def serve(
         number = _checked_domain(domain, interface, distro)
     else:
         uri = master_uri(master)
-    from trocar.crtk import Robot
-    from trocar.crtk.controller.constants import PERIOD
-    from trocar.ros import Bridge, CameraSettings
-    from trocar.ros.dds.bridge import Bridge as Bridge2
+    from trocar.robot import Robot
+    from trocar.robot.controller.constants import PERIOD
     from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
+    from trocar.transports.camera import CameraSettings
+    from trocar.transports.ros1.bridge import Bridge
+    from trocar.transports.ros2.bridge import Bridge as Bridge2
 
     built = load_scene(scene, timestep=PERIOD)
     check_known("arm of the scene", built.arms, *names)
@@ -152,8 +153,8 @@ def serve(
 
 def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
     """The domain to serve; wrong options of ROS 2 raise an error before the scene is loaded."""
-    from trocar.ros.dds.bridge import DISTROS
-    from trocar.ros.dds.domain import check_installed, chosen_domain, configuration
+    from trocar.transports.ros2.bridge import DISTROS
+    from trocar.transports.ros2.domain import check_installed, chosen_domain, configuration
 
     check_installed()
     check_known("distribution of ROS 2", DISTROS, distro)
@@ -163,7 +164,7 @@ def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
 
 def _description(scene: Scene) -> str:
     """URDF of a scene; "" if it has none."""
-    from trocar.ros import write_description
+    from trocar.transports.scene_topics import write_description
 
     try:
         return write_description(scene)

@@ -100,8 +100,8 @@ def teleop(
         )
         drive(options)
         return
+    from trocar.experiments.bilateral.bench import Bench, run_bench
     from trocar.files import check_writable
-    from trocar.teleoperation.bench import Bench, run_bench
 
     html = None if report_folder is None else report_folder / "teleoperation.html"
     check_writable(json_file, html)

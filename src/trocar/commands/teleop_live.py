@@ -17,10 +17,10 @@ from trocar.commands.terminal import show_written
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
-    from trocar.crtk import Robot
+    from trocar.robot import Robot
     from trocar.simulation import Scene
     from trocar.teleoperation.devices import Device, DeviceConsole
-    from trocar.viewer.robot_endoscope import RobotEndoscope
+    from trocar.view.robot_endoscope import RobotEndoscope
 
 TRACKED = ("phone", "vr")  # masters that a network carries
 MASTERS = ("gamepad", "spacemouse", "keyboard", "mouse", *TRACKED, "scripted")
@@ -122,7 +122,7 @@ def _device(master: str, index: int) -> Device:
 
 
 def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
-    from trocar.crtk import Robot
+    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
 
     arms, delay = tuple(devices), 1e-3 * options.delay
@@ -175,8 +175,8 @@ def _check_record(path: Path, arms: Sequence[str]) -> None:
 
 def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
     """Record the pairs of a console to a bag until the end."""
-    from trocar.ros.bags import BagRecorder
     from trocar.teleoperation.devices import pair_topics
+    from trocar.transports.bags import BagRecorder
 
     pairs = [(master, psm) for psm, master in console.masters.items()]
     recorder = BagRecorder(robot, path, pair_topics(robot, pairs))
@@ -201,9 +201,9 @@ def _open_page(
     running: ExitStack, robot: Robot, console: DeviceConsole, copy: Scene, delay: float, port: int, browser: bool
 ) -> RobotEndoscope:
     try:
-        from trocar.viewer.robot_endoscope import RobotEndoscope
-        from trocar.viewer.server import address, open_browser, serve, stop
-        from trocar.viewer.teleop_page import TeleopPage
+        from trocar.view.robot_endoscope import RobotEndoscope
+        from trocar.view.server import address, open_browser, serve, stop
+        from trocar.view.teleop_page import TeleopPage
     except ModuleNotFoundError as error:
         raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]', or use --no-page") from error
     server = serve(port=port)

@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
-    from trocar.viewer.robot_endoscope import RobotEndoscope
+    from trocar.view.robot_endoscope import RobotEndoscope
 
 PORT = 8443
 INSTALL = "pip install 'trocar[vr]'"
@@ -41,8 +41,8 @@ def serve_tracked(
 ) -> None:
     """Start the server of the console's phones and headset, and print their addresses."""
     try:
-        from trocar.viewer.webxr import PoseServer
-        from trocar.viewer.webxr.certificate import certificate_file, fingerprint
+        from trocar.view.webxr import PoseServer
+        from trocar.view.webxr.certificate import certificate_file, fingerprint
     except ModuleNotFoundError as error:
         raise TrocarError(f"a phone or headset needs {error.name}: {INSTALL}") from error
     host = "127.0.0.1" if host is None else host

@@ -25,10 +25,10 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.ros import Client
-    from trocar.ros.dds.client import Client as DdsClient
     from trocar.runtime.settings import Settings
-    from trocar.viewer.server import PageServer
+    from trocar.transports.ros1.client import Client
+    from trocar.transports.ros2.client import Client as DdsClient
+    from trocar.view.server import PageServer
 
 
 @plain_errors()
@@ -154,8 +154,8 @@ def _serve(
 ) -> None:
     serve, stop = _viewer(host)
     from trocar.runtime.session import Session
-    from trocar.viewer.endoscope_pane import endoscope_pane
-    from trocar.viewer.viewer_page import ViewerPage
+    from trocar.view.endoscope_pane import endoscope_pane
+    from trocar.view.viewer_page import ViewerPage
 
     session = Session(settings)
     with ExitStack() as running:  # stopped in reverse order
@@ -183,7 +183,7 @@ def _serve(
 def _viewer(host: str) -> tuple[Callable[[str, int], PageServer], Callable[[PageServer], None]]:
     """Functions that start and stop a page's server; warns if it will be open to others."""
     try:
-        from trocar.viewer.server import exposure, serve, stop
+        from trocar.view.server import exposure, serve, stop
     except ModuleNotFoundError as error:
         raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
     warning = exposure(host)
@@ -193,7 +193,7 @@ def _viewer(host: str) -> tuple[Callable[[str, int], PageServer], Callable[[Page
 
 
 def _announce(server: PageServer, browser: bool) -> None:
-    from trocar.viewer.server import address, open_browser
+    from trocar.view.server import address, open_browser
 
     url = address(server)
     typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
@@ -204,13 +204,13 @@ def _announce(server: PageServer, browser: bool) -> None:
 def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> Client | DdsClient:
     """A client of a running ROS system."""
     if ros1:
-        from trocar.ros import Client
+        from trocar.transports.ros1.client import Client
 
         return Client(master_uri(master))
-    from trocar.ros.dds.domain import check_installed, chosen_domain
+    from trocar.transports.ros2.domain import check_installed, chosen_domain
 
     check_installed()
-    from trocar.ros.dds.client import Client as DdsClient
+    from trocar.transports.ros2.client import Client as DdsClient
 
     return DdsClient(chosen_domain(domain), interface)
 
@@ -227,8 +227,8 @@ def _watch(
     """Show an arm in ROS together with its model, until Ctrl-C."""
     from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
-    from trocar.ros.shadow import arm_of, check_arm, follow
     from trocar.runtime.shadow import Shadow
+    from trocar.transports.shadow import arm_of, check_arm, follow
 
     with ExitStack() as running:
         running.enter_context(client)
@@ -238,7 +238,7 @@ def _watch(
         check_arm(client, name)
         shadow = Shadow(replace(settings, arm=settings.arm or arm_of(client, name)), f"{name}/measured_js")
         serve, stop = _viewer(host)
-        from trocar.viewer.shadow_page import ShadowPage
+        from trocar.view.shadow_page import ShadowPage
 
         server = serve(host, port)
         running.callback(stop, server)
@@ -258,6 +258,6 @@ def _watch(
 def _native(settings: Settings, recording: Path | None) -> None:
     if recording is not None:
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
-    from trocar.viewer.native import show
+    from trocar.view.native import show
 
     show(settings)

@@ -1,9 +1,9 @@
-"""Teleoperation: the dVRK's console logic over the interface of `trocar.crtk`.
+"""Teleoperation: the dVRK's console logic over the interface of `trocar.robot`.
 
-    from trocar import crtk
+    from trocar.robot import Robot
     from trocar.teleoperation import Teleoperation
 
-    robot = crtk.Robot("dvrk", start="ready")
+    robot = Robot("dvrk", start="ready")
     teleoperation = Teleoperation(robot)          # MTMR_PSM1, MTML_PSM2, ..., MTML_MTMR_ECM at 1 kHz
     robot.console().teleop_start()
 

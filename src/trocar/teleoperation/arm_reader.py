@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk.controller.mtm import MTMController
-from trocar.crtk.controller.psm import JAW
+from trocar.robot import Robot
+from trocar.robot.controller.mtm import MTMController
+from trocar.robot.controller.psm import JAW
 from trocar.spatial import Array
 from trocar.teleoperation.arm_states import ArmState
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.crtk import messages as m
+from trocar.robot import messages as m
 
 TEXTS = ("current_state", "desired_state", "error", "warning", "status")
 

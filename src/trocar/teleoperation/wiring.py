@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from trocar.crtk import Robot
-from trocar.crtk import messages as m
-from trocar.crtk.controller.psm import JAW
 from trocar.errors import check_known
+from trocar.robot import Robot
+from trocar.robot import messages as m
+from trocar.robot.controller.psm import JAW
 from trocar.teleoperation.arm_reader import ArmReader
 from trocar.teleoperation.bus_messages import command_message, event_message
 from trocar.teleoperation.console import INPUT_TYPES, Console, swapped

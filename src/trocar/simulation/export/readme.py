@@ -45,7 +45,7 @@ def readme(scene: Scene, name: str, formats: tuple[str, ...]) -> str:
             *[f"- {line}" for line in _left_out(kinds, formats, alone)],
             "",
             *(_about_sdf(kinds, alone) if "sdf" in formats else ()),
-            "Checked by `tests/test_export.py`, `tests/test_export_sdf.py` and `tests/test_export_carts.py`.",
+            "Checked by `tests/simulation/test_export*.py`.",
             "",
         ]
     )

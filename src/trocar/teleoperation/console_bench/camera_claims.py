@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk.messages import Joy
 from trocar.report import Claim
+from trocar.robot import Robot
+from trocar.robot.messages import Joy
 from trocar.spatial import Array
 from trocar.teleoperation import camera
 from trocar.teleoperation.console_bench.bounds import own_bound

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trocar.crtk import Robot, Sensors
-from trocar.crtk.controller.constants import PERIOD as CYCLE
-from trocar.crtk.messages import Joy, Pose
+from trocar.robot import Robot, Sensors
+from trocar.robot.controller.constants import PERIOD as CYCLE
+from trocar.robot.messages import Joy, Pose
 from trocar.simulation import Scene, SceneArm, load_scene
 from trocar.spatial import Array, pose, rotation, rotation_vector
 from trocar.teleoperation.settings import PSMSettings

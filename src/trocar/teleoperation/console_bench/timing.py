@@ -11,11 +11,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk.controller.constants import FREQUENCY
-from trocar.crtk.messages import Joy
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
+from trocar.robot import Robot
+from trocar.robot.controller.constants import FREQUENCY
+from trocar.robot.messages import Joy
 from trocar.spatial import Array
 from trocar.teleoperation.console_bench.rig import AT_ONCE, whole_robot
 from trocar.teleoperation.settings import PSMSettings

@@ -1,9 +1,9 @@
 """Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, mouse, phone, headset, script.
 
-    from trocar import crtk
+    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, Gamepad, training_scene
 
-    robot = crtk.Robot(training_scene(), start="ready", speed="real")
+    robot = Robot(training_scene(), start="ready", speed="real")
     console = DeviceConsole(robot, {"PSM1": Gamepad()})
     console.start()
     while True:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk import messages as m
-from trocar.crtk.controller.psm import JAW
 from trocar.errors import TrocarError, check_known
+from trocar.robot import Robot
+from trocar.robot import messages as m
+from trocar.robot.controller.psm import JAW
 from trocar.spatial import Array
 from trocar.teleoperation.arm_states import ArmState
-from trocar.teleoperation.bilateral.channel import Channel
+from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.console import Console
 from trocar.teleoperation.devices.camera_grips import CameraGrips
 from trocar.teleoperation.devices.device import Device

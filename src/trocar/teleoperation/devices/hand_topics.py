@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk import messages as m
-from trocar.crtk.interface import MTM, Interface
+from trocar.robot import Robot
+from trocar.robot import messages as m
+from trocar.robot.interface import MTM, Interface
 from trocar.teleoperation.devices.hand import Grip
 
 FRAME = "HRSV"  # the display: X to the left, Y up, Z away

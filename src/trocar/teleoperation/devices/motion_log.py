@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trocar.crtk import Robot
-from trocar.crtk import messages as m
 from trocar.recording import Recording
+from trocar.robot import Robot
+from trocar.robot import messages as m
 from trocar.spatial import Array, quaternion
 from trocar.teleoperation.devices.device_console import DeviceConsole
 

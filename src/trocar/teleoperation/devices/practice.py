@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trocar.crtk.controller.constants import PERIOD
 from trocar.errors import check_known
 from trocar.mechanics.cart import load_cart
+from trocar.robot.controller.constants import PERIOD
 from trocar.runtime.practice_objects import practice_objects
 from trocar.simulation import Scene, SceneArm
 

@@ -1,0 +1,191 @@
+"""Passivity control of a delayed channel: damping injection, wave variables, time-domain passivity.
+
+Each controller acts at both ports. F is the force on the master's grip, f that of the environment on the slave, so
+-F dx enters the channel at the master and f dx at the slave. All values are in the scale of the master.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.experiments.bilateral.energy import EnergyObserver
+from trocar.experiments.bilateral.messages import Message
+from trocar.spatial import Array
+
+TINY = 1e-12  # keeps quotients finite; relevant squares of forces [N^2] and velocities [m^2/s^2] are larger
+FASTEST = 0.3  # largest speed of a correction of the target, in the scale of the master [m/s]
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar products (N,) of vectors (3, N)."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+class Passivity:
+    """No passivity control: energy is observed at both ports, but nothing is changed.
+
+    Attributes:
+        master, slave: the observers of the two ports. margins: W of both, (N,) [J].
+        waves: outgoing waves of master and slave (3, N) each.
+        target: commanded position (3, N) of the slave [m].
+    """
+
+    name = "none"
+
+    def start(self, N: int, dt: float) -> None:
+        """Reset for N cells with time step dt [s]."""
+        self.dt = dt
+        self.master, self.slave = EnergyObserver(N), EnergyObserver(N)
+        zero = np.zeros((3, N))
+        self.waves, self.margins = (zero, zero), (np.zeros(N), np.zeros(N))
+        self.target, self._asked, self._x = zero, zero, zero
+        self._force, self._correction = zero, zero
+
+    def at_master(self, F: Array, here: Message, remote: Message) -> Array:
+        """Force (3, N) on the grip [N], from the scheme's force."""
+        dx = here.x - self._x
+        self.master.add(-dot(self._force, dx), -dot(self._correction, dx))
+        self._x = here.x
+        W = self.master.margin(remote.E)
+        self.margins = (W, self.margins[1])
+        self._force, self._correction = self._master_forces(F, W, here, remote)
+        return self._force + self._correction
+
+    def at_slave(self, x: Array, f: Array, remote: Message, following: Array | bool = True) -> tuple[Array, Array]:
+        """Target (3, N) of the slave and its velocity [m, m/s], from the target of the scheme and the force f.
+
+        following: (N,); the target of a holding slave does not move.
+        """
+        asked = self._asked_step(x, f, remote) * following
+        self._asked = x
+        W = self.slave.margin(remote.E)
+        self.margins = (self.margins[0], W)
+        W = W + np.minimum(dot(f, asked), 0.0)
+        change = self._slave_change(x, asked, W, f) * following
+        self.slave.add(dot(f, asked), dot(f, change))
+        step = asked + change
+        self.target = self.target + step
+        return self.target, step / self.dt
+
+    # -- methods that controllers override ----------------------------------------------------------------------------
+
+    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+        """The force transmitted by the channel and the added dissipative force, for the margin W (N,) [J]."""
+        return F, 0.0 * F
+
+    def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
+        """Step (3, N) of the target received through the channel [m]."""
+        return x - self._asked
+
+    def _slave_change(self, x: Array, asked: Array, W: Array, f: Array) -> Array:
+        """Change (3, N) of that step [m], for the margin W (N,) [J] that would remain after it."""
+        return np.zeros_like(x)
+
+
+class DampingInjection(Passivity):
+    """Constant damping at the master: F - B v_m.
+
+    Position-position control with delay T is stable if 4 B_m B_s > (T_m^2 + T_s^2) K_m K_s (Nuno et al. 2008): the
+    damping grows with the delay, and the operator also feels it in free motion.
+
+    Args:
+        B: [N s/m].
+    """
+
+    name = "damping"
+
+    def __init__(self, B: float = 20.0) -> None:
+        self.B = B
+
+    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+        return F, -self.B * here.v
+
+
+class WaveVariables(Passivity):
+    """The channel transmits waves instead of power variables (Niemeyer, Slotine 2004).
+
+        u = (b v + f) / sqrt(2 b),   w = (b v - f) / sqrt(2 b),   f v = (u^2 - w^2) / 2
+
+    A delayed wave stores energy and generates none, for any constant delay T. The line feels like a spring b / T in
+    contact and a mass b T in free motion. Lost packets turn into drift; a play-out buffer keeps T constant.
+    The split margin W can be negative, because the line stores energy that entered earlier at the same port.
+
+        master: F = -(b v_m - sqrt(2 b) w_m),   u_m = sqrt(2 b) v_m - w_m
+        slave:  v_d = (sqrt(2 b) u_s + f) / b,  w_s = u_s + sqrt(2 / b) f
+
+    The schemes' forces are not used: the slave's environment force closes the line, as in position-force control.
+
+    Waves are filtered before they are sent: a low-pass has a gain of at most 1, so it is passive, and it damps the
+    reflections between the two ends.
+
+    Args:
+        b: wave impedance [N s/m]. cutoff: cut-off of the filter [Hz].
+    """
+
+    name = "wave"
+
+    def __init__(self, b: float = 15.0, cutoff: float = 10.0) -> None:
+        self.b, self.cutoff = b, cutoff
+
+    def start(self, N: int, dt: float) -> None:
+        super().start(N, dt)
+        self._share = 1.0 - np.exp(-2.0 * np.pi * self.cutoff * dt)
+        self._before = np.zeros((3, N))
+
+    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+        root = np.sqrt(2.0 * self.b)
+        v = (here.x - self._before) / self.dt  # mean over the step, also used for the energy
+        self._before = here.x
+        u = self.waves[0] + self._share * (root * v - remote.wave - self.waves[0])
+        self.waves = (u, self.waves[1])
+        return root * remote.wave - self.b * v, 0.0 * F
+
+    def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
+        u = remote.wave
+        w = self.waves[1] + self._share * (u + np.sqrt(2.0 / self.b) * f - self.waves[1])
+        self.waves = (self.waves[0], w)
+        step: Array = (np.sqrt(2.0 * self.b) * u + f) / self.b * self.dt
+        return step
+
+
+class TimeDomainPassivity(Passivity):
+    """Dissipate exactly the excess energy found by the observers (Hannaford, Ryu 2002; with delay: Ryu et al. 2010).
+
+    At each port W = E_in,other(t - T) - E_out + E_dissipated. Where W < 0:
+
+        master (impedance):  F - alpha v_m,   alpha = -W / (v_m^2 dt), at most `most`
+        slave (admittance):  v - beta f_s,    beta = -W / (f_s^2 dt)
+
+    The reduced velocity makes the slave drift away from the master. With `drift_compensation` the slave returns to the
+    commanded position at the rate `return_rate` x (distance), as far as the margin W > 0 allows
+    (Artigas et al. 2010); motion that costs no energy, in free space or along the force, is not limited.
+
+    Args:
+        most: largest damping at the master [N s/m]; more than the arm's mass over a step would itself be unstable.
+        return_rate: [1/s].
+    """
+
+    name = "time-domain"
+
+    def __init__(self, drift_compensation: bool = True, most: float = 60.0, return_rate: float = 10.0) -> None:
+        self.drift_compensation, self.most, self.return_rate = drift_compensation, most, return_rate
+
+    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+        v = here.v
+        alpha = np.minimum(np.maximum(-W, 0.0) / (dot(v, v) * self.dt + TINY), self.most)
+        return F, -alpha * v
+
+    def _slave_change(self, x: Array, asked: Array, W: Array, f: Array) -> Array:
+        largest = FASTEST * self.dt
+        back = np.maximum(-W, 0.0) * f / (dot(f, f) + TINY)
+        back *= np.minimum(1.0, largest / (np.sqrt(dot(back, back)) + TINY))
+        if not self.drift_compensation:
+            return back
+        home = self.return_rate * self.dt * (x - self.target - asked)
+        home *= np.minimum(1.0, largest / (np.sqrt(dot(home, home)) + TINY))
+        cost = -dot(f, home)
+        paid = np.where(cost > 0.0, np.clip(W / np.maximum(cost, TINY), 0.0, 1.0), 1.0)
+        return back + np.where(W >= 0.0, paid, 0.0) * home
+
+
+PASSIVITY = {kind.name: kind for kind in (Passivity, DampingInjection, WaveVariables, TimeDomainPassivity)}

@@ -1,0 +1,93 @@
+"""The dVRK's interface (CRTK) and controllers, in process and without ROS.
+
+    from trocar.robot import Robot
+
+    with Robot("dvrk") as robot:         # Classic cart, PSM1-3, ECM, MTML, MTMR, SUJ, system, console
+        psm = robot.psm("PSM1")
+        psm.enable(timeout=10)
+        psm.home(timeout=10)
+        psm.move_jp(q).wait()
+        q, t = psm.measured_jp()
+
+`Robot` simulates the arms under the dVRK's 1500 Hz controllers and puts every device on one `Bus`: `PSM1/measured_js`,
+`PSM1/move_jp`, ... The table of all topics and services is `trocar.robot.interface`, the message types are in
+`trocar.robot.messages`. The client classes (`Arm`, `PSM`, `ECM`, `MTM`, `SUJ`, `System`, `Console`, `TeleopPSM`,
+`TeleopECM`) have the methods of the Python packages `crtk` 1.4 and `dvrk` 2.4 and use only the bus and the robot's
+clock. Poses are (4, 4) arrays; getters return (value, time of measurement [s]).
+
+Time passes in one of three ways (`Robot(speed=...)`):
+
+- "fast" (default): the waiting caller advances the simulation, as fast as the machine allows. No time passes between
+  the waits of a script, and a script gives the same result in every run.
+- "real", or a number such as 0.5 (ratio of simulated to real time): a thread advances the simulation.
+- "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns immediately.
+
+For stand-ins of other interfaces: `robot.bus` (publish, subscribe, read, call), `robot.now` [ns], `robot.time` [s],
+`robot.sleep(seconds)`, `robot.wait_for(condition, timeout)`, `robot.devices` (kind of every device by name).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trocar.robot.bus import Bus, Subscription
+    from trocar.robot.clients.arm import Arm
+    from trocar.robot.clients.console import Console
+    from trocar.robot.clients.endoscope import ECM
+    from trocar.robot.clients.instrument import PSM
+    from trocar.robot.clients.master import MTM
+    from trocar.robot.clients.move_handle import MoveHandle
+    from trocar.robot.clients.set_up_joints import SUJ
+    from trocar.robot.clients.system import System
+    from trocar.robot.clients.teleoperation import TeleopECM, TeleopPSM
+    from trocar.robot.controller.sensors import Sensors
+    from trocar.robot.interface import INTERFACES
+    from trocar.robot.robot import Robot
+
+__all__ = [
+    "ECM",
+    "INTERFACES",
+    "MTM",
+    "PSM",
+    "SUJ",
+    "Arm",
+    "Bus",
+    "Console",
+    "MoveHandle",
+    "Robot",
+    "Sensors",
+    "Subscription",
+    "System",
+    "TeleopECM",
+    "TeleopPSM",
+]
+
+# Public names by defining module, imported on first use: the ROS processes need the table and the messages, but no
+# engine.
+_NAMES = {
+    "bus": ("Bus", "Subscription"),
+    "clients.arm": ("Arm",),
+    "clients.console": ("Console",),
+    "clients.endoscope": ("ECM",),
+    "clients.instrument": ("PSM",),
+    "clients.master": ("MTM",),
+    "clients.move_handle": ("MoveHandle",),
+    "clients.set_up_joints": ("SUJ",),
+    "clients.system": ("System",),
+    "clients.teleoperation": ("TeleopECM", "TeleopPSM"),
+    "controller.sensors": ("Sensors",),
+    "interface": ("INTERFACES",),
+    "robot": ("Robot",),
+}
+_HOME = {name: home for home, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'trocar.robot' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"trocar.robot.{_HOME[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__doc__"})

@@ -1,0 +1,185 @@
+"""A bus for all devices: typed topics with time stamps and latching, and services.
+
+A command goes to the device that serves the topic. An event is published when something happens; its last message is
+kept for new subscribers, and its stamps strictly increase. A state topic has a source, a function that returns the
+current sample: `read` calls it, and `publish_states` sends samples to subscribers at the topic's rate, so a topic
+without subscribers costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from trocar.errors import TrocarError, UnknownName, check_known, shown
+from trocar.robot.interface import Direction, Interface, Topic
+from trocar.robot.messages import Message
+
+Callback = Callable[[Message], None]
+KEPT = 100  # messages kept per event, as on the dVRK for late subscribers in ROS 2
+
+
+@dataclass
+class _Line:
+    """State of one topic."""
+
+    topic: Topic
+    source: Callable[[], Message] | None = None
+    last: Message | None = None
+    history: deque[Message] = field(default_factory=lambda: deque(maxlen=KEPT))
+    subscribers: list[Callback] = field(default_factory=list)
+
+
+class Subscription:
+    """A callback on a topic, active until `close`."""
+
+    def __init__(self, bus: Bus, topic: str, callback: Callback) -> None:
+        self._bus, self.topic, self._callback = bus, topic, callback
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._bus.unsubscribe(self.topic, self._callback)
+
+
+class Bus:
+    """Topics and services of all devices of a robot. Thread-safe.
+
+    Callbacks run in the publishing thread: for events and states, the one that advances the robot. They must be
+    fast and must not wait for the robot.
+
+    Args:
+        now: the robot's clock [ns].
+
+    Attributes:
+        lock: held while the robot takes a step; hold it to read several topics at the same time.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+        self.lock = threading.RLock()
+        self._lines: dict[str, _Line] = {}
+        self._services: dict[str, Callable[..., Any]] = {}
+        self._listened: tuple[_Line, ...] = ()
+
+    # -- devices -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        device: str,
+        interface: Interface,
+        *,
+        states: Mapping[str, Callable[[], Message]] | None = None,
+        commands: Mapping[str, Callback] | None = None,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        """Add a device to the bus; it must serve every state, command and service of its interface.
+
+        Args:
+            device: prefix of its topics. states: sources by topic. commands: handlers by topic. services: handlers by
+                name.
+        """
+        states, commands, services = states or {}, commands or {}, services or {}
+        wanted = {direction: {t.name for t in interface.topics if t.direction is direction} for direction in Direction}
+        asked = {service.name for service in interface.services}
+        for what, given, needed in (
+            ("states", states, wanted[Direction.state]),
+            ("commands", commands, wanted[Direction.command]),
+            ("services", services, asked),
+        ):
+            if set(given) != needed:
+                raise TrocarError(
+                    f"{device} must serve exactly the {what} of its interface; they differ by {set(given) ^ needed}"
+                )
+        with self.lock:
+            for topic in interface.topics:
+                name = f"{device}/{topic.name}"
+                line = self._lines[name] = _Line(replace(topic, name=name), states.get(topic.name))
+                if topic.direction is Direction.command:
+                    line.subscribers.append(commands[topic.name])
+            self._services |= {f"{device}/{name}": function for name, function in services.items()}
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Every topic by its full name."""
+        return MappingProxyType({name: line.topic for name, line in self._lines.items()})
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """Full names of the services."""
+        return tuple(self._services)
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def publish(self, name: str, message: Message) -> Message:
+        """Send a message, and return it as sent.
+
+        The stamp of an event is later than that of the last one and later than now: a client that reads the clock,
+        sends a command and waits for a newer event must not miss the one that its command causes.
+        """
+        line = self._line(name)
+        if not isinstance(message, line.topic.message):
+            raise TrocarError(f"{name} takes a {line.topic.message.__name__}, got {shown(message)}")
+        with self.lock:
+            if line.topic.direction is Direction.event:
+                last = 0 if line.last is None else line.last.stamp
+                message = replace(message, stamp=max(self._now(), last) + 1)
+                line.last = message
+                line.history.append(message)
+            for callback in tuple(line.subscribers):
+                callback(message)
+        return message
+
+    def read(self, name: str) -> Message | None:
+        """The current sample of a state topic or the last message of an event; None before the first."""
+        line = self._line(name)
+        with self.lock:
+            return line.last if line.source is None else line.source()
+
+    def history(self, name: str) -> tuple[Message, ...]:
+        """The last messages of an event, at most 100, oldest first."""
+        with self.lock:
+            return tuple(self._line(name).history)
+
+    def subscribe(self, name: str, callback: Callback) -> Subscription:
+        """Call a function with every message of a state or event, starting with the current or last one."""
+        line = self._line(name)
+        with self.lock:
+            line.subscribers.append(callback)
+            self._find_listened()
+            first = self.read(name)
+            if first is not None:
+                callback(first)
+        return Subscription(self, name, callback)
+
+    def unsubscribe(self, name: str, callback: Callback) -> None:
+        """End a subscription."""
+        with self.lock:
+            self._line(name).subscribers.remove(callback)
+            self._find_listened()
+
+    def call(self, service: str, *arguments: Any) -> Any:
+        """Result of a service."""
+        check_known("service", self._services, service)
+        return self._services[service](*arguments)
+
+    def publish_states(self) -> None:
+        """Send the current sample of every state topic that has subscribers."""
+        for line in self._listened:
+            assert line.source is not None
+            message = line.source()
+            for callback in tuple(line.subscribers):
+                callback(message)
+
+    def _find_listened(self) -> None:
+        lines = self._lines.values()
+        self._listened = tuple(line for line in lines if line.source is not None and line.subscribers)
+
+    def _line(self, name: str) -> _Line:
+        try:
+            return self._lines[name]
+        except (KeyError, TypeError):  # TypeError: not a string
+            raise UnknownName("topic", name, self._lines) from None

@@ -1,0 +1,197 @@
+"""Checks that only read: topics, services, sizes, units, frames, latching, stamps and rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trocar.robot import messages as m
+from trocar.robot.conformance.subject import Skipped, Subject, require
+from trocar.spatial import Array
+
+STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
+LOCAL = ("local/measured_cp", "local/setpoint_cp", "local/measured_cv")
+WRENCHES = ("body/measured_cf", "spatial/measured_cf")
+EXCESS = 1.1  # largest ratio of measured to largest effort
+# Events that are sent when a device joins the bus; others may not have a last message.
+ALWAYS = {
+    "PSM": {"tool_type", "IO/tool", "IO/arm_clutch"},
+    "ECM": {"endoscope_type", "IO/arm_clutch"},
+    "MTM": {"gripper/closed", "orientation_locked"},
+    "SYSTEM": {"volume"},
+    "CONSOLE": {"teleop/scale", "clutch", "operator_present"},
+    "FOOT_PEDALS": {"clutch"},
+}
+FARTHEST = 5.0  # tip from the origin of its frame of reference [m]
+MARGIN = 0.05  # fraction of a joint's range by which a measured position may exceed a limit
+LISTENED = 0.5  # time of listening [s]
+OFF_RATE = 0.25  # largest relative error of a topic's rate
+
+
+def topics(subject: Subject) -> None:
+    """Every topic of the table exists, with its type."""
+    there = subject.robot.bus.topics
+    for topic in subject.interface.topics:
+        name = subject.path(topic.name)
+        if topic.extension and name not in there:
+            continue
+        require(name in there, f"{topic.name} does not exist")
+        require(there[name].message is topic.message, f"{topic.name} is a {there[name].message.__name__}")
+        require(there[name].direction is topic.direction, f"{topic.name} is a {there[name].direction}")
+
+
+def services(subject: Subject) -> None:
+    """Every service of the table exists; operating_state and crtk_version answer."""
+    for service in subject.interface.services:
+        require(subject.path(service.name) in subject.robot.bus.services, f"{service.name} does not exist")
+    names = [service.name for service in subject.interface.services]
+    if "operating_state" not in names:
+        return
+    asked, published = subject.call("operating_state"), subject.state
+    for key in ("state", "is_homed", "is_busy"):
+        require(getattr(asked, key) == getattr(published, key), f"service and topic operating_state differ in {key}")
+    require(asked.state in STATES, f"operating state {asked.state!r}")
+    if "crtk_version" in names:
+        version = subject.call("crtk_version")
+        require(isinstance(version, str) and version, f"crtk_version answers {version!r}")
+
+
+def sizes(subject: Subject) -> None:
+    """Every state topic has arrays of its size, finite, and poses are rigid."""
+    n = len(subject.read("measured_js").position)
+    require(n > 0, "measured_js has no joints")
+    for topic in subject.state_topics:
+        message = subject.read(topic.name)
+        require(isinstance(message, topic.message), f"{topic.name} sends a {type(message).__name__}")
+        own = topic.name.partition("/")[0] in ("jaw", "gripper")
+        wrong = _wrong_size(message, 1 if own else n, topic.name)
+        require(not wrong, f"{topic.name}: {wrong}")
+
+
+def _wrong_size(message: Any, n: int, topic: str) -> str:
+    """Faults of the arrays of a message of n joints; empty if there are none."""
+    match message:
+        case m.JointState():
+            given = {"position": message.position, "velocity": message.velocity, "effort": message.effort}
+            if topic.endswith("measured_js") or topic == "setpoint_js":
+                lacking = [key for key in ("position", "velocity") if not len(given[key])]
+                if lacking:
+                    return f"no {lacking[0]}"
+            if len(message.name) != n:
+                return f"{len(message.name)} names for {n} joints"
+            found = [_wrong_array(x, (n,), key) for key, x in given.items() if len(x)]
+            return next(filter(None, found), "")
+        case m.Pose():
+            return _wrong_array(message.T, (4, 4), "pose") or _not_rigid(message.T)
+        case m.Twist() | m.Wrench():
+            return _wrong_array(message.vector, (6,), "vector")
+        case m.Matrix():
+            return _wrong_array(message.values, (6, n), "matrix")
+    return ""
+
+
+def _wrong_array(x: Array, shape: tuple[int, ...], what: str) -> str:
+    if np.shape(x) != shape:
+        return f"{what} of shape {np.shape(x)}, expected {shape}"
+    return "" if np.isfinite(x).all() else f"{what} is not finite"
+
+
+def _not_rigid(T: Array) -> str:
+    R = T[:3, :3]
+    rigid = np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0
+    return "" if rigid and np.allclose(T[3], [0, 0, 0, 1]) else "the pose is not a rigid transformation"
+
+
+def units(subject: Subject) -> None:
+    """Joints [rad, m] and efforts [N m, N] are within their limits, the tip within 5 m of its frame of reference."""
+    for topic in ("measured_cp", "local/measured_cp"):
+        distance = np.linalg.norm(subject.read(topic).T[:3, 3])
+        require(distance < FARTHEST, f"{topic} is {distance:g} m from its frame of reference")
+    if subject.efforts is not None:
+        for topic in ("measured_js", "setpoint_js"):
+            effort = np.abs(subject.read(topic).effort)
+            if effort.shape != subject.efforts.shape:
+                continue  # reported by the check of sizes
+            effort = effort / subject.efforts
+            worst = int(np.argmax(effort))
+            require(
+                effort[worst] <= EXCESS,
+                f"{topic}: the effort of joint {worst} is {effort[worst]:.3g} times the largest of its motor",
+            )
+    if subject.limits is None:
+        raise Skipped("the joint limits are not known")
+    lower, upper = subject.limits
+    for topic in ("measured_js", "setpoint_js"):
+        q = subject.read(topic).position
+        excess = np.maximum(lower - q, q - upper) - MARGIN * (upper - lower)
+        worst = int(np.argmax(excess))
+        require(
+            excess[worst] <= 0,
+            f"{topic}: joint {worst} is {q[worst]:g}, its limits are {lower[worst]:g} and {upper[worst]:g}",
+        )
+
+
+def frames(subject: Subject) -> None:
+    """frame_id is <ARM>_base for joints, wrenches and local topics, and one frame of reference for the rest."""
+    base = f"{subject.arm}_base"
+    joints = [topic.name for topic in subject.state_topics if topic.message is m.JointState]
+    for topic in (*joints, *LOCAL, *WRENCHES):
+        found = subject.read(topic).frame_id
+        require(found == base, f"{topic} has frame_id {found!r}, expected {base!r}")
+    reference = subject.read("measured_cp").frame_id
+    require(reference, "measured_cp has no frame_id")
+    for topic in ("setpoint_cp", "measured_cv"):
+        found = subject.read(topic).frame_id
+        require(found == reference, f"{topic} has frame_id {found!r}, measured_cp has {reference!r}")
+
+
+def latching(subject: Subject) -> None:
+    """A new subscriber of an event receives its last message without waiting for the next one."""
+    own = {topic.name for topic in subject.interface.topics}
+    always = ({"operating_state", "trajectory_j/ratio"} & own) | ALWAYS.get(subject.kind, set())
+    heard = {}
+    for topic in subject.interface.topics:
+        if topic.latched and (topic.name in always or subject.robot.bus.read(subject.path(topic.name)) is not None):
+            heard[topic.name] = subject.heard(topic.name)
+    subject.robot.wait_for(lambda: all(heard.values()), 0.2)
+    silent = [name for name, messages in heard.items() if not messages]
+    require(not silent, f"nothing was received from {', '.join(silent)}")
+
+
+def _samples(subject: Subject) -> dict[str, list[Any]]:
+    """Messages of every state topic over some time."""
+    heard = {topic.name: subject.heard(topic.name) for topic in subject.state_topics}
+    subject.sleep(LISTENED)
+    return {name: list(messages) for name, messages in heard.items()}
+
+
+def state_stamps(subject: Subject) -> None:
+    """State topics of an arm that is ready have positive stamps that strictly increase."""
+    if not subject.ready:
+        raise Skipped("data of an arm that is not enabled and homed may be invalid")
+    for name, messages in _samples(subject).items():
+        _require_increasing(name, messages)
+
+
+def rates(subject: Subject) -> None:
+    """State topics are sent at their rate."""
+    samples = _samples(subject)
+    for topic in subject.state_topics:
+        rate = (len(samples[topic.name]) - 1) / LISTENED  # the first sample arrives immediately
+        require(
+            abs(rate / topic.rate - 1) <= OFF_RATE, f"{topic.name} is sent at {rate:g} Hz, expected {topic.rate:g} Hz"
+        )
+
+
+def operating_state_stamps(subject: Subject) -> None:
+    """Operating states have positive stamps that strictly increase: clients drop the others."""
+    _require_increasing("operating_state", subject.states or [subject.state])
+
+
+def _require_increasing(name: str, messages: list[Any]) -> None:
+    stamps = [message.stamp for message in messages]
+    require(len(stamps) > 0, f"{name} sends nothing")
+    require(all(stamp > 0 for stamp in stamps), f"{name} has stamp 0: clients drop it")
+    late = next((k for k in range(1, len(stamps)) if stamps[k] <= stamps[k - 1]), None)
+    require(late is None, f"{name}: the stamp does not increase from message {late} to the next")

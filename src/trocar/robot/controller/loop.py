@@ -1,0 +1,114 @@
+"""The 1500 Hz loop over all arms: sensors, PID, engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.robot.bus import Bus
+from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.sensors import ActuatorSensors, Sensors
+from trocar.robot.controller.servo import Servo
+from trocar.simulation import Scene
+from trocar.spatial import Array
+
+
+class ControlLoop:
+    """Arrays over all actuators of the controlled arms, and the steps of the scene.
+
+    Args:
+        scene: its timestep must be 1/1500 s. arms: names of the controlled arms. epoch: time at the start [ns].
+        supported: support the weight of arms with their motors off and of uncontrolled arms.
+        observed: enable disturbance observers on the arms that have them.
+
+    Attributes:
+        cycle: number of the current cycle, from 1. applied: (N,) actuator efforts of the last step [N m, N].
+        q, dq: (N,) measured positions and velocities of the joints, in the order of the actuators [rad, m; /s].
+        parts: actuators of every arm.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        arms: Sequence[str],
+        sensors: Sensors,
+        epoch: int = 0,
+        supported: bool = True,
+        observed: bool = True,
+    ) -> None:
+        if abs(scene.timestep - PERIOD) > 1e-9:
+            raise TrocarError(
+                f"the dVRK controls at 1500 Hz; the scene must have timestep=1/1500, got {scene.timestep:g}"
+            )
+        facts = [scene.arms[name].arm for name in arms]
+        for name, arm in zip(arms, facts, strict=True):
+            if len(arm.gains.kp) != arm.n:
+                raise TrocarError(f"{name} ({arm.name}) has no published PID gains; choose arms= that have")
+        self.scene, self.options, self._epoch, self._supported = scene, sensors, epoch, supported
+        self.bus = Bus(lambda: self.now)
+        self.servo, self.sensors = Servo(facts, observed), ActuatorSensors(facts, sensors)
+        ends = np.cumsum([0, *(arm.n for arm in facts)]).tolist()
+        self.parts = {name: slice(a, b) for name, a, b in zip(arms, ends, ends[1:], strict=False)}
+        N = ends[-1]
+        self._positions = np.zeros((N, scene.model.nq))
+        self._velocities = np.zeros((N, scene.model.nv))
+        self._joint_from_motor = np.zeros((N, N))
+        for name, arm in zip(arms, facts, strict=True):
+            stepped, part = scene.stepped[name], self.parts[name]
+            A = np.linalg.inv(arm.motors.coupling) @ stepped.D_measured
+            self._positions[part, stepped.slice.q] = A
+            self._velocities[part, stepped.slice.v] = A
+            self._joint_from_motor[part, part] = arm.motors.coupling
+        self._driven = [(scene.stepped[name], part) for name, part in self.parts.items()]
+        self._idle = tuple(name for name in scene.arms if name not in self.parts)
+        self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
+        self.cycle = 1
+        self.applied = np.zeros(N)
+        self.measure()
+
+    @property
+    def now(self) -> int:
+        """The robot's clock [ns], greater than 0."""
+        return self._epoch + self.cycle * 10**9 // FREQUENCY
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return 1e-9 * self.now
+
+    def measure(self) -> None:
+        """Read the sensors."""
+        s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)
+        for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
+            if stepped.faults is not None:
+                arm = self.scene.arms[name]
+                encoders = np.linalg.solve(arm.arm.motors.coupling, arm.measured_q)
+                self.sensors.compare_pots(s[part], encoders, part)
+                s[part] = encoders
+                ds[part] = np.linalg.solve(arm.arm.motors.coupling, arm.measured_dq)
+        self.sensors.measure(s, ds)
+        self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
+
+    def act(self) -> Array:
+        """Compute the efforts, step the engine and read the sensors; mask (N,) of the actuators that lost track."""
+        servo, sensors = self.servo, self.sensors
+        self.applied = servo.efforts(sensors.q, sensors.dq)
+        lost = servo.lost()
+        for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
+            efforts = self.applied[part]
+            if self._supported and not servo.on[part.start]:
+                efforts = efforts + stepped.motor_from_joint.dot(self._support(name))
+            stepped.command_motors(efforts)
+        for name in self._idle:
+            self.scene.stepped[name].command(self._support(name))
+        self.scene.advance()
+        self.cycle += 1
+        self.measure()
+        return lost
+
+    def _support(self, name: str) -> Array:
+        """Joint efforts (n,) that carry the weight of an arm, if arms are supported."""
+        arm = self.scene.arms[name]
+        return arm.mechanism.gravity(arm.q) if self._supported else np.zeros(arm.n)

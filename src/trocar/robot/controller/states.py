@@ -1,0 +1,92 @@
+"""Operating states of a device: valid commands, and the events sent to clients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.robot.bus import Bus
+from trocar.robot.messages import OperatingState, String
+from trocar.spatial import Array
+
+DISABLED, ENABLED, PAUSED, FAULT = "DISABLED", "ENABLED", "PAUSED", "FAULT"
+
+# Valid commands by operating state.
+COMMANDS = {
+    DISABLED: ("enable", "disable", "unhome"),
+    ENABLED: ("enable", "disable", "pause", "home", "unhome"),
+    PAUSED: ("disable", "pause", "resume", "unhome"),
+    FAULT: ("enable", "disable", "unhome"),
+}
+LARGEST = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
+KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
+
+
+class Refused(TrocarError):
+    """A command is not valid, or not in this state; the text becomes a warning."""
+
+
+def usable(values: Array) -> bool:
+    """All values of a command are finite and small enough that their products do not overflow."""
+    return bool((np.abs(values) < LARGEST).all())
+
+
+def plain(values: Array, n: int) -> bool:
+    """True for an array (n,) of usable floats, which needs no conversion: clients send these at a high rate."""
+    return (
+        type(values) is np.ndarray
+        and values.shape == (n,)
+        and values.dtype == float
+        and all(-LARGEST < x < LARGEST for x in values.tolist())
+    )
+
+
+class OperatingStates:
+    """State, homed and busy flags of one device, published at every change, and its messages to the user.
+
+    Attributes:
+        state: DISABLED, ENABLED, PAUSED or FAULT. homed, busy: as published. substate: the dVRK's own finer state.
+    """
+
+    def __init__(self, bus: Bus, name: str) -> None:
+        self._bus, self.name = bus, name
+        self.state, self.homed, self.busy, self.substate = DISABLED, False, False, DISABLED
+
+    def set(self, state: str | None = None, *, homed: bool | None = None, busy: bool | None = None) -> None:
+        """Change the given fields and publish."""
+        if state is not None:
+            self.state = state
+        if homed is not None:
+            self.homed = homed
+        if busy is not None:
+            self.busy = busy
+        self.publish()
+
+    def publish(self) -> None:
+        self._bus.publish(f"{self.name}/operating_state", self.message())
+
+    def message(self, stamp: int = 0) -> OperatingState:
+        return OperatingState(state=self.state, is_homed=self.homed, is_busy=self.busy, stamp=stamp)
+
+    def refusal(self, command: str) -> str | None:
+        """Reason why a state command is not valid, in the dVRK's words; None if it is valid."""
+        if command not in KNOWN:
+            return f"{command} doesn't seem to be a valid state_command"
+        if command in COMMANDS[self.state]:
+            return None
+        return f'command "{command}" is not supported in state "{self.state} ({self.substate})"'
+
+    def desire(self, state: str) -> None:
+        """Publish the desired state of the device."""
+        self._bus.publish(f"{self.name}/desired_state", String(value=state))
+        self.publish()
+        self.status(f"desired state {state}")
+
+    def status(self, text: str) -> None:
+        self._bus.publish(f"{self.name}/status", String(value=f"{self.name}: {text}"))
+
+    def warning(self, text: str) -> None:
+        self._bus.publish(f"{self.name}/warning", String(value=f"{self.name}: {text}"))
+
+    def error(self, text: str) -> None:
+        self._bus.publish(f"{self.name}/error", String(value=f"{self.name}: {text}"))

@@ -1,0 +1,267 @@
+"""The whole interface of the dVRK as one table: every topic and service of every kind of device.
+
+In-process clients, ROS and DDS nodes and the conformance check use it. Source: sawIntuitiveResearchKit 2.4
+(cisst_ros_crtk bridge, system_ROS.cpp), crtk_msgs. Names are relative to the device: `measured_js` of PSM1 is
+`PSM1/measured_js`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+
+from trocar.robot import messages as m
+
+RATE = 100.0  # rate of state topics on the dVRK [Hz]
+
+
+class Direction(StrEnum):
+    """Sender and timing: the robot at a fixed rate, the robot on an event, or the client."""
+
+    state = "state"
+    event = "event"
+    command = "command"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic.
+
+    Attributes:
+        name: relative to its device, or absolute on a bus. message: its type. ros: the type in ROS.
+        latched: a new subscriber receives the last message. rate: [Hz] of state topics, 0 otherwise.
+        extension: part of the CRTK specification, but not served by the dVRK.
+    """
+
+    name: str
+    message: type[m.Message]
+    direction: Direction
+    ros: str
+    extension: bool = False
+
+    @property
+    def latched(self) -> bool:
+        return self.direction is Direction.event
+
+    @property
+    def rate(self) -> float:
+        return RATE if self.direction is Direction.state else 0.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service; `ros` is its type in ROS."""
+
+    name: str
+    ros: str
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Topics and services of one kind of device."""
+
+    topics: tuple[Topic, ...]
+    services: tuple[Service, ...] = ()
+
+    def __add__(self, other: Interface) -> Interface:
+        return Interface(self.topics + other.topics, self.services + other.services)
+
+    def below(self, prefix: str) -> Interface:
+        """A copy with `prefix` before all names."""
+        return Interface(
+            tuple(replace(topic, name=f"{prefix}/{topic.name}") for topic in self.topics),
+            tuple(replace(service, name=f"{prefix}/{service.name}") for service in self.services),
+        )
+
+    @property
+    def as_extension(self) -> Interface:
+        """A copy with all topics marked as extensions."""
+        return Interface(tuple(replace(topic, extension=True) for topic in self.topics), self.services)
+
+    def topic(self, name: str) -> Topic:
+        return next(topic for topic in self.topics if topic.name == name)
+
+
+JOINTS = m.JointState, "sensor_msgs/JointState"
+POSE = m.Pose, "geometry_msgs/PoseStamped"
+TWIST = m.Twist, "geometry_msgs/TwistStamped"
+WRENCH = m.Wrench, "geometry_msgs/WrenchStamped"
+MATRIX = m.Matrix, "std_msgs/Float64MultiArray"
+FLOATS = m.Floats, "std_msgs/Float64MultiArray"
+BOOL = m.Bool, "std_msgs/Bool"
+FLOAT = m.Float, "std_msgs/Float64"
+STRING = m.String, "std_msgs/String"
+COMMAND = m.String, "crtk_msgs/StringStamped"
+NOTHING = m.Empty, "std_msgs/Empty"
+JOY = m.Joy, "sensor_msgs/Joy"
+STATE = m.OperatingState, "crtk_msgs/OperatingState"
+ROTATION = m.Rotation, "geometry_msgs/Quaternion"
+OFFSET = m.Rotation, "geometry_msgs/QuaternionStamped"
+CARTESIAN_STATE = m.CartesianState, "crtk_msgs/CartesianState"
+IMPEDANCE = m.CartesianImpedance, "crtk_msgs/CartesianImpedance"
+STATISTICS = m.IntervalStatistics, "cisst_msgs/IntervalStatistics"
+
+
+def _topics(direction: Direction, kind: tuple[type[m.Message], str], *names: str) -> Interface:
+    return Interface(tuple(Topic(name, kind[0], direction, kind[1]) for name in names))
+
+
+def _state(kind: tuple[type[m.Message], str], *names: str) -> Interface:
+    return _topics(Direction.state, kind, *names)
+
+
+def _event(kind: tuple[type[m.Message], str], *names: str) -> Interface:
+    return _topics(Direction.event, kind, *names)
+
+
+def _command(kind: tuple[type[m.Message], str], *names: str) -> Interface:
+    return _topics(Direction.command, kind, *names)
+
+
+_DEVICE = (
+    _event(STATE, "operating_state")
+    + _event(STRING, "desired_state", "error", "warning", "status")
+    + _command(COMMAND, "state_command")
+    + Interface((), (Service("operating_state", "crtk_msgs/TriggerOperatingState"),))
+)
+
+_EXTENSIONS = (
+    _state(JOINTS, "goal_js")
+    + _state(POSE, "goal_cp")
+    + _state(TWIST, "goal_cv")
+    + _command(JOINTS, "servo_jv", "interpolate_jp", "interpolate_jr", "interpolate_jv", "interpolate_jf")
+    + _command(POSE, "servo_cr", "move_cr", "interpolate_cp", "interpolate_cr")
+    + _command(TWIST, "servo_cv", "interpolate_cv")
+    + _command(WRENCH, "interpolate_cf")
+).as_extension
+
+ARM = (
+    _DEVICE
+    + _state(JOINTS, "measured_js", "setpoint_js", "gravity_compensation/setpoint_js")
+    + _state(POSE, "measured_cp", "setpoint_cp", "local/measured_cp", "local/setpoint_cp")
+    + _state(TWIST, "measured_cv", "local/measured_cv")
+    + _state(WRENCH, "body/measured_cf", "spatial/measured_cf")
+    + _state(MATRIX, "body/jacobian", "spatial/jacobian")
+    + _state(STATISTICS, "period_statistics")
+    + _event(BOOL, "goal_reached")
+    + _event(FLOAT, "trajectory_j/ratio", "trajectory_j/ratio_v", "trajectory_j/ratio_a")
+    + _command(JOINTS, "servo_jp", "servo_jr", "servo_jf", "move_jp", "move_jr")
+    + _command(POSE, "servo_cp", "move_cp", "set_base_frame")
+    + _command(WRENCH, "body/servo_cf", "spatial/servo_cf")
+    + _command(CARTESIAN_STATE, "servo_cs")
+    + _command(NOTHING, "hold", "free")
+    + _command(BOOL, "use_gravity_compensation", "body/set_cf_orientation_absolute")
+    + _command(FLOAT, "trajectory_j/set_ratio", "trajectory_j/set_ratio_v", "trajectory_j/set_ratio_a")
+    + Interface(
+        (),
+        (
+            Service("forward_kinematics", "crtk_msgs/QueryForwardKinematics"),
+            Service("local/forward_kinematics", "crtk_msgs/QueryForwardKinematics"),
+            Service("inverse_kinematics", "crtk_msgs/QueryInverseKinematics"),
+            Service("actuator_to_joint_position", "cisst_msgs/ConvertFloat64Array"),
+            Service("crtk_version", "std_srvs/Trigger"),
+        ),
+    )
+    + _EXTENSIONS
+)
+
+PSM = (
+    ARM
+    + _state(JOINTS, "jaw/measured_js", "jaw/setpoint_js")
+    + _event(STRING, "tool_type")
+    + _event(NOTHING, "tool_type_request")
+    + _event(JOY, "IO/tool", "IO/adapter", "IO/arm_clutch", "IO/SUJ_clutch", "arm_clutch")
+    + _command(JOINTS, "jaw/servo_jp", "jaw/move_jp", "jaw/servo_jf")
+    + _command(BOOL, "emulate_tool_present", "emulate_adapter_present")
+    + _command(STRING, "set_tool_type")
+)
+
+ECM = (
+    ARM
+    + _event(STRING, "endoscope_type")
+    + _event(JOY, "IO/arm_clutch", "IO/SUJ_clutch", "arm_clutch")
+    + _command(STRING, "set_endoscope_type")
+)
+
+MTM = (
+    ARM
+    + _state(JOINTS, "gripper/measured_js")
+    + _event(BOOL, "gripper/closed", "orientation_locked")
+    + _event(NOTHING, "gripper/pinch")
+    + _command(ROTATION, "lock_orientation")
+    + _command(NOTHING, "unlock_orientation")
+    + _command(IMPEDANCE, "servo_ci")
+)
+
+SUJ_ARM = (
+    _DEVICE
+    + _state(JOINTS, "measured_js")
+    + _state(POSE, "measured_cp", "local/measured_cp")
+    + _command(JOINTS, "move_jp")
+)
+
+SUJ = _DEVICE + _command(STRING, "set_reference_arm")
+
+SYSTEM = (
+    _command(NOTHING, "power_on", "power_off", "home")
+    + _command(FLOAT, "set_volume")
+    + _command(FLOATS, "beep")
+    + _command(STRING, "string_to_speech")
+    + _event(FLOAT, "volume")
+    + _event(STRING, "error", "warning", "status")
+)
+
+PEDALS = ("operator_present", "clutch", "camera", "coag", "bicoag", "cam_minus", "cam_plus")
+CONSOLE = (
+    _event(JOY, *PEDALS)
+    + _event(BOOL, "teleop/enabled")
+    + _event(FLOAT, "teleop/scale")
+    + _event(STRING, "teleop/selected", "teleop/unselected")
+    + _command(JOY, *(f"emulate_{pedal}" for pedal in PEDALS))
+    + _command(BOOL, "teleop/enable")
+    + _command(FLOAT, "teleop/set_scale")
+    + _command(STRING, "teleop/select", "teleop/unselect")
+)
+
+# The same pedals under the names used by older public scripts.
+FOOT_PEDALS = _event(JOY, *PEDALS)
+
+TELEOP_PSM = (
+    _event(STRING, "current_state", "desired_state", "error", "warning", "status")
+    + _event(BOOL, "following")
+    + _event(FLOAT, "scale")
+    + _event(JOY, "rotation_locked", "translation_locked")
+    + _state(OFFSET, "alignment_offset")
+    + _command(COMMAND, "state_command")
+    + _command(FLOAT, "set_scale")
+    + _command(BOOL, "set_align_MTM", "lock_rotation", "lock_translation")
+    + _command(WRENCH, "following/mtm/body/servo_cf")
+    + _event(BOOL, "align_mtm")
+)
+
+TELEOP_ECM = (
+    _event(STRING, "current_state", "desired_state", "error", "warning", "status")
+    + _event(BOOL, "following")
+    + _event(FLOAT, "scale")
+    + _command(COMMAND, "state_command")
+    + _command(FLOAT, "set_scale")
+)
+
+# Interfaces by kind of device.
+INTERFACES: Mapping[str, Interface] = MappingProxyType(
+    {
+        "ARM": ARM,
+        "PSM": PSM,
+        "ECM": ECM,
+        "MTM": MTM,
+        "SUJ": SUJ,
+        "SUJ_ARM": SUJ_ARM,
+        "SYSTEM": SYSTEM,
+        "CONSOLE": CONSOLE,
+        "FOOT_PEDALS": FOOT_PEDALS,
+        "TELEOP_PSM": TELEOP_PSM,
+        "TELEOP_ECM": TELEOP_ECM,
+    }
+)

@@ -1,0 +1,386 @@
+"""A simulated dVRK in process: scene, arm controllers, bus and clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms import Arm as ArmFacts
+from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.robot.bus import Bus
+from trocar.robot.clients.arm import Arm
+from trocar.robot.clients.console import Console
+from trocar.robot.clients.endoscope import ECM
+from trocar.robot.clients.instrument import PSM
+from trocar.robot.clients.master import MTM
+from trocar.robot.clients.set_up_joints import SUJ
+from trocar.robot.clients.system import System
+from trocar.robot.clients.teleoperation import TeleopECM, TeleopPSM
+from trocar.robot.controller import console
+from trocar.robot.controller.arm import ArmController
+from trocar.robot.controller.clutch import ClutchedArm
+from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.ecm import ECMController
+from trocar.robot.controller.hardware import Hardware
+from trocar.robot.controller.loop import ControlLoop
+from trocar.robot.controller.mtm import MTMController
+from trocar.robot.controller.psm import PSMController
+from trocar.robot.controller.sensors import Sensors
+from trocar.robot.controller.set_up_joints import SetUpJoints
+from trocar.robot.interface import INTERFACES, RATE
+from trocar.robot.messages import Message
+from trocar.robot.pace import Pace
+from trocar.simulation import Scene, load_scene
+from trocar.spatial import Array, pose
+
+CONTROLLERS: dict[str, type[ArmController]] = {
+    "PSM": PSMController,
+    "ECM": ECMController,
+    "MTM": MTMController,
+    "ARM": ArmController,
+}
+PUBLISHED = round(FREQUENCY / RATE)  # cycles between samples of a state topic
+CHECKED = 3  # cycles between checks of a condition in a wait
+REST = 0.001  # sleep of a waiting thread in real time [s]
+
+# Bases of the masters in the display frame HRSV (X left, Y up, Z away), from the dVRK's console configuration.
+R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
+P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
+
+T = TypeVar("T")
+
+
+class Robot:
+    """A simulated dVRK under its own controllers.
+
+    Args:
+        scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
+        speed: "fast", "real", "stepped" or the ratio of simulated to real time; see `trocar.robot`.
+        start: "off" (arms without power, as after switching on) or "ready" (enabled, homed, tools engaged).
+        arms: names of the arms to control. Default: all arms of the scene. The others are off.
+        sensors: imperfections of the sensors.
+        supported: an arm with its motors off stays in place, as if balanced or held by hand.
+            False: gravity moves it, unless it has brakes.
+        observers: enable the disturbance observers of the Si arms, as on the robot.
+
+    Attributes:
+        bus: every topic and service. devices: kind of interface by device name, such as {"PSM1": "PSM"}.
+        controllers: controllers of the arms, by name.
+        start_time: the robot's clock when it was switched on [ns].
+        pace: timing of a robot in real time.
+        error: exception that ended the thread of a robot in real time, if any.
+        before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
+            the bus locked.
+    """
+
+    def __init__(
+        self,
+        scene: str | PathLike[str] | Scene = "dvrk",
+        *,
+        speed: str | float = "fast",
+        start: str = "off",
+        arms: Sequence[str] | None = None,
+        sensors: Sensors | None = None,
+        supported: bool = True,
+        observers: bool = True,
+    ) -> None:
+        if start not in ("off", "ready"):
+            raise UnknownName("start", start, ("off", "ready"))
+        self._factor = _factor(speed)
+        self.pace = Pace(self._factor)
+        self._stepped = speed == "stepped"
+        built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
+        names = tuple(built.arms) if arms is None else tuple(arms)
+        check_known("arm of the scene", built.arms, *names)
+        epoch = time.time_ns() if self._factor else 0
+        self.start_time = epoch
+        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
+        self.bus: Bus = self._loop.bus
+        self.before_cycle: list[Callable[[], None]] = []
+        self.after_cycle: list[Callable[[], None]] = []
+        self.devices: dict[str, str] = {}
+        self.controllers = {name: self._controller(name) for name in names}
+        self._set_up: SetUpJoints | None = None
+        self._add_other_devices()
+        for controller in self.controllers.values():
+            if start == "ready":
+                controller.make_ready()
+            else:
+                controller.hardware.stop()
+        self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
+        self._loop.cycle += 1  # messages published so far are in the past
+        self._clients: dict[tuple[Any, ...], Any] = {}
+        self.error: BaseException | None = None
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        if self._factor:
+            self._thread = threading.Thread(target=self._play, name="trocar-dvrk", daemon=True)
+            self._thread.start()
+
+    def _controller(self, name: str) -> ArmController:
+        hardware = Hardware(name, self._loop, self._loop.parts[name])
+        kind = _kind(hardware.arm)
+        self.devices[name] = kind
+        return CONTROLLERS[kind](hardware, INTERFACES[kind])
+
+    def _add_other_devices(self) -> None:
+        """System, console and set-up joints, and the base frames of the arms."""
+        system = console.System(self.bus, self.controllers)
+        masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
+        # the right master drives PSM1 first, the left one PSM2
+        pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
+        pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
+        console.Console(self.bus, system, tuple(pairs))
+        self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
+        for name, controller in self.controllers.items():
+            if name in P_HRSV_MASTER:
+                frame = pose(R_HRSV_MASTER, P_HRSV_MASTER[name]), "HRSV"
+                controller.reports.base_frame = partial(_fixed, frame)
+        if self.scene.cart is not None:
+            self._set_up = SetUpJoints(self._loop)
+            self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}
+            for name in self._set_up.mounts:
+                if name in self.controllers:
+                    self.controllers[name].reports.base_frame = partial(self._set_up.base_frame, name)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def scene(self) -> Scene:
+        """The simulated scene (ground truth). Hold `bus.lock` to read it while a robot runs in real time."""
+        return self._loop.scene
+
+    @property
+    def now(self) -> int:
+        """The robot's clock [ns], greater than 0."""
+        return self._loop.now
+
+    @property
+    def time(self) -> float:
+        """The robot's clock [s]."""
+        return self._loop.time
+
+    def step(self, cycles: int = 1) -> None:
+        """Advance by control cycles of 1/1500 s."""
+        if self._factor:
+            raise TrocarError('this robot runs in real time; call sleep(), or use speed="stepped"')
+        for _ in range(cycles):
+            self._cycle()
+
+    def run(self, seconds: float) -> None:
+        """Advance by a simulated time [s], rounded to cycles."""
+        self.step(round(seconds * FREQUENCY))
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for a time by the robot's clock [s]."""
+        self.wait_for(lambda: False, seconds)
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
+        deadline = self.now + round(timeout * 1e9)
+        while not condition():
+            if self.error is not None:
+                raise TrocarError(f"the simulation has ended: {self.error!r}")
+            if self.now >= deadline or self._stepped or self._closing.is_set():
+                return False
+            if self._factor:
+                time.sleep(REST)
+            else:
+                left = -(-(deadline - self.now) * FREQUENCY // 10**9)
+                for _ in range(min(CHECKED, left)):
+                    self._cycle()
+        return True
+
+    def close(self) -> None:
+        """End the thread of a robot in real time."""
+        self._closing.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=10.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    # -- clients -------------------------------------------------------------------------------------------------------
+
+    def arm(self, name: str) -> Arm:
+        """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
+        clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
+        check_known("arm of the robot", self.controllers, name)
+        return self._client(clients[self.devices[name]], name)
+
+    def psm(self, name: str) -> PSM:
+        """Client of a PSM, such as "PSM1"."""
+        return self._client(PSM, self._of_kind("PSM", name))
+
+    def ecm(self, name: str = "ECM") -> ECM:
+        """Client of the endoscope arm."""
+        return self._client(ECM, self._of_kind("ECM", name))
+
+    def mtm(self, name: str) -> MTM:
+        """Client of a master, "MTML" or "MTMR"."""
+        return self._client(MTM, self._of_kind("MTM", name))
+
+    def suj(self) -> SUJ:
+        """Client of the set-up joints; raises if there is no cart."""
+        if self._set_up is None:
+            raise TrocarError("this scene has no cart and therefore no set-up joints")
+        return self._client(SUJ)
+
+    def system(self) -> System:
+        """Client of the system: power, homing, sound."""
+        return self._client(System)
+
+    def console(self) -> Console:
+        """Client of the console: pedals, operator, teleoperation."""
+        return self._client(Console)
+
+    def teleop_psm(self, name: str) -> TeleopPSM:
+        """Client of a pair such as MTMR_PSM1, if `trocar.teleoperation` has added it to the bus."""
+        return self._client(TeleopPSM, name)
+
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
+        """Client of camera control, if `trocar.teleoperation` has added it to the bus."""
+        return self._client(TeleopECM, name)
+
+    def _of_kind(self, kind: str, name: str) -> str:
+        check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
+        return name
+
+    def _client(self, kind: Callable[..., T], *name: str) -> T:
+        """The only client of a device, reused because clients stay subscribed to its events."""
+        key = (kind, *name)
+        if key not in self._clients:
+            self._clients[key] = kind(self, *name)
+        found: T = self._clients[key]
+        return found
+
+    # -- hands ---------------------------------------------------------------------------------------------------------
+
+    def press_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the clutch on the carriage of a PSM or ECM: while pressed, the arm can be moved by hand.
+
+        `scene.arms[name].apply_wrench` applies a hand's force; `scene.arms[name].gripper` opens a master's gripper.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        controller = self.controllers[arm]
+        if not isinstance(controller, ClutchedArm):
+            raise TrocarError(f"{arm} has no clutch; PSMs and ECMs have one")
+        controller.post(lambda _: controller.press_clutch(pressed))
+
+    def press_set_up_clutch(self, arm: str, pressed: bool = True) -> None:
+        """Press or release the SUJ clutch of an arm on the cart: while pressed, its set-up joints are free."""
+        with self.bus.lock:
+            self._set_up_joints(arm).press_clutch(arm, pressed)
+
+    def move_set_up_joints(self, arm: str, q_setup: ArrayLike) -> None:
+        """Move the set-up joints (k,) [m, rad] of an arm by hand, instantly; its SUJ clutch must be pressed."""
+        with self.bus.lock:
+            self._set_up_joints(arm).move_by_hand(arm, q_setup)
+
+    def _set_up_joints(self, arm: str) -> SetUpJoints:
+        if self._set_up is None:
+            raise TrocarError("this scene has no cart and therefore no set-up joints")
+        check_known("arm on the cart", self._set_up.mounts, arm)
+        return self._set_up
+
+    # -- extensions ----------------------------------------------------------------------------------------------------
+
+    def add_device(
+        self,
+        name: str,
+        kind: str,
+        *,
+        states: Mapping[str, Callable[[], Message]] | None = None,
+        commands: Mapping[str, Callable[[Any], None]] | None = None,
+    ) -> None:
+        """Add a device of another package to the bus, by its kind of interface."""
+        check_known("kind of device", INTERFACES, kind)
+        self.bus.add(name, INTERFACES[kind], states=states, commands=commands)
+        self.devices[name] = kind
+
+    def every(self, period: float, action: Callable[[float], None]) -> None:
+        """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms execute their commands.
+
+        Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
+        """
+        if not PERIOD <= period < np.inf:
+            raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        with self.bus.lock:
+            self._actions = (*self._actions, (1.0 / (FREQUENCY * period), action))
+
+    # -- truth ---------------------------------------------------------------------------------------------------------
+
+    def contact_wrench(self, arm: str) -> Array:
+        """True wrench (6,) [N, N m] of all objects on the instrument of an arm at its tip, in axes of its base.
+
+        The robot computes `measured_cf` from motor currents; that also includes weight, friction and inertia.
+        """
+        check_known("arm of the robot", self.controllers, arm)
+        with self.bus.lock:
+            return self.scene.arms[arm].contact_wrench()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _cycle(self) -> None:
+        """One control cycle of all arms."""
+        with self.bus.lock:
+            for call in tuple(self.before_cycle):
+                call()
+            if self._set_up is not None:
+                self._set_up.update()
+            cycle = self._loop.cycle
+            for share, action in self._actions:
+                if int(cycle * share) > int((cycle - 1) * share):
+                    action(self._loop.time)
+            for controller in self.controllers.values():
+                controller.update()
+            lost = self._loop.act()
+            if np.count_nonzero(lost):
+                for name, part in self._loop.parts.items():
+                    if lost[part].any():
+                        mask = " ".join(str(int(flag)) for flag in lost[part])
+                        self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+            if np.count_nonzero(self._loop.sensors.inconsistent):
+                for controller in self.controllers.values():
+                    controller.check_pots()
+            if self._loop.cycle % PUBLISHED == 0:
+                self.bus.publish_states()
+            for call in tuple(self.after_cycle):
+                call()
+
+    def _play(self) -> None:
+        try:
+            self.pace.keep(self._cycle, self._closing)
+        except BaseException as error:
+            self.error = error
+
+
+def _kind(arm: ArmFacts) -> str:
+    """Kind of interface of an arm."""
+    if arm.carries is not None:
+        return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
+    return "MTM" if arm.gripper is not None else "ARM"
+
+
+def _fixed(frame: tuple[Array, str]) -> tuple[Array, str]:
+    return frame
+
+
+def _factor(speed: str | float) -> float:
+    """Ratio of simulated to real time; 0 if no thread advances the simulation."""
+    if isinstance(speed, str):
+        check_known("speed", ("fast", "real", "stepped"), speed)
+        return 1.0 if speed == "real" else 0.0
+    if not (np.isfinite(speed) and speed > 0):
+        raise TrocarError(f'speed must be "fast", "real", "stepped" or a positive number, got {speed!r}')
+    return float(speed)

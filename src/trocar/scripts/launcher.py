@@ -1,0 +1,217 @@
+"""Runs a script as `python SCRIPT ARGS...` would, with the stand-ins in place of ROS, PyKDL, crtk and dvrk."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TextIO
+
+from trocar.scripts import (
+    crtk,
+    dvrk,
+    pykdl,
+    rospy,
+    simulated_time,
+    tf_conversions,
+    tf_transformations,
+)
+from trocar.scripts import session as sessions
+from trocar.scripts.dvrk import first
+from trocar.scripts.python_2 import DIVISION, division, read_script
+from trocar.scripts.session import Session
+from trocar.scripts.simulated_time import SlowAnswers
+from trocar.transports import ros_messages, rosbag
+
+INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+# Standard library modules that wait in separate threads: they are loaded before time is replaced.
+_REAL_TIME = (
+    "asyncio", "concurrent.futures", "logging", "multiprocessing", "queue", "selectors", "socket", "subprocess",
+    "tempfile", "unittest",
+)  # fmt: skip
+_SERVE = "start `trocar serve` and run the script in your ROS environment"
+_NOT_OFFERED = {
+    "rclpy": f"use crtk.ral, which is the same for ROS 1 and ROS 2, or {_SERVE.replace('serve', 'serve --ros2')}",
+    "tf2_ros": "read poses from the arms (measured_cp); PyKDL transforms them",
+    "tf2_geometry_msgs": "use PyKDL to transform poses",
+    "cv_bridge": "images are not published; trocar.appearance renders them",
+    "rosbag2_py": "read bags with rosbag.Bag or trocar.load_recording",
+    "message_filters": _SERVE,
+    "actionlib": _SERVE,
+    "moveit_commander": _SERVE,
+    "ros_numpy": _SERVE,
+    "dynamic_reconfigure": _SERVE,
+    "visualization_msgs": _SERVE,
+}
+
+
+def run_script(session: Session, script: Path, arguments: Sequence[str], answers: TextIO | None = None) -> int:
+    """Run a script as `__main__` and return its exit status.
+
+    Args:
+        answers: input for `input()` and `sys.stdin`. Default: standard input.
+    """
+    path, others = str(script), set(threading.enumerate())
+    with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
+        try:
+            tree, converted = read_script(script)
+            code = compile(tree, path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            _show(error)
+            _hint(error)
+            return 1
+        if converted:
+            print("trocar run: the script is for Python 2 and was converted as by 2to3", file=sys.stderr)
+            main.__dict__[DIVISION] = division
+        try:
+            exec(code, main.__dict__)
+            for thread in set(threading.enumerate()) - others:  # Python waits for them before it exits
+                if not thread.daemon:
+                    thread.join()
+            return 0
+        except SystemExit as leaving:
+            return _status(leaving.code)
+        except KeyboardInterrupt:  # including rospy.ROSInterruptException after Ctrl-C in a wait
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+        except BaseException as error:
+            _show(error)
+            _hint(error)
+            return 1
+        finally:
+            session.stop()
+            sys.stdout.flush()
+
+
+# -- stand-ins ---------------------------------------------------------------------------------------------------------
+
+
+def stand_in_modules(session: Session) -> dict[str, ModuleType]:
+    """All stand-in modules for packages of ROS and the dVRK."""
+    arms = first if session.api == "1" else dvrk
+    modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
+    modules["tf"] = tf = ModuleType("tf", "Stand-in for tf: its functions, no listeners.")
+    modules["tf.transformations"] = tf.transformations = tf_transformations  # type: ignore[attr-defined]
+    modules["tf_conversions"] = tf_conversions.module()
+    modules["tf_conversions.posemath"] = tf_conversions
+    modules |= _package("crtk", crtk) | _package("dvrk", arms)
+    modules["roslib"] = roslib = ModuleType("roslib", "Stand-in for roslib.")
+    roslib.load_manifest = lambda package: None  # type: ignore[attr-defined]
+    if session.fast:
+        modules |= simulated_time.modules(session)
+    return modules
+
+
+def _package(name: str, module: ModuleType) -> dict[str, ModuleType]:
+    """A package with a separate module for every class: dvrk.psm contains psm."""
+    package = ModuleType(name, module.__doc__)
+    package.__path__ = []
+    parts = {name: package}
+    for public in module.__all__:
+        setattr(package, public, getattr(module, public))
+        parts[f"{name}.{public}"] = part = ModuleType(f"{name}.{public}", module.__doc__)
+        setattr(part, public, getattr(module, public))
+    package.__all__ = list(module.__all__)  # type: ignore[attr-defined]
+    return parts
+
+
+class _Refusal(importlib.abc.MetaPathFinder):
+    """The last import finder: its error suggests an alternative to an unsupported ROS package."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        package = fullname.split(".")[0]
+        if package in _NOT_OFFERED:
+            text = f"trocar run does not offer {package}: {_NOT_OFFERED[package]}"
+            raise ModuleNotFoundError(text, name=package)
+
+
+@contextmanager
+def _stand_ins(session: Session) -> Iterator[None]:
+    for name in _REAL_TIME:
+        importlib.import_module(name)
+    modules, finder = stand_in_modules(session), _Refusal()
+    before = {name: sys.modules.get(name) for name in modules}
+    sys.modules.update(modules)
+    sys.meta_path.append(finder)
+    sessions.use(session)
+    rospy.reset()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+        sessions.use(None)
+        sys.meta_path.remove(finder)
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+
+
+@contextmanager
+def _command_line(
+    session: Session, script: Path, arguments: Sequence[str], answers: TextIO | None
+) -> Iterator[ModuleType]:
+    """sys.argv, sys.path, sys.stdin and `__main__` as the script expects them."""
+    main = ModuleType("__main__")
+    main.__file__, main.__builtins__ = str(script), __builtins__  # type: ignore[attr-defined]
+    before = sys.argv, sys.path, sys.stdin, sys.modules["__main__"]
+    sys.argv = [str(script), *arguments]
+    sys.path = [str(script.resolve().parent), *sys.path]
+    sys.stdin = answers if answers is not None else sys.stdin
+    if session.fast:
+        sys.stdin = SlowAnswers(session, sys.stdin)
+    main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
+    sys.modules["__main__"] = main
+    try:
+        yield main
+    finally:
+        sys.argv, sys.path, sys.stdin, sys.modules["__main__"] = before
+
+
+# -- end of the script -------------------------------------------------------------------------------------------------
+
+
+def _status(code: object) -> int:
+    """Exit status of sys.exit(code)."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _show(error: BaseException) -> None:
+    """Print the traceback without the frames of this module and of the import system."""
+    shown = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in shown.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
+    shown.stack = traceback.StackSummary.from_list(frames)
+    print("".join(shown.format()), end="", file=sys.stderr)
+
+
+def _hint(error: BaseException) -> None:
+    """Print a hint for errors caused by the way the script was started."""
+    text = ""
+    if isinstance(error, SyntaxError) and "print" in str(error):
+        text = "the script is for Python 2: convert it with 2to3"
+    elif isinstance(error, EOFError):
+        text = "the script needs more input; pipe the answers, or pass a file with --input"
+    elif isinstance(error, TypeError | AttributeError | ValueError) and _of_another_release(error):
+        text = "if the script was written for another release of the interface, choose it with --api 1, 2.0, 2.2 or 2.4"
+    if text:
+        print(f"trocar run: {text}", file=sys.stderr)
+
+
+def _of_another_release(error: BaseException) -> bool:
+    words = ("tuple", "unpack", "inhomogeneous", "PyKDL", "Frame", "object has no attribute", "positional argument")
+    return any(word in str(error) for word in words)

@@ -1,0 +1,386 @@
+"""A stand-in for rospy: nodes, topics, services, rates, parameters and log messages, over the robot in this process."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from trocar.errors import TrocarError
+from trocar.scripts import ros_log
+from trocar.scripts.ros_log import (  # noqa: F401  parts of rospy
+    logdebug,
+    logdebug_once,
+    logdebug_throttle,
+    logerr,
+    logerr_once,
+    logerr_throttle,
+    logfatal,
+    logfatal_once,
+    logfatal_throttle,
+    loginfo,
+    loginfo_once,
+    loginfo_throttle,
+    logwarn,
+    logwarn_once,
+    logwarn_throttle,
+)
+from trocar.scripts.ros_rate import Rate as _Rate
+from trocar.scripts.session import FOREVER, NANOSECONDS, current
+from trocar.scripts.topics import Listener, Topics, resolved
+from trocar.transports.ros_messages import MESSAGES
+from trocar.transports.ros_time import Duration, Time, seconds_of
+
+__all__ = [
+    "Duration", "Header", "Publisher", "ROSException", "ROSInitException", "ROSInterruptException", "Rate", "Service",
+    "ServiceException", "ServiceProxy", "Subscriber", "Time", "Timer", "get_caller_id", "get_name", "get_namespace",
+    "get_node_uri", "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node",
+    "is_shutdown", "logdebug", "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name",
+    "set_param", "signal_shutdown", "sleep", "spin", "wait_for_message", "wait_for_service",
+]  # fmt: skip
+
+DEBUG, INFO, WARN, ERROR, FATAL = 1, 2, 4, 8, 16
+Header = MESSAGES["std_msgs/Header"]
+
+
+class ROSException(Exception):
+    """Error of ROS."""
+
+
+class ROSInitException(ROSException):
+    """The node was not initialised."""
+
+
+class ROSInterruptException(ROSException, KeyboardInterrupt):
+    """The node was stopped during a wait."""
+
+
+class ServiceException(Exception):
+    """A service failed."""
+
+
+class _Node:
+    """Name and parameters of the node, and its topics."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.parameters: dict[str, Any] = {}
+        self.topics = Topics(current())
+
+
+_node: _Node | None = None
+
+
+def reset() -> None:
+    """Reset the node of an earlier script."""
+    global _node
+    _node = None
+    ros_log.reset()
+
+
+def node() -> _Node:
+    """The node of the current session."""
+    global _node
+    if _node is None:
+        _node = _Node()
+    return _node
+
+
+# -- node --------------------------------------------------------------------------------------------------------------
+
+
+def init_node(
+    name: str,
+    argv: list[str] | None = None,
+    anonymous: bool = False,
+    log_level: int | None = None,
+    disable_rostime: bool = False,
+    disable_rosout: bool = False,
+    disable_signals: bool = False,
+    **_others: Any,
+) -> None:
+    """Name or rename the node; from now on Ctrl-C stops it: waits return and `is_shutdown()` is true."""
+    if "/" in name.strip("/"):
+        raise ValueError(f"node names have no namespace, got {name!r}")
+    node().name = name
+    if not disable_signals and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends the script immediately
+    current().stop()
+
+
+def is_shutdown() -> bool:
+    return current().stopping
+
+
+def signal_shutdown(reason: str) -> None:
+    current().stop()
+
+
+def on_shutdown(h: Callable[[], None]) -> None:
+    current().on_stop(h)
+
+
+def spin() -> None:
+    """Wait for callbacks until the node stops."""
+    if not node().name:
+        raise ROSInitException("client code must call rospy.init_node() first")
+    while not is_shutdown():
+        current().sleep(1.0)
+
+
+def get_name() -> str:
+    return f"/{node().name or 'unnamed'}"
+
+
+get_caller_id = get_name
+
+
+def get_node_uri() -> str | None:
+    """An address once the node has a name; scripts use it to detect init_node."""
+    return "http://localhost:0/" if node().name else None
+
+
+def get_namespace() -> str:
+    return "/"
+
+
+def resolve_name(name: str, caller_id: str | None = None) -> str:
+    return f"/{_absolute(name)}"
+
+
+def myargv(argv: list[str] | None = None) -> list[str]:
+    """Arguments without those of ROS (name:=value)."""
+    return [argument for argument in (sys.argv if argv is None else argv) if ":=" not in argument]
+
+
+def _absolute(name: str) -> str:
+    return resolved(name[1:], node().name) if name.startswith("~") else resolved(name)
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+_MISSING = object()
+
+
+def get_param(param_name: str, default: Any = _MISSING) -> Any:
+    """A parameter that the script has set, or the default."""
+    found = node().parameters.get(_absolute(param_name), default)
+    if found is _MISSING:
+        raise KeyError(param_name)
+    return found
+
+
+def set_param(param_name: str, param_value: Any) -> None:
+    node().parameters[_absolute(param_name)] = param_value
+
+
+def has_param(param_name: str) -> bool:
+    return _absolute(param_name) in node().parameters
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def get_time() -> float:
+    return current().now / NANOSECONDS
+
+
+def get_rostime() -> Time:
+    return Time.now()
+
+
+def sleep(duration: Any) -> None:
+    current().sleep(seconds_of(duration))
+    if is_shutdown():
+        raise ROSInterruptException("ROS shutdown request")
+
+
+class Rate(_Rate):
+    """A rate that raises in sleep when the node is stopped."""
+
+    def sleep(self) -> None:
+        super().sleep()
+        if is_shutdown():
+            raise ROSInterruptException("ROS shutdown request")
+
+
+class TimerEvent:
+    """Times of a call of a timer."""
+
+    def __init__(self, current_expected: Time, current_real: Time, last_real: Time | None) -> None:
+        self.current_expected, self.current_real, self.last_real = current_expected, current_real, last_real
+        self.last_expected = self.last_duration = None
+
+
+class Timer:
+    """Calls a function every period [s]."""
+
+    def __init__(
+        self, period: Any, callback: Callable[[TimerEvent], None], oneshot: bool = False, reset: bool = False
+    ) -> None:
+        self._period, self._callback, self._oneshot = round(seconds_of(period) * NANOSECONDS), callback, oneshot
+        self._stopped = False
+        self._last: Time | None = None
+        self._plan(current().now + self._period)
+
+    def _plan(self, time: int) -> None:
+        current().at(time, lambda: self._call(time))
+
+    def _call(self, time: int) -> None:
+        if self._stopped or is_shutdown():
+            return
+        now = Time.now()
+        if not self._oneshot:
+            self._plan(max(time + self._period, now.to_nsec()))
+        self._callback(TimerEvent(Time.of(time), now, self._last))
+        self._last = now
+
+    def shutdown(self) -> None:
+        self._stopped = True
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+class Publisher:
+    """Publishes messages on a topic."""
+
+    def __init__(
+        self, name: str, data_class: Any, subscriber_listener: Any = None, tcp_nodelay: bool = False,
+        latch: bool = False, headers: Any = None, queue_size: int | None = None,
+    ) -> None:  # fmt: skip
+        self._name, self.data_class, self._latch = _absolute(name), data_class, latch
+        node().topics.advertise(self._name, data_class)
+
+    @property
+    def name(self) -> str:
+        return f"/{self._name}"
+
+    resolved_name = name
+
+    def publish(self, *arguments: Any, **fields: Any) -> None:
+        """Publish a message, or one made from its fields."""
+        if len(arguments) == 1 and not fields and isinstance(arguments[0], self.data_class):
+            message = arguments[0]
+        else:
+            message = self.data_class(*arguments, **fields)
+        node().topics.publish(self._name, message, self._latch)
+
+    def get_num_connections(self) -> int:
+        return node().topics.subscribers(self._name)
+
+    def unregister(self) -> None:
+        """Stop publishing; messages sent before stay."""
+
+
+class Subscriber:
+    """Calls back with every message of a topic."""
+
+    def __init__(
+        self, name: str, data_class: Any, callback: Callable[..., None] | None = None, callback_args: Any = None,
+        queue_size: int | None = None, buff_size: int = 65536, tcp_nodelay: bool = False,
+    ) -> None:  # fmt: skip
+        self._name, self.data_class = _absolute(name), data_class
+
+        def call(message: Any) -> None:
+            if callback is not None:
+                callback(message) if callback_args is None else callback(message, callback_args)
+
+        self._listener = Listener(current(), call, queue_size)
+        self._end = node().topics.subscribe(self._name, data_class, self._listener)
+
+    @property
+    def name(self) -> str:
+        return f"/{self._name}"
+
+    resolved_name = name
+
+    def get_num_connections(self) -> int:
+        return node().topics.publishers(self._name)
+
+    def unregister(self) -> None:
+        if not self._listener.closed:
+            self._listener.closed = True
+            self._end()
+
+
+def wait_for_message(topic: str, topic_type: Any, timeout: float | None = None) -> Any:
+    """The next message of a topic; for a robot's topic, the current one."""
+    received: list[Any] = []
+    subscriber = Subscriber(topic, topic_type, received.append)
+    try:
+        found = current().wait_for(lambda: bool(received), FOREVER if timeout is None else timeout)
+    finally:
+        subscriber.unregister()
+    if is_shutdown() and not received:
+        raise ROSInterruptException("rospy shutdown")
+    if not found:
+        raise ROSException(f"timeout exceeded while waiting for message on topic {resolve_name(topic)}")
+    return received[0]
+
+
+def get_published_topics(namespace: str = "/") -> list[list[str]]:
+    return [row for row in node().topics.published() if row[0].startswith(namespace)]
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+
+class ServiceProxy:
+    """Calls a service."""
+
+    def __init__(self, name: str, service_class: Any, persistent: bool = False, headers: Any = None) -> None:
+        self._name, self.service_class = _absolute(name), service_class
+
+    def __call__(self, *arguments: Any, **fields: Any) -> Any:
+        request = self.service_class.Request
+        if len(arguments) == 1 and not fields and isinstance(arguments[0], request):
+            made = arguments[0]
+        else:
+            made = request(*arguments, **fields)
+        try:
+            return node().topics.call(self._name, self.service_class, made)
+        except TrocarError as error:
+            raise ServiceException(str(error)) from error
+
+    call = __call__
+
+    def wait_for_service(self, timeout: float | None = None) -> None:
+        wait_for_service(f"/{self._name}", timeout)
+
+    def close(self) -> None:
+        """Does nothing: there is no connection to close."""
+
+
+class Service:
+    """Offers a service of the script."""
+
+    def __init__(self, name: str, service_class: Any, handler: Callable[[Any], Any], **_options: Any) -> None:
+        def answer(request: Any) -> Any:
+            found = handler(request)
+            if isinstance(found, service_class.Response):
+                return found
+            values = found if isinstance(found, list | tuple) else [] if found is None else [found]
+            return service_class.Response(**found) if isinstance(found, dict) else service_class.Response(*values)
+
+        node().topics.offer(_absolute(name), answer)
+
+
+def wait_for_service(service: str, timeout: Any = None) -> None:
+    name = _absolute(service)
+    limit = FOREVER if timeout is None else seconds_of(timeout)
+    if not current().wait_for(lambda: node().topics.has_service(name), limit):
+        raise ROSException(f"timeout exceeded while waiting for service /{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"rospy.{name} is not offered by trocar run; it offers {', '.join(__all__)}")

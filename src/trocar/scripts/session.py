@@ -1,0 +1,188 @@
+"""The session of a script: its robot, its clock, and the order in which its callbacks run.
+
+Core clients wait through the session instead of the robot, so that the script's callbacks run while it waits and never
+inside a step of the simulation: a callback may send commands and wait like any other code.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from trocar.errors import TrocarError
+from trocar.robot.bus import Bus
+from trocar.scripts.turns import Turns
+from trocar.transports.ros_time import NANOSECONDS, Time
+
+if TYPE_CHECKING:
+    from trocar.robot.robot import Robot
+
+APIS = ("1", "2.0", "2.2", "2.4")  # releases of the Python packages crtk and dvrk
+FOREVER = 1e9  # [s]
+
+
+class Session:
+    """A robot for one script.
+
+    Args:
+        robot: the robot, in fast or real time. api: release of the interface, one of `APIS`.
+        fast: time passes only while all threads of the script wait; otherwise a thread delivers callbacks.
+
+    Attributes:
+        stopping: the script or Ctrl-C requested the end of the node.
+        turns: scheduler of the script's threads in fast time.
+    """
+
+    def __init__(self, robot: Robot, api: str = "2.4", *, fast: bool = True) -> None:
+        self.robot, self.api, self.fast = robot, api, fast
+        self.stopping = False
+        self._calls: deque[Callable[[], None]] = deque()
+        self._timers: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._goodbyes: list[Callable[[], None]] = []
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self.turns: Turns | None = None
+        if fast:
+            self.turns = Turns(lambda: robot.now, robot.wait_for, self._next_call, self._deliver)
+        else:
+            self._thread = threading.Thread(target=self._run, name="callbacks", daemon=True)
+            self._thread.start()
+
+    @property
+    def bus(self) -> Bus:
+        return self.robot.bus
+
+    @property
+    def now(self) -> int:
+        """The robot's clock [ns]."""
+        return self.robot.now
+
+    @property
+    def tuples(self) -> bool:
+        """True if getters return (value, time of measurement)."""
+        return self.api == "2.4"
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def sleep(self, seconds: float, *, stoppable: bool = True) -> None:
+        """Wait for a time by the robot's clock [s]; ends early when the session stops, if it is stoppable."""
+        self.wait_for(lambda: False, seconds, stoppable=stoppable)
+
+    def sleep_until(self, end: int) -> None:
+        """Wait until the robot's clock has reached `end` [ns]."""
+        self.wait_for(lambda: False, (end - self.now) / NANOSECONDS)
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float, *, stoppable: bool = True) -> bool:
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
+        end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
+        if self.turns is None:
+            found = self._wait_in_real_time(condition, end, stoppable)
+        else:
+            self._deliver()
+            if not condition():
+                self.turns.wait(lambda: condition() or self._ended(stoppable), end)
+            found = condition()
+        if self._closed and not found and threading.current_thread() not in (threading.main_thread(), self._thread):
+            raise SystemExit  # a daemon thread of a script that has ended
+        return found
+
+    def _wait_in_real_time(self, condition: Callable[[], bool], end: int, stoppable: bool) -> bool:
+        delivers = threading.current_thread() is self._thread
+        while not condition():
+            if delivers:
+                self._deliver()
+            before = self.now
+            if before >= end or self._ended(stoppable):
+                return condition()
+            due = self._next_call() if delivers else None
+            left = (min(end, end if due is None else max(due, before + 1)) - before) / NANOSECONDS
+            self.robot.wait_for(lambda: condition() or (delivers and bool(self._calls)) or self._ended(stoppable), left)
+        return True
+
+    def _ended(self, stoppable: bool) -> bool:
+        return self._closed or (stoppable and self.stopping and threading.current_thread() is not self._thread)
+
+    # -- callbacks -----------------------------------------------------------------------------------------------------
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Run a callback of the script as soon as it waits, or in the thread of callbacks."""
+        self._calls.append(call)
+
+    def at(self, time: int, call: Callable[[], None]) -> None:
+        """Run a callback when the robot's clock reaches a time [ns]."""
+        heapq.heappush(self._timers, (time, next(self._numbers), call))
+
+    def _next_call(self) -> int | None:
+        """Time of the next callback [ns]; 0: immediately, None: no callback is scheduled."""
+        if self._calls:
+            return 0
+        return self._timers[0][0] if self._timers else None
+
+    def _deliver(self) -> None:
+        while self._timers and self._timers[0][0] <= self.now:
+            self._guarded(heapq.heappop(self._timers)[2])
+        for _ in range(len(self._calls)):  # callbacks posted meanwhile run in the next round
+            try:
+                call = self._calls.popleft()
+            except IndexError:  # another thread took it
+                return
+            self._guarded(call)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        """Run a callback; an error is printed and the script continues, as in ROS."""
+        try:
+            call()
+        except Exception:
+            print("error in a callback of the script:", file=sys.stderr)
+            traceback.print_exc()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self.wait_for(lambda: False, 0.1)
+
+    # -- end -----------------------------------------------------------------------------------------------------------
+
+    def on_stop(self, goodbye: Callable[[], None]) -> None:
+        """Call a function when the session stops."""
+        self._goodbyes.append(goodbye)
+
+    def stop(self) -> None:
+        """Make every wait return and `is_shutdown` true; functions registered with `on_stop` run once."""
+        self.stopping = True
+        while self._goodbyes:
+            self._guarded(self._goodbyes.pop(0))
+
+    def close(self) -> None:
+        """Stop, and end the thread of callbacks."""
+        self.stop()
+        self._closed = True
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5.0)
+
+
+_current: Session | None = None
+
+
+def current() -> Session:
+    """The session of the script that runs in this process."""
+    if _current is None:
+        if threading.current_thread() is not threading.main_thread():
+            raise SystemExit  # a daemon thread of a script that has ended
+        raise TrocarError("the stand-ins for ROS and dvrk work only inside trocar run: trocar run SCRIPT.py")
+    return _current
+
+
+def use(session: Session | None) -> None:
+    """Make a session the current one, or none."""
+    global _current
+    _current = session
+
+
+Time.clock = lambda: current().now

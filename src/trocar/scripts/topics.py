@@ -1,0 +1,147 @@
+"""Topics and services with ROS messages: those of the robot's bus and those created by the script."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from trocar.errors import TrocarError
+from trocar.robot import messages as m
+from trocar.robot.interface import Direction
+from trocar.scripts.ros_variants import converted, convertible, present_name
+from trocar.scripts.session import Session
+from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_services import answer
+
+KEPT = 1000  # messages queued for a callback; older ones are dropped
+
+
+def resolved(name: str, namespace: str = "") -> str:
+    """The absolute name of a topic without the leading slash: `/PSM1/a` is PSM1/a, `a` is in the namespace."""
+    parts = [] if name.startswith("/") else namespace.split("/")
+    return present_name("/".join(part for part in [*parts, *name.split("/")] if part))
+
+
+class Listener:
+    """A callback of the script on one topic; messages are queued until the script waits."""
+
+    def __init__(self, session: Session, callback: Callable[[Any], None], kept: int | None = None) -> None:
+        self._session, self._callback = session, callback
+        self._waiting: deque[Any] = deque(maxlen=kept or KEPT)
+        self.closed = False
+
+    def receive(self, message: Any) -> None:
+        full = len(self._waiting) == self._waiting.maxlen
+        self._waiting.append(message)
+        if not full:  # a full queue has dropped a message, which this one replaces
+            self._session.post(self._next)
+
+    def _next(self) -> None:
+        if self._waiting and not self.closed:
+            self._callback(self._waiting.popleft())
+
+
+@dataclass
+class _OwnTopic:
+    """A topic between parts of the script."""
+
+    kind: Any
+    listeners: list[Listener] = field(default_factory=list)
+    publishers: int = 0
+    latched: Any = None
+
+
+class Topics:
+    """All topics and services that a script can reach."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._own: dict[str, _OwnTopic] = {}
+        self._own_services: dict[str, Callable[[Any], Any]] = {}
+
+    def published(self) -> list[list[str]]:
+        """Names and ROS types of the robot's published topics."""
+        return [[f"/{name}", topic.ros] for name, topic in self._session.bus.topics.items() if not _takes(topic)]
+
+    def serves(self, name: str) -> bool:
+        """True if a topic is on the robot's bus."""
+        return name in self._session.bus.topics
+
+    def publishers(self, name: str) -> int:
+        if self.serves(name):
+            return int(not _takes(self._session.bus.topics[name]))
+        return self._own[name].publishers if name in self._own else 0
+
+    def subscribers(self, name: str) -> int:
+        if self.serves(name):
+            return int(_takes(self._session.bus.topics[name]))
+        return len(self._own[name].listeners) if name in self._own else 0
+
+    def advertise(self, name: str, kind: Any) -> None:
+        """Announce that the script publishes on a topic; a topic of the robot must have its type."""
+        if self.serves(name):
+            self._check_type(name, kind)
+        else:
+            self._topic(name, kind).publishers += 1
+
+    def publish(self, name: str, message: Any, latch: bool = False) -> None:
+        if self.serves(name):
+            topic = self._session.bus.topics[name]
+            if _takes(topic):
+                present = converted(message, topic.ros)
+                self._session.bus.publish(name, from_ros(present, topic.ros, topic.message))
+            return
+        own = self._topic(name, type(message))
+        own.latched = copy.deepcopy(message) if latch else None
+        for listener in own.listeners:
+            listener.receive(copy.deepcopy(message))
+
+    def subscribe(self, name: str, kind: Any, listener: Listener) -> Callable[[], None]:
+        """Connect a listener to a topic; returns a function that disconnects it."""
+        if self.serves(name):
+            self._check_type(name, kind)
+            topic = self._session.bus.topics[name]
+            if _takes(topic):
+                return lambda: None  # only the robot listens there
+
+            def pass_on(message: m.Message) -> None:
+                listener.receive(converted(to_ros(message, topic.ros), kind._type))
+
+            return self._session.bus.subscribe(name, pass_on).close
+        own = self._topic(name, kind)
+        own.listeners.append(listener)
+        if own.latched is not None:
+            listener.receive(copy.deepcopy(own.latched))
+        return lambda: own.listeners.remove(listener)
+
+    def _topic(self, name: str, kind: Any) -> _OwnTopic:
+        return self._own.setdefault(name, _OwnTopic(kind))
+
+    def _check_type(self, name: str, kind: Any) -> None:
+        wanted, given = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
+        if not convertible(given, wanted):
+            raise TrocarError(f"/{name} has the type {wanted}, but the script uses {given}")
+
+    # -- services ------------------------------------------------------------------------------------------------------
+
+    def has_service(self, name: str) -> bool:
+        return name in self._own_services or name in self._session.bus.services
+
+    def offer(self, name: str, handler: Callable[[Any], Any]) -> None:
+        self._own_services[name] = handler
+
+    def call(self, name: str, kind: Any, request: Any) -> Any:
+        """Response of a service."""
+        if name in self._own_services:
+            return self._own_services[name](request)
+        if name not in self._session.bus.services:
+            raise TrocarError(f"there is no service /{name}")
+        return answer(lambda *arguments: self._session.bus.call(name, *arguments), kind._type, request, kind.Response)
+
+
+def _takes(topic: Any) -> bool:
+    """True if the robot listens on a topic."""
+    return topic.direction is Direction.command

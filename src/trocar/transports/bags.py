@@ -1,0 +1,232 @@
+"""Bags of a simulated robot: its measured states and the commands it gets, written to a file and played back.
+
+    with Robot("dvrk", start="ready") as robot, BagRecorder(robot, "run.bag"):
+        ...
+    replay(robot, "run.bag")
+
+A bag is a ROS 1 bag (.bag), or a ROS 2 bag, which is a folder (.mcap, .db3). The package rosbags writes them: no
+installation of ROS is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable
+from trocar.recording.bag_file import SUFFIXES
+from trocar.robot.bus import Subscription
+from trocar.robot.clients.instrument import PSM
+from trocar.robot.interface import Direction, Topic
+from trocar.robot.messages import JointState, Message, Pose
+from trocar.robot.robot import Robot
+from trocar.transports.ros2.cdr import encode
+from trocar.transports.ros2.types import bag_name, definition, type_store
+from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.rosbag import Bag
+
+STATES = ("measured_js", "setpoint_js", "measured_cp")  # last parts of the states that are recorded
+COMMANDS = ("servo_", "move_")  # beginnings of the last parts of commands
+CRTK = ("crtk_msgs/CartesianImpedanceHalfPlaneGains", "crtk_msgs/CartesianImpedance", "crtk_msgs/CartesianState")
+VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
+
+
+class BagRecorder:
+    """Writes topics of a robot to a bag, until `close`.
+
+    States come at 100 Hz. Messages are stamped with the robot's clock at which they were seen, as rosbag does. The bag
+    appears under its name when it is complete.
+
+    Args:
+        path: ends in .bag, .mcap or .db3. A .bag that is there is replaced; a folder that is there is an error.
+        topics: their names. Default: `measured_js`, `setpoint_js`, `measured_cp` and the motion commands of all arms.
+
+    Attributes:
+        count: messages written so far. error: why recording ended, if it did.
+    """
+
+    def __init__(self, robot: Robot, path: str | os.PathLike[str], topics: Iterable[str] | None = None) -> None:
+        self.path = Path(path)
+        known = robot.bus.topics
+        wanted = [name for name in known if _is_recorded(known[name])] if topics is None else list(topics)
+        check_known("topic", known, *wanted)
+        check_known("format of a bag", SUFFIXES, self.path.suffix)
+        if self.path.suffix != ".bag" and self.path.exists():
+            raise TrocarError(f"the bag {self.path} exists already: choose another name")
+        if self.path.suffix == ".bag":
+            check_writable(self.path)
+        check_rosbags()
+        self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
+        self._folder = tempfile.mkdtemp(prefix=".bag-", dir=self.path.resolve().parent)
+        self._waiting: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
+        self.count, self.error = 0, ""
+        self._robot = robot
+        self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
+        self._thread.start()
+        self._subscriptions: list[Subscription] = [
+            robot.bus.subscribe(name, self._taking(known[name])) for name in wanted
+        ]
+
+    def close(self) -> Path:
+        """Finish the bag; its path."""
+        for subscription in self._subscriptions:
+            subscription.close()
+        self._waiting.put(None)
+        self._thread.join()
+        try:
+            if self.error:
+                raise TrocarError(f"the bag {self.path} could not be written: {self.error}")
+            os.replace(Path(self._folder) / self.path.name, self.path)
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        return self.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def _taking(self, topic: Topic) -> Callable[[Message], None]:
+        return lambda message: self._waiting.put((topic, self._robot.now, message))
+
+    def _write(self) -> None:
+        try:
+            with _writer(Path(self._folder) / self.path.name) as writer:  # SQLite is for the thread that opened it
+                self._write_to(writer)
+        except Exception as error:  # a full disk, for instance
+            self.error = str(error) or type(error).__name__
+            while self._waiting.get() is not None:
+                pass  # the robot continues
+
+    def _write_to(self, writer: Any) -> None:
+        connections: dict[str, Any] = {}
+        ros1 = self.path.suffix == ".bag"
+        store = _ros1_store() if ros1 else type_store()
+        while (taken := self._waiting.get()) is not None:
+            topic, time, message = taken
+            name = bag_name(topic.ros)
+            if topic.name not in connections:
+                connections[topic.name] = writer.add_connection(f"/{topic.name}", name, typestore=store)
+            raw = encode(to_ros(message, topic.ros), topic.ros)
+            writer.write(connections[topic.name], time, type_store().cdr_to_ros1(raw, name) if ros1 else raw)
+            self.count += 1
+
+
+def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = None) -> int:
+    """Send the servo commands of a bag to a robot, spaced as they were recorded; returns their number.
+
+    Every arm first moves to its first commanded position. The robot's clock paces the replay: real time, or as fast as
+    the simulation goes.
+
+    Args:
+        namespace: arm to replay, such as PSM1. Default: every arm of the bag that the robot has.
+    """
+    with closing(Bag(os.fspath(path))) as bag:
+        sent = [
+            (found.timestamp.to_nsec(), topic, from_ros(found.message, topic.ros, topic.message))
+            for found in bag.read_messages()
+            if (topic := _servo_topic(robot, found.topic.strip("/"), namespace)) is not None
+            and found.message._type == topic.ros
+        ]
+    if not sent:
+        of = f" of {namespace}" if namespace else ""
+        raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.controllers)}")
+    begun: set[str] = set()
+    for _, topic, message in sent:
+        if topic.name not in begun:
+            begun.add(topic.name)
+            _move_to(robot, topic.name, message)
+    start, first = robot.now, sent[0][0]
+    for time, topic, message in sent:
+        wait = start + time - first - robot.now
+        if wait > 0:
+            robot.sleep(1e-9 * wait)
+        robot.bus.publish(topic.name, message)
+    return len(sent)
+
+
+@contextmanager
+def bags_of(robot: Robot, record: Path | None, played: Path | None, say: Callable[[str], object]) -> Iterator[None]:
+    """Record a robot, and replay a bag to it in a separate thread, while the context lasts. say: prints a line."""
+
+    def play(path: Path) -> None:
+        try:
+            say(f"replayed {replay(robot, path)} commands of {path}")
+        except TrocarError as error:
+            say(f"replay: {error}")
+
+    recorder = BagRecorder(robot, record) if record is not None else None
+    if played is not None:
+        threading.Thread(target=play, args=(played,), name="trocar-replay", daemon=True).start()
+    try:
+        yield
+    finally:
+        if recorder is not None:
+            say(f"{recorder.close()}: {recorder.count} messages")
+
+
+def _is_recorded(topic: Topic) -> bool:
+    last = topic.name.rpartition("/")[2]
+    return last.startswith(COMMANDS) if topic.direction is Direction.command else last in STATES
+
+
+def _servo_topic(robot: Robot, name: str, namespace: str | None) -> Topic | None:
+    """A servo topic of an arm of the robot; None for all others."""
+    arm = name.partition("/")[0]
+    topic = robot.bus.topics.get(name)
+    wanted = arm in robot.controllers and namespace in (None, arm, f"/{arm}")
+    servo = topic is not None and topic.direction is Direction.command and "/servo_" in name
+    return topic if wanted and servo else None
+
+
+def _move_to(robot: Robot, name: str, message: Message) -> None:
+    """Move an arm to where its servo commands begin; efforts and velocities begin anywhere."""
+    arm = robot.arm(name.partition("/")[0])
+    reached = True
+    if name.endswith("/jaw/servo_jp") and isinstance(arm, PSM) and isinstance(message, JointState):
+        reached = arm.jaw.move_jp(message.position).wait()
+    elif name.endswith("/servo_jp") and isinstance(message, JointState):
+        reached = arm.move_jp(message.position).wait()
+    elif name.endswith("/servo_cp") and isinstance(message, Pose):
+        reached = arm.move_cp(message.T).wait()
+    if not reached:
+        raise TrocarError(f"{name}: the arm did not reach its first commanded position; is it enabled and homed?")
+
+
+def check_rosbags() -> None:
+    """Raise an error with the command to install rosbags if it is missing."""
+    if find_spec("rosbags") is None:
+        raise TrocarError("writing bags needs the package rosbags: pip install 'trocar[bags]'")
+
+
+def _writer(path: Path) -> Any:
+    from rosbags.rosbag1 import Writer as Writer1
+    from rosbags.rosbag2 import StoragePlugin
+    from rosbags.rosbag2 import Writer as Writer2
+
+    if path.suffix == ".bag":
+        return Writer1(path)
+    plugin = StoragePlugin.MCAP if path.suffix == ".mcap" else StoragePlugin.SQLITE3
+    return Writer2(path, version=VERSION, storage_plugin=plugin)
+
+
+@functools.cache
+def _ros1_store() -> Any:
+    """rosbags' types of ROS 1, with those of crtk_msgs that commands have."""
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS1_NOETIC)
+    for name in CRTK:
+        store.register(get_types_from_msg(definition(name), bag_name(name)))
+    return store

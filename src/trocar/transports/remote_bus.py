@@ -1,0 +1,115 @@
+"""A robot in ROS, simulated or real, with the interface of a bus: the part that ROS 1 and ROS 2 share."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Self
+
+from trocar.robot.interface import Topic
+from trocar.robot.messages import Message
+from trocar.transports.devices import devices
+
+REST = 0.001  # interval between checks of a condition [s]
+UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
+
+Callback = Callable[[Message], None]
+
+
+class Subscription:
+    """A callback on a topic, until `close`."""
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        self._end = end
+
+    def close(self) -> None:
+        self._end()
+
+
+class RemoteBus(ABC):
+    """Topics and services of a ROS system as they are when the client connects.
+
+    It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
+    opened when it is first read; state topics that are not read for three seconds and have no subscriber are closed.
+
+    Attributes:
+        topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
+        devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
+    """
+
+    def __init__(self, topics: Mapping[str, Topic], services: Mapping[str, str], simulated_time: bool) -> None:
+        self.topics: Mapping[str, Topic] = MappingProxyType(topics)
+        self.services, self.devices = services, devices(topics)
+        self._simulated_time = simulated_time
+        self._clock = 0  # last time of /clock [ns]
+
+    @property
+    def bus(self) -> Self:
+        return self
+
+    @property
+    def now(self) -> int:
+        """The robot's clock [ns]: that of /clock if there is one, otherwise this machine's."""
+        return self._clock if self._simulated_time else time.time_ns()
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s].
+
+        Raises:
+            TrocarError: the connection has ended.
+        """
+        deadline = self.now + round(timeout * 1e9)
+        while not condition():
+            if self.now >= deadline:
+                return False
+            self._check_alive()
+            time.sleep(REST)
+        return True
+
+    def _wait_for_clock(self) -> None:
+        """Wait for the first message of /clock: before it there is no time."""
+        while self._simulated_time and not self._clock:
+            self._check_alive()
+            time.sleep(REST)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def _check_alive(self) -> None:
+        """Raise an error if the connection has ended."""
+
+    @abstractmethod
+    def publish(self, name: str, message: Message) -> None:
+        """Send a command."""
+
+    @abstractmethod
+    def read(self, name: str) -> Message | None:
+        """The last message of a topic; None if there was none so far."""
+
+    @abstractmethod
+    def subscribe(self, name: str, callback: Callback) -> Subscription:
+        """Call back with every message of a topic, starting with the last one."""
+
+    @abstractmethod
+    def call(self, service: str, *arguments: Any) -> Any:
+        """Result of a service."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the connection."""
+
+
+def waited(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until a condition holds; False after a time by this machine's clock [s]."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(REST)
+    return True

@@ -1,0 +1,214 @@
+"""The rospy process: publishers, subscribers and services of the whole interface, connected by a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError
+from trocar.robot.interface import Direction, Service, Topic
+from trocar.transports.link import Link, received
+from trocar.transports.priority import urgent_process
+from trocar.transports.protocol import (
+    MOST_BYTES,
+    MOST_TEXT,
+    Failed,
+    Lost,
+    Publish,
+    Readers,
+    Ready,
+    Refused,
+    Settings,
+    send,
+)
+from trocar.transports.ros1 import limits, packages
+from trocar.transports.ros_conversion import from_ros
+from trocar.transports.ros_services import answer
+from trocar.transports.scene_messages import message_to_ros
+
+NAME = "dvrk"
+QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
+IMAGES = 2  # the same for images, which are large
+SWITCH = 5e-4  # thread switch interval; Python's default of 5 ms is longer than a period of 250 Hz [s]
+LOOK = 0.1  # interval between checks of connections [s]
+
+
+def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
+    """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH)
+    prioritised = settings.priority and urgent_process().granted  # before rospy starts its threads
+    try:
+        packages.use_debian()
+        packages.use_generated(Path(settings.packages))
+        node = Node(pipe, settings, prioritised)
+    except Exception as error:
+        send(pipe, Failed(str(error)))
+        os._exit(1)  # rospy's and the master's threads do not all end
+    node.serve(images)
+
+
+def use_master(master: str, address: str) -> Any:
+    """Announce this process at an IP address and use a ROS master, or start one for "" and return it."""
+    os.environ.pop("ROS_HOSTNAME", None)  # takes precedence over ROS_IP
+    os.environ["ROS_IP"] = address
+    limits.limit()
+    import rosgraph
+
+    if master:
+        os.environ["ROS_MASTER_URI"] = master
+        if not rosgraph.is_master_online(master):
+            raise TrocarError(f"no ROS master answers at {master}; start roscore, or trocar serve --ros1 --master own")
+        return None
+    from rosmaster.master import Master
+
+    started = Master(port=0)
+    started.start()
+    os.environ["ROS_MASTER_URI"] = started.uri
+    return started
+
+
+class Node:
+    """The ROS node `dvrk`."""
+
+    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
+        self._master = use_master(settings.master, settings.address)
+        import rospy
+
+        self._rospy, self._link = rospy, Link(pipe, MOST_BYTES)
+        self._reporting = threading.Lock()
+        self._classes = packages.Classes()
+        with self._link.silent():  # commands of waiting clients are handled after the node is ready
+            self._offer_all(settings)
+            send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
+
+    def _offer_all(self, settings: Settings) -> None:
+        rospy = self._rospy
+        rospy.init_node(NAME, argv=[NAME], disable_signals=True)
+        self._parameters = settings.parameters
+        for name, value in settings.parameters.items():
+            rospy.set_param(name, value)
+        self._types = {topic.name: topic.ros for topic in settings.topics}
+        self._publishers: dict[str, Any] = {}
+        self._subscribers: dict[str, Any] = {}
+        self._commanded: set[str] = set()  # topics with commands, until their clients disconnect
+        for topic in settings.topics:
+            if topic.direction is Direction.command:
+                self._subscribers[topic.name] = self._subscriber(topic)
+            else:
+                self._publishers[topic.name] = self._publisher(topic)
+        for service in settings.services:
+            self._offer(service)
+        rospy.on_shutdown(self._end)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def serve(self, images: Connection | None) -> None:
+        """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
+        if images is not None:
+            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        self._pass_on(self._link.publications())
+        for name in self._parameters:
+            with contextlib.suppress(Exception):  # the master may have stopped
+                self._rospy.delete_param(name)
+        self._rospy.signal_shutdown("the simulation has ended")
+        if self._master is not None:
+            self._master.stop()
+        os._exit(0)  # rospy's and the master's threads do not all end
+
+    def _pass_on(self, publications: Iterator[Publish]) -> None:
+        for said in publications:
+            for name, message in said.messages:
+                self._publish(name, message)
+
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    def _publish(self, name: str, message: Any) -> None:
+        with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
+            self._publishers[name].publish(message_to_ros(message, self._types[name], self._classes))
+
+    def _publisher(self, topic: Topic) -> Any:
+        """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
+        readers = None if topic.latched else self._listener(topic.name)
+        return self._rospy.Publisher(
+            f"/{topic.name}",
+            self._classes[topic.ros],
+            subscriber_listener=readers,
+            tcp_nodelay=True,
+            latch=topic.latched,
+            queue_size=IMAGES if "Image" in topic.ros else QUEUE,
+        )
+
+    def _listener(self, name: str) -> Any:
+        node = self
+
+        class Listener(self._rospy.SubscribeListener):  # type: ignore[name-defined]
+            def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
+                node._report(name, True)
+
+            def peer_unsubscribe(self, topic_name: str, num_peers: int) -> None:
+                node._report(name, False)
+
+        return Listener()
+
+    def _report(self, name: str, new: bool) -> None:
+        """Report a new reader of a topic, or that it has none left.
+
+        rospy calls from several threads, so the end of an old connection may be reported after the start of a new one.
+        """
+        with self._reporting:
+            if new or not self._publishers[name].get_num_connections():
+                self._link.send(Readers(name, new))
+
+    def _subscriber(self, topic: Topic) -> Any:
+        def receive(message: Any) -> None:
+            self._commanded.add(topic.name)
+            try:
+                self._link.command(((topic.name, from_ros(message, topic.ros, topic.message)),))
+            except TrocarError as error:
+                self._link.send(Refused(topic.name, str(error)[:MOST_TEXT]))
+
+        kind = self._classes[topic.ros]
+        return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
+
+    def _watch(self) -> None:
+        """Report commanded topics whose last client has disconnected; rospy does not report it."""
+        while not self._rospy.core.is_shutdown_requested():
+            for name in tuple(self._commanded):
+                if not self._subscribers[name].get_num_connections():
+                    self._commanded.discard(name)
+                    self._link.send(Lost(name))
+            time.sleep(LOOK)
+
+    # -- services ------------------------------------------------------------------------------------------------------
+
+    def _offer(self, service: Service) -> None:
+        kind = packages.service_class(service.ros)
+
+        def handle(request: Any) -> Any:
+            return answer(
+                lambda *arguments: self._call(service.name, arguments),
+                service.ros,
+                request,
+                kind._response_class,
+                self._classes,
+            )
+
+        self._rospy.Service(f"/{service.name}", kind, handle)
+
+    def _call(self, service: str, arguments: tuple[Any, ...]) -> Any:
+        try:
+            return self._link.call(service, arguments)
+        except TrocarError as error:
+            raise self._rospy.ServiceException(str(error)) from error
+
+    def _end(self) -> None:
+        """The master or another node with this name ended this one."""
+        self._link.send(Failed("the ROS node was shut down"))

@@ -1,0 +1,173 @@
+"""The cyclonedds process: writers, readers and services of the whole interface, connected by a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from cyclonedds.core import DDSException
+
+from trocar.errors import TrocarError
+from trocar.robot.interface import Direction, Topic
+from trocar.robot.messages import Message
+from trocar.transports.devices import EFFORTS
+from trocar.transports.link import Link, received
+from trocar.transports.protocol import MOST_BYTES, MOST_TEXT, Lost, Publish, Readers, Ready, Refused
+from trocar.transports.ros2.cdr import encode
+from trocar.transports.ros2.decoder import Decoder
+from trocar.transports.ros2.graph import announce
+from trocar.transports.ros2.participant import Participant, taken
+from trocar.transports.ros2.process import Settings
+from trocar.transports.ros2.qos import topic_qos
+from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.services import ServiceServer
+from trocar.transports.ros2.turns import Turns
+from trocar.transports.ros2.types import topic_name
+from trocar.transports.scene_messages import message_to_ros
+
+NODE = "dvrk"
+# Commands that replace each other: only the last queued one counts.
+ABSOLUTE = ("servo_jp", "servo_jf", "servo_cp", "servo_cf", "servo_cs", "servo_ci")
+THREADS = 4  # for calls of services
+WINDOW = 0.1  # over which commands are counted [s]
+MOST_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
+MOST_REFUSALS = 2  # reports of invalid content per topic and window
+
+
+class Node:
+    """The ROS 2 node `dvrk`."""
+
+    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
+        self._link, self._hold_when_lost = Link(pipe, MOST_BYTES), settings.hold_when_lost
+        self._types = {topic.name: topic.ros for topic in settings.topics}
+        self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
+        self._handlers: list[Callable[[], None]] = []
+        self._writers: dict[str, tuple[Any, Any]] = {}
+        self._incoming: list[tuple[str, Message]] = []
+        self._lost: list[str] = []  # topics without clients
+        self._counts, self._window = dict[str, int](), time.monotonic()
+        self._forwarded = 0
+        self._pool = ThreadPoolExecutor(THREADS)
+        readers = []
+        for topic in settings.topics:
+            if topic.direction is Direction.command:
+                readers.append(self._read(topic))
+            else:
+                self._write(topic)
+        writers = [writer for writer, _ in self._writers.values()]
+        for number, service in enumerate(settings.services):
+            server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
+            self._on(self._participant.wake_for_samples(server.reader), server.handle)
+            readers.append(server.reader)
+            writers.append(server.writer)
+        self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
+        self._link.send(Ready(prioritised))
+
+    def serve(self, images: Connection | None) -> None:
+        """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
+        if images is not None:
+            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        turns = Turns(self._pipe, self._participant)
+        gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
+        while not self._link.closed:
+            ready, events = turns.wait()
+            while ready:  # all of them before commands, which take longer
+                self._publish_all(self._link.receive())
+                ready = not self._link.closed and turns.pipe_ready()
+            if events:
+                self._handle(events)
+                turns.ignore_events(self._excess())
+        turns.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._participant.close()
+
+    # -- to DDS --------------------------------------------------------------------------------------------------------
+
+    def _write(self, topic: Topic) -> None:
+        """Create a writer; readers of states are reported, so that only topics with readers are sampled."""
+        writer = self._participant.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        self._writers[topic.name] = writer, sample_class(topic.ros)
+        if topic.direction is Direction.state:
+            self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(topic.name))
+
+    def _count_readers(self, name: str) -> None:
+        status = self._writers[name][0].get_publication_matched_status()
+        if status.current_count_change > 0 or status.current_count == 0:
+            self._link.send(Readers(name, status.current_count > 0))
+
+    def _publish_all(self, said: Publish | None) -> None:
+        for name, cdr in said.messages if said is not None else ():
+            self._publish(name, cdr)
+
+    def _publish(self, name: str, cdr: bytes) -> None:
+        writer, kind = self._writers[name]
+        with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
+            writer.write(kind(cdr))
+
+    def _pass_on(self, images: Iterator[Publish]) -> None:
+        """Encode and publish the messages of the camera."""
+        for said in images:
+            for name, message in said.messages:
+                ros = self._types[name]
+                self._publish(name, encode(message_to_ros(message, ros), ros))
+
+    # -- from DDS ------------------------------------------------------------------------------------------------------
+
+    def _on(self, number: int, handler: Callable[[], None]) -> None:
+        assert number == len(self._handlers)
+        self._handlers.append(handler)
+
+    def _handle(self, events: list[int]) -> None:
+        for number in events:
+            with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
+                self._handlers[number]()
+        if self._incoming:
+            self._link.command(self._incoming)
+            self._forwarded += len(self._incoming)
+            self._incoming = []
+        for name in self._lost:  # after the last commands of the client
+            self._link.send(Lost(name))
+        self._lost = []
+
+    def _excess(self) -> float:
+        """Time until the end of a window with too many commands, to protect the simulation; 0 otherwise [s]."""
+        now, end = time.monotonic(), self._window + WINDOW
+        full = self._forwarded >= MOST_COMMANDS
+        if now >= end or full:
+            self._window, self._forwarded = max(now, end) if full else now, 0
+            self._counts.clear()
+        return max(end - now, 0.0) if full else 0.0
+
+    def _read(self, topic: Topic) -> Any:
+        """Create a reader of a command."""
+        reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        decoder = Decoder(topic)
+        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
+        if self._hold_when_lost and topic.name.endswith(EFFORTS):
+            self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
+        return reader
+
+    def _take(self, topic: Topic, reader: Any, decoder: Decoder) -> None:
+        samples = taken(reader)
+        if topic.name.endswith(ABSOLUTE):
+            samples = samples[-1:]
+        for sample in samples:
+            try:
+                self._incoming.append((topic.name, decoder(sample.cdr)))
+            except TrocarError as error:
+                self._refuse(topic.name, str(error))
+
+    def _refuse(self, name: str, reason: str) -> None:
+        count = self._counts[name] = self._counts.get(name, 0) + 1
+        if count <= MOST_REFUSALS:
+            self._link.send(Refused(name, reason[:MOST_TEXT]))
+
+    def _count_writers(self, name: str, reader: Any) -> None:
+        if reader.get_subscription_matched_status().current_count == 0:
+            self._lost.append(name)

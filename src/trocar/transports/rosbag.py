@@ -1,0 +1,85 @@
+"""A stand-in for rosbag: reads the messages of ROS 1 and ROS 2 bags with the package rosbags."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from trocar.errors import TrocarError
+from trocar.recording.bag_file import opened_bag
+from trocar.transports.ros_messages import MESSAGES
+from trocar.transports.ros_time import Time
+
+__all__ = ["Bag", "BagMessage"]
+
+
+class BagMessage(NamedTuple):
+    """A message with its topic and the time at which it was recorded."""
+
+    topic: str
+    message: Any
+    timestamp: Time
+
+
+class Bag:
+    """A bag to read from: a .bag file, or the folder or data file of a ROS 2 bag."""
+
+    def __init__(self, f: Any, mode: str = "r", **_options: Any) -> None:
+        if mode != "r":
+            raise TrocarError("trocar run reads bags and writes none; record with rospy.Subscriber instead")
+        path = Path(str(getattr(f, "name", f)))
+        self.filename = str(path)
+        self._reader = opened_bag(path)
+
+    def read_messages(
+        self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None
+    ) -> Iterator[BagMessage]:
+        """Messages in the order of recording; messages of unsupported types are skipped."""
+        wanted = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
+        connections = [
+            connection
+            for connection in self._reader.connections
+            if (wanted is None or connection.topic in wanted) and _ros_1_name(connection.msgtype) in MESSAGES
+        ]
+        start, stop = (None if time is None else time.to_nsec() for time in (start_time, end_time))
+        if connections:
+            for connection, time, raw in self._reader.messages(connections):
+                if (start is None or time >= start) and (stop is None or time <= stop):
+                    message = self._reader.deserialize(raw, connection.msgtype)
+                    yield BagMessage(
+                        connection.topic, _message(message, _ros_1_name(connection.msgtype)), Time.of(time)
+                    )
+
+    def get_message_count(self) -> int:
+        return int(self._reader.message_count)
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def _ros_1_name(kind: str) -> str:
+    return kind.replace("/msg/", "/")
+
+
+def _message(raw: Any, kind: str) -> Any:
+    """A rosbags message converted to a stand-in, field by field."""
+    made = MESSAGES[kind]()
+    for name, _ in made._fields:
+        if hasattr(raw, name):
+            setattr(made, name, _value(getattr(raw, name), getattr(made, name)))
+    return made
+
+
+def _value(raw: Any, default: Any) -> Any:
+    if isinstance(default, Time):
+        return Time(0, raw.sec * 1_000_000_000 + raw.nanosec)
+    if hasattr(default, "_fields"):
+        return _message(raw, default._type)
+    return raw.tolist() if hasattr(raw, "tolist") else raw

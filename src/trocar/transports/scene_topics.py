@@ -1,0 +1,107 @@
+"""Topics of the whole scene for programs such as RViz: frames, joints of the model, the clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pooch
+
+from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
+from trocar.files import write_whole
+from trocar.robot.interface import JOINTS, Direction, Topic
+from trocar.robot.messages import Empty, JointState, Message, String
+from trocar.robot.robot import Robot
+from trocar.simulation import Scene
+from trocar.simulation.export import model_files
+from trocar.simulation.export.links import ROOT, flat, independent_values
+from trocar.spatial import Array, inverse, pose
+from trocar.transports.scene_messages import Transforms
+
+TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
+TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")
+JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
+CLOCK = Topic("clock", Empty, Direction.state, "rosgraph_msgs/Clock")
+DESCRIPTION = Topic("robot_description", String, Direction.event, "std_msgs/String")  # a parameter in ROS 1
+# Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
+INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
+EYES = {"left": BASELINE / 2, "right": -BASELINE / 2}  # of the cameras along x of the endoscope's tip [m]
+
+
+def optical_frame(arm: str, eye: str) -> str:
+    """Name of the frame of one camera of an endoscope."""
+    return f"{arm}_{eye}_optical"
+
+
+class SceneTopics:
+    """Content of the topics: sources of those that change, to call with the bus locked, and messages of fixed ones.
+
+    /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
+    frames they hang on, down to the root link of the exported model. /joint_states has the joints of that model as they
+    are simulated, also while an arm is off. /tf_static has the cameras of the endoscopes.
+
+    Args:
+        clock: publish the robot's clock. description: URDF to publish; "" for none.
+    """
+
+    def __init__(self, robot: Robot, *, clock: bool, description: str = "") -> None:
+        self._robot = robot
+        self.sources: dict[Topic, Callable[[], Message]] = {TF: self.frames, JOINT_STATES: self.joints}
+        if clock:
+            self.sources[CLOCK] = lambda: Empty(stamp=robot.now)
+        self.fixed: dict[Topic, Message] = {TF_STATIC: self._cameras()}
+        if description:
+            self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)
+
+    def _cameras(self) -> Transforms:
+        """Frames of the cameras of every endoscope, in the frame of its tip."""
+        arms = [name for name, controller in self._robot.controllers.items() if controller.arm.carries == "endoscope"]
+        frames = tuple(
+            (name, optical_frame(name, eye), pose(R_TIP_OPTICAL, [aside, 0.0, 0.0]))
+            for name in arms
+            for eye, aside in EYES.items()
+        )
+        return Transforms(stamp=self._robot.now, frames=frames)
+
+    def frames(self) -> Transforms:
+        """Frames of all arms with valid poses."""
+        robot, found = self._robot, dict[str, tuple[str, Array]]()
+        for name, controller in robot.controllers.items():
+            T_root_base = robot.scene.T_world_base(name)
+            found[f"{name}_base"] = ROOT, T_root_base
+            T_reference_base, reference = controller.reports.base_frame()
+            if reference not in robot.controllers and reference not in found:
+                found[reference] = ROOT, T_root_base @ inverse(T_reference_base)
+            tip = robot.bus.read(f"{name}/measured_cp")
+            assert tip is not None
+            if tip.valid:
+                found[name] = tip.frame_id, tip.T  # type: ignore[attr-defined]
+        frames = tuple((parent, child, T) for child, (parent, T) in found.items())
+        return Transforms(stamp=robot.now, frames=frames)
+
+    def joints(self) -> JointState:
+        """Independent joints of the exported model, of all arms of the scene."""
+        scene, values = self._robot.scene, dict[str, float]()
+        for name, arm in scene.arms.items():
+            prefix = scene.stepped[name].slice.prefix
+            values |= {flat(prefix + joint): q for joint, q in independent_values(arm.arm, arm.q).items()}
+        return JointState(stamp=self._robot.now, name=tuple(values), position=np.array(list(values.values())))
+
+
+def write_description(scene: Scene, folder: Path | None = None) -> str:
+    """URDF of the arms of a scene, with the full paths of its meshes.
+
+    Args:
+        folder: folder for the meshes. Default: in the user's cache folder.
+    """
+    folder = Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder
+    files = model_files(scene, ("urdf",), "dvrk")
+    meshes = {path: content for path, content in files.items() if path.startswith("assets/")}
+    key = hashlib.sha256(b"".join(path.encode() + meshes[path] for path in sorted(meshes))).hexdigest()[:12]
+    folder = (folder / key).resolve()  # scenes may have different meshes with the same name
+    for path, content in meshes.items():
+        if not (folder / path).is_file():
+            write_whole(folder / path, content)
+    return files["dvrk.urdf"].decode().replace('filename="assets/', f'filename="{folder.as_uri()}/assets/')

@@ -1,0 +1,68 @@
+"""A twin that follows an arm in ROS: reads measured joint states, and sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from trocar.errors import TrocarError
+from trocar.robot.interface import Direction, Topic
+from trocar.robot.messages import JointState
+from trocar.runtime.shadow import Shadow
+
+KIND = "sensor_msgs/JointState"
+JAW, GRIPPER = "jaw/measured_js", "gripper/measured_js"
+
+
+class Source(Protocol):
+    """The reading half of a client of ROS 1 or ROS 2."""
+
+    @property
+    def topics(self) -> Mapping[str, Topic]: ...
+
+    def subscribe(self, name: str, callback: Callable[[Any], None]) -> Any: ...
+
+
+def arm_of(source: Source, namespace: str) -> str:
+    """Kind of an arm by its topics and its name: PSM, ECM, MTML or MTMR."""
+    if f"{namespace}/{JAW}" in source.topics:
+        return "PSM"
+    name = namespace.rpartition("/")[2].upper()
+    if f"{namespace}/{GRIPPER}" in source.topics or name.startswith("MTM"):
+        return "MTML" if name.endswith("L") else "MTMR"
+    if name.startswith("ECM"):
+        return "ECM"
+    raise TrocarError(f"the topics of {namespace} do not tell what arm it is: name it with --arm")
+
+
+def check_arm(source: Source, namespace: str) -> None:
+    """Raise an error unless an arm of this namespace publishes its joint states."""
+    if not _published(source, f"{namespace}/measured_js"):
+        found = [name.removesuffix("/measured_js") for name in source.topics if _published(source, name)]
+        arms = sorted(name for name in found if name.rpartition("/")[2] not in ("jaw", "gripper"))
+        raise TrocarError(f"no node publishes {namespace}/measured_js; arms found: {', '.join(arms) or 'none'}")
+
+
+def follow(shadow: Shadow, source: Source, namespace: str) -> None:
+    """Give a twin every joint state of an arm, from now on."""
+    check_arm(source, namespace)
+    topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
+    if shadow.jaw:
+        if not _published(source, f"{namespace}/{JAW}"):
+            raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
+        topics[f"{namespace}/{JAW}"] = shadow.receive_jaw
+    for name, receive in topics.items():
+        source.subscribe(name, _given_to(receive))
+
+
+def _given_to(receive: Callable[..., None]) -> Callable[[JointState], None]:
+    def callback(message: JointState) -> None:
+        receive(message.stamp, message.name, message.position, message.velocity, message.effort)
+
+    return callback
+
+
+def _published(source: Source, name: str) -> bool:
+    topic = source.topics.get(name)
+    states = topic is not None and topic.ros == KIND and topic.direction is not Direction.command
+    return states and name.endswith("/measured_js")

@@ -1,0 +1,212 @@
+"""Marks over the arm: joints and loops, centres of mass, frames, forces, workspace.
+
+Most marks are drawn once, as children of the bodies, and move with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import viser
+from numpy.typing import ArrayLike
+
+from trocar.arms.arm import Arm, Loop
+from trocar.mechanics.workspace import Workspace
+from trocar.palette import CAUSES, NAMED, of_cause, rgb
+from trocar.runtime.description import ArmDescription
+from trocar.runtime.frame import ArmFrame
+from trocar.spatial import Array
+from trocar.view.labels import FROM_THE_SIDE, Labels, View
+from trocar.view.model_drawing import ModelDrawing
+from trocar.view.shown import ShownArm, length
+
+DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
+MASS, RCM = (240, 200, 40), (220, 20, 60)
+METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
+BASE = "/base"  # node of the scene that is the base of the arm
+CLOUD = 4096
+SIZE = 0.8  # size of an arm that marks are scaled to [m]
+
+NAMES = {
+    "joints and loops": "driven joints blue, passive ones orange, moved by a cable pink; loops vermilion",
+    "remote centre": "the point where the shaft passes through the abdominal wall, and the insertion axis",
+    "centres of mass": "of every body; the volume of a ball is proportional to the mass",
+    "forces": f"push ({CAUSES['push']}), contacts ({CAUSES['contact']})",
+    "gravity": f"direction of gravity ({CAUSES['gravity']})",
+    "frames": "of every body, the base and the tip",
+    "workspace": "positions that the tip can reach within joint limits",
+    "labels": "names of the bodies",
+}
+
+
+class Overlays:
+    """All marks of one arm of a drawing; `show` chooses those that are visible."""
+
+    def __init__(
+        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, shown: dict[str, bool]
+    ) -> None:
+        self._scene, self._drawing, self._about = scene, drawing, about
+        self._shown = dict.fromkeys(NAMES, False) | shown
+        self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
+        self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
+        self._add_joints()
+        self._add_centre()
+        self._add_masses()
+        self._add_frames()
+        self._add_arrows()
+        for name, visible in self._shown.items():
+            self.show(name, visible)
+
+    def show(self, name: str, visible: bool) -> None:
+        self._shown[name] = visible
+        if name == "workspace" and visible and not self._handles[name]:
+            self._add_cloud()
+        for handle in self._handles[name]:
+            handle.visible = visible
+
+    def update(self, shown: ShownArm, view: View = FROM_THE_SIDE) -> None:
+        """Move the marks that are not fixed to a body; labels are arranged for a view."""
+        state = shown.state
+        tip = state.T_tip[:3, 3]
+        aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
+        aim(self._contacts, shown.frame.contacts, self._shown["forces"])
+        self._name_things(state, view)
+
+    def remove(self) -> None:
+        self._labels.remove()
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
+
+    def _name_things(self, state: ArmFrame, view: View) -> None:
+        """Name the bodies, the remote centre and gravity, as far as they are shown."""
+        labels, drawing = self._labels, self._drawing
+        for body in self._about.arm.bodies if self._shown["labels"] or self._named else ():
+            middle = drawing.middle(self._about.prefix + body.name)
+            labels.put(body.name, body.name.replace("_", " "), middle, self._shown["labels"])
+        self._named = self._shown["labels"]
+        if state.rcm_error is not None:
+            text = f"RCM, off by {length(state.rcm_error)}"
+            labels.put("rcm", text, self._about.T_world_base[:3, 3], self._shown["remote centre"])
+        if self._gravity_at is not None:
+            g = np.linalg.norm(self._about.world_gravity)
+            labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._shown["gravity"])
+        labels.arrange(view)
+
+    def _node(self, body: str) -> str:
+        return self._drawing.node(self._about.prefix + body)
+
+    def _mark(self, name: str, add: Callable[..., Any], node: str, *what: Any, **look: Any) -> Any:
+        """Add a mark to the scene under the overlay of that name."""
+        handle = add(node, *what, **look)
+        self._handles[name].append(handle)
+        return handle
+
+    def _lines(self, name: str, node: str, ends: ArrayLike, colour: tuple[int, int, int], thickness: float) -> None:
+        points = np.array([ends], dtype=np.float32)
+        add = self._scene.add_line_segments
+        self._mark(name, add, node, points, colors=colour, thickness=thickness, thickness_units="screen")
+
+    def _add_joints(self) -> None:
+        arm, scene, name = self._about.arm, self._scene, "joints and loops"
+        driven = set(arm.driven.values())
+        for body in arm.bodies:
+            if body.kind == "revolute":
+                colour = DRIVEN if body.name in driven else FOLLOWER if body.name in arm.transmissions else PASSIVE
+                slender = body.name in ("roll", "wrist_pitch", "wrist_yaw", "finger_left", "finger_right")
+                radius = SIZE * (0.006 if slender else 0.02)
+                node = f"{self._node(body.name)}/joint"
+                self._mark(name, scene.add_cylinder, node, radius=radius, height=5 * radius, color=colour)
+        for loop in arm.loops:
+            for side, a, b in _sides(arm, loop):
+                self._lines(name, f"{self._node(side)}/{loop.name}", [a, b], LOOP, 5.0)
+            node = f"{self._node(loop.body_a)}/{loop.name}_pin"
+            self._mark(name, scene.add_icosphere, node, radius=0.025 * SIZE, color=LOOP, position=loop.point_a)
+
+    def _add_centre(self) -> None:
+        if self._about.arm.has_rcm:
+            name = "remote centre"
+            self._mark(name, self._scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
+            self._lines(name, f"{self._node('insertion')}/axis", [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]], RCM, 2.0)
+
+    def _add_masses(self) -> None:
+        model, prefix = self._drawing.model, self._about.prefix
+        found = {body.name: model.body(prefix + body.name) for body in self._about.arm.bodies}
+        largest = max(float(body.mass[0]) for body in found.values())
+        for name, body in found.items():
+            if body.mass[0] > 1e-6:
+                look = {"radius": 0.07 * SIZE * (float(body.mass[0]) / largest) ** (1 / 3), "position": body.ipos}
+                add, node = self._scene.add_icosphere, f"{self._node(name)}/com"
+                self._mark("centres of mass", add, node, color=MASS, opacity=0.85, **look)
+
+    def _add_frames(self) -> None:
+        arm, add = self._about.arm, self._scene.add_frame
+        look: dict[str, Any] = {"axes_length": 0.12 * SIZE, "axes_radius": 0.004 * SIZE}
+        self._mark("frames", add, f"{BASE}/base", **look)
+        for body in arm.bodies:
+            self._mark("frames", add, f"{self._node(body.name)}/axes", **look)
+        site = self._drawing.model.site(self._about.prefix + "tip")
+        self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
+
+    def _add_arrows(self) -> None:
+        self._push = arrows(self._scene, f"{BASE}/push", "push")
+        self._contacts = arrows(self._scene, "/contacts", "contact")
+        self._handles["forces"] += [self._push, self._contacts]
+        T, g = self._about.T_world_base, self._about.world_gravity
+        self._gravity_at: Array | None = None
+        if g.any():
+            start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
+            self._gravity_at = start + 0.3 * SIZE * g / 9.81
+            arrow = arrows(self._scene, "/gravity", "gravity")
+            arrow.points = np.array([[start, self._gravity_at]], dtype=np.float32)
+            self._handles["gravity"].append(arrow)
+
+    def _add_cloud(self) -> None:
+        points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
+        low, high = points.min(0), points.max(0)
+        depth = (points[:, 2] - low[2]) / (high[2] - low[2])
+        colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
+        add, look = self._scene.add_point_cloud, {"point_size": 0.004 * SIZE, "point_shape": "circle"}
+        self._mark("workspace", add, f"{BASE}/workspace", points, colours, **look)
+
+
+def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
+    """Arrows in the colour of a cause, invisible until `aim` is called."""
+    width = 0.006 * SIZE
+    look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
+    return scene.add_arrows(node, np.zeros((1, 2, 3)), _linear(rgb(of_cause(cause))), visible=False, **look)
+
+
+def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
+    """Draw the forces [N] (k, 2, 3) that are large enough to be seen as arrows at their points [m]."""
+    seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
+    if visible and len(seen):
+        ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
+        handle.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
+    handle.visible = bool(visible and len(seen))
+
+
+def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
+    """The sides of a loop: a body, and the two points (3,) [m] in its frame at which it is connected."""
+    up_a, up_b = (arm.carriers(name)[::-1] for name in (loop.body_a, loop.body_b))
+    shared = next((name for name in up_a if name in up_b), None)
+    sides, ends = [], []
+    for chain, point in ((up_a, loop.point_a), (up_b, loop.point_b)):
+        end = np.array(point)
+        for name in chain:
+            if name == shared:
+                break
+            sides.append((name, np.zeros(3), end))
+            end = arm.body(name).placement[:3, 3]
+        ends.append(end)
+    if shared is not None:
+        sides.append((shared, ends[0], ends[1]))
+    return sides
+
+
+def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A colour in linear RGB, which viser expects for arrows."""
+    red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
+    return red, green, blue

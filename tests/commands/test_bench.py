@@ -1,0 +1,150 @@
+"""The bench runs, and names have units. Speed is not tested."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import threading
+
+import numpy as np
+import pytest
+
+from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
+from trocar.errors import TrocarError
+from trocar.robot.controller.constants import PERIOD
+from trocar.robot.pace import Pace
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, float]:
+    seen: list[float] = []
+    found = figures(rounds=2, steps=3, batch=5, progress=seen.append)
+    assert seen[-1] == 1.0
+    return found
+
+
+def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) -> None:
+    for name, value in found.items():
+        assert re.fullmatch(r"psm_.*(_us|_us_per_(step|state|pose)|_over_\w+|real_time_factor\w*)", name), name
+        assert math.isfinite(value), name
+        assert value > 0, name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "psm_step_us",
+        "psm_mj_step_us",
+        "psm_step_over_mj_step",
+        "psm_real_time_factor",
+        "psm_step_with_joint_pd_over_mj_step",
+        "psm_step_with_hysteresis_over_mj_step",
+        "psm_step_with_load_friction_over_mj_step",
+        "psm_exact_step_us",
+        "psm_terms_us",
+        "psm_pinocchio_bare_us",
+        "psm_terms_over_pinocchio",
+        "psm_terms_batch_us_per_state",
+        "psm_terms_batch_over_pinocchio",
+        "psm_ik_batch_us_per_pose",
+        "psm_fk_batch_us_per_state",
+        "psm_regressor_us",
+        "psm_regressor_batch_us_per_state",
+    ],
+)
+def test_the_figure_is_reported(found: dict[str, float], name: str) -> None:
+    assert name in found
+
+
+def test_the_real_time_factor_is_for_one_millisecond(found: dict[str, float]) -> None:
+    assert found["psm_real_time_factor"] == pytest.approx(1000.0 / found["psm_step_us"])
+
+
+def test_zero_rounds_or_steps_are_rejected() -> None:
+    with pytest.raises(TrocarError, match="1 or more"):
+        figures(rounds=0)
+
+
+def test_the_bench_also_steps_the_ecm() -> None:
+    found = step_figures("ECM", rounds=2, steps=3)
+    assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
+    assert found["ecm_real_time_factor"] == pytest.approx(1000.0 / found["ecm_step_us"])
+    assert all(math.isfinite(value) and value > 0 for value in found.values())
+
+
+def test_figures_of_a_scene_are_positive_and_name_their_unit() -> None:
+    found = scene_figures("cart_classic", rounds=1, steps=2)
+    assert {"scene_cart_classic_step_over_psm_step", "scene_cart_classic_real_time_factor"} <= set(found)
+    for name, value in found.items():
+        assert re.fullmatch(r"scene_cart_classic_.*(_us|_over_\w+|real_time_factor\w*)", name), name
+        assert math.isfinite(value), name
+        assert value > 0, name
+
+
+def test_figures_of_a_batch_are_positive() -> None:
+    found = batch_figures(rounds=1, steps=2, arms=16, arm="ECM", jax=False)
+    assert {"c_step_us", "c_step_over_mj_step", "c_batch_over_mj_step", "c_two_threads_speedup"} <= set(found)
+    assert all(math.isfinite(value) and value > 0 for value in found.values())
+    assert found["c_step_over_mj_step"] == pytest.approx(found["c_call_us"] / found["mj_step_us"])
+
+
+def test_figures_of_a_dvrk_under_its_controllers_agree_with_each_other() -> None:
+    found = crtk_figures(rounds=1, seconds=0.02)
+    for state in ("holding", "moving"):
+        assert found[f"crtk_dvrk_cycle_{state}_us"] > 0
+        speed = found[f"crtk_dvrk_real_time_factor_{state}"]
+        assert speed == pytest.approx(1e6 / 1500 / found[f"crtk_dvrk_cycle_{state}_us"])
+    ours, bare = (found[f"crtk_dvrk_{loop}late_cycles_percent"] for loop in ("", "bare_loop_"))
+    assert 0 <= min(ours, bare) <= max(ours, bare) <= 100
+    assert found["crtk_dvrk_late_cycles_above_bare_loop_percentage_points"] == pytest.approx(ours - bare)
+    assert found["crtk_dvrk_real_time_priority"] in (0.0, 1.0)
+    assert len(found) == 8
+    with pytest.raises(TrocarError, match="1 or more"):
+        crtk_figures(rounds=0)
+
+
+def test_a_cycle_that_begins_more_than_a_period_after_it_was_due_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, closing = [0.0], threading.Event()
+
+    def cycle() -> None:
+        clock[0] += 3.5 * PERIOD if pace.cycles == 2 else 0.0  # the second cycle is slow
+        if pace.cycles == 6:
+            closing.set()
+
+    def rest(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr("trocar.robot.pace.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("trocar.robot.pace.time.sleep", rest)
+    pace = Pace()
+    pace.keep(cycle, closing)
+    assert (pace.cycles, pace.late) == (6, 2)
+
+
+def test_cycles_run_when_due_and_a_long_lag_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, closing = [0.0], threading.Event()
+    before = os.sched_getscheduler(0)
+    begun: list[float] = []
+    rests: list[int] = []
+
+    def cycle() -> None:
+        begun.append(clock[0])
+        clock[0] += 1.0 if pace.cycles == 3 else 0.3 * PERIOD
+        if pace.cycles == 200:
+            closing.set()
+
+    def rest(seconds: float) -> None:
+        clock[0] += seconds
+        rests.append(pace.cycles)
+
+    monkeypatch.setattr("trocar.robot.pace.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("trocar.robot.pace.time.sleep", rest)
+    pace = Pace(speed=0.5)  # every two periods of real time
+    pace.keep(cycle, closing)
+    due = 2 * PERIOD * np.arange(1, 4)
+    assert begun[:3] == pytest.approx(due)
+    whole = 2 * PERIOD * round((clock[0] - 0.9) / (2 * PERIOD))  # 1 s was lost, of which 0.1 s are caught up
+    assert pace.cycles == pytest.approx(whole / (2 * PERIOD), abs=2)
+    assert max(np.diff([0, *rests])) <= 15  # other threads also get the bus while the loop is behind
+    assert os.sched_getscheduler(0) == before  # the priority is restored

@@ -1,0 +1,220 @@
+"""The command line of `trocar run`."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.support.odd_values import SEED, rounds, text
+from trocar.cli import app
+
+pytestmark = pytest.mark.xdist_group("run")
+ONE_ARM = Path(__file__).parents[1] / "support" / "run_scripts" / "psm1.toml"
+
+
+def call(*arguments, answers=None):
+    return CliRunner().invoke(app, ["run", *(str(argument) for argument in arguments)], input=answers)
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import sys, crtk, dvrk\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
+        "q, t = arm.measured_jp()\n"
+        "pedal = crtk.joystick_button(crtk.ral('y'), '/console/camera')\n"
+        "print(arm.is_homed(), input('? '), input('? '), pedal.wait(2.0, 1), sys.argv[1:])\n"
+        "sys.exit(5)\n"
+    )
+    return path
+
+
+def test_a_piped_script_keeps_its_exit_status_and_arguments(script):
+    command = [sys.executable, "-m", "trocar", "run", "--scene", ONE_ARM, "--speed", "fast", "--pedal", "camera@1.5"]
+    ran = subprocess.run(
+        [*command, script, "--scene", "--help", "-a"], input="one\ntwo\n", capture_output=True, text=True, timeout=120
+    )
+    assert (ran.returncode, ran.stdout) == (5, "? ? True one two True ['--scene', '--help', '-a']\n"), ran.stderr
+    assert ran.stderr == "trocar run: API 2.4 (line 3: measured_jp() is unpacked into 2); choose with --api\n"
+
+
+def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, tmp_path):
+    script.write_text(script.read_text().replace("q, t = arm.measured_jp()", "sys.argv.append(arm.operating_state())"))
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes\nno\n")
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--input", answers, "--api", "2.4", "--start", "off", script)
+    assert (ran.exit_code, ran.stdout) == (5, "? ? False yes no False ['DISABLED']\n"), ran.stderr
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--speed", "slow"], "speed 'slow' is unknown. Known: real, fast."),
+        (["--api", "3"], "api '3' is unknown. Known: 1, 2.0, 2.2, 2.4."),
+        (["--start", "on"], "start 'on' is unknown. Known: ready, off."),
+        (["--pedal", "brake@1"], "pedal 'brake' is unknown."),
+        (["--pedal", "clutch"], "--pedal must be NAME@T or NAME@T+D"),
+        (["--pedal", "clutch@-1"], "--pedal must be NAME@T or NAME@T+D"),
+        (["--pedal", "clutch@nan+1"], "--pedal must be NAME@T or NAME@T+D"),
+        (["--duration", "-1"], "--duration must be positive and finite, got -1.0"),
+        (["--input", "nowhere.txt"], "nowhere.txt: No such file or directory"),
+        (["--scene", "dvkr"], "'dvkr' is unknown. Did you mean 'dvrk'?"),
+    ],
+)
+def test_wrong_options_give_one_line_and_status_2(script, options, said):
+    ran = call("--api", "2.4", *options, script)
+    assert ran.exit_code == 2
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+
+
+def test_an_endless_script_ends_after_a_duration(tmp_path):
+    path = tmp_path / "endless.py"
+    path.write_text(
+        "import rospy, time\nrospy.init_node('x')\nstart = rospy.get_time()\n"
+        "while not rospy.is_shutdown():\n    current = rospy.get_time()\n    time.sleep(0.01)\n"
+        "print(round(current - start, 1))\n"
+        "time.sleep(0.2)\nprint(round(rospy.get_time() - start, 1))\n"
+    )
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--duration", "0.6", path)
+    assert (ran.exit_code, ran.stdout) == (0, "0.6\n0.8\n"), ran.output
+
+
+def test_a_missing_script_is_named():
+    ran = call("nowhere.py")
+    assert (ran.exit_code, ran.stderr) == (2, "error: the script nowhere.py does not exist\n")
+
+
+def test_odd_command_lines_end_with_status_2_and_never_a_traceback(script):
+    rng = np.random.default_rng(SEED)
+    options = ["--speed", "--api", "--start", "--pedal", "--input", "--scene", "--port", "--frobnicate"]
+    for _ in range(rounds(40)):
+        line = []
+        for _ in range(rng.integers(1, 4)):
+            line += [options[rng.integers(len(options))], text(rng).replace("\x00", "") or "@"]
+        ran = call(*line, "--speed", "odd", script)
+        assert ran.exit_code == 2, (line, ran.output)
+        assert ran.exception is None or isinstance(ran.exception, SystemExit), (line, ran.exception)
+        assert not re.search("Traceback", ran.output), line
+
+
+def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
+    pytest.importorskip("viser")
+    from trocar.commands.run_view import add_pedals, show, watched
+    from trocar.robot import Robot
+    from trocar.view.model_drawing import ModelDrawing
+    from trocar.view.server import serve, stop
+
+    with Robot(ONE_ARM, start="ready") as robot:
+        server = serve(port=0)
+        drawing = ModelDrawing(server.scene, "/robot", robot.scene.spec)
+        before = drawing.data.xpos.copy()
+        q, _ = robot.psm("PSM1").setpoint_jp()
+        robot.psm("PSM1").move_jp(q + np.array([0.3, 0.0, 0.05, 0.0, 0.0, 0.0])).wait()
+        show(robot, drawing)
+        boxes = add_pedals(server.gui, robot)
+        for pressed in (True, False):
+            boxes["clutch"].value = pressed
+            assert robot.bus.read("footpedals/clutch").buttons == (int(pressed),)
+        stop(server)
+        mujoco.mj_kinematics(robot.scene.model, robot.scene.data)
+        moved = robot.scene.data.xpos
+        names = [robot.scene.model.body(k).name for k in range(1, robot.scene.model.nbody)]
+        for name in names:
+            body = drawing.model.body(name).id
+            np.testing.assert_allclose(drawing.data.xpos[body], moved[robot.scene.model.body(name).id], atol=1e-9)
+            np.testing.assert_allclose(drawing._nodes[name].position, drawing.data.xpos[body], atol=2e-6)
+        assert abs(drawing.data.xpos - before).max() > 0.02
+        with watched(robot, 0) as url:
+            assert url.startswith("http://127.0.0.1:")
+
+
+def test_a_page_that_takes_long_to_draw_is_drawn_less_often(monkeypatch):
+    from trocar.commands import run_view
+
+    costs = [0.001, 0.001, 0.02, 0.001, 0.0]  # of each picture [s]
+    clock, pauses = [0.0], []
+
+    class Closing:
+        def wait(self, pause):
+            pauses.append(pause)
+            return len(pauses) > len(costs)
+
+    def refresh():
+        clock[0] += costs[len(pauses) - 1]
+
+    monkeypatch.setattr(run_view.time, "perf_counter", lambda: clock[0])
+    run_view._follow(refresh, Closing())
+    assert pauses == pytest.approx([1 / 30, 1 / 30, 1 / 30, 0.18, 1 / 30, 1 / 30])
+
+
+def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(monkeypatch):
+    pytest.importorskip("viser")
+    from trocar.commands.run_view import drawn
+    from trocar.robot import Robot
+    from trocar.view.model_drawing import ModelDrawing
+
+    hung = []
+    monkeypatch.setattr(ModelDrawing, "hang", lambda self, fixed: hung.append(fixed["PSM1/base"]))
+    with Robot("cart_classic", start="ready") as robot, drawn(robot, 0) as (_, refresh):
+        refresh()
+        assert len(hung) == 1
+        joints = np.array(robot.scene.cart.q_setup[robot.scene.mount("PSM1")])
+        robot.scene.set_up("PSM1", joints + 0.01)
+        refresh()
+        refresh()
+        assert len(hung) == 2
+        assert abs(hung[1] - hung[0]).max() > 1e-3
+
+
+def test_the_page_shows_operating_states_and_the_latest_messages_first():
+    from trocar.commands.run_view import MESSAGES, status
+    from trocar.robot import Robot
+
+    with Robot(ONE_ARM, start="ready") as robot:
+        psm = robot.psm("PSM1")
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", status(robot))
+        assert "no warnings, no errors" in status(robot)
+        psm.state_command("<b>dance")
+        robot.run(0.5)
+        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status(robot))
+        q, _ = psm.setpoint_jp()
+        psm.servo_jp(q + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        robot.run(0.01)
+        page = status(robot)
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>FAULT</b></td><td[^>]*>not homed<", page)
+        assert 0 < page.index("PID: tracking error, mask (1 for error): 1 0 0 0 0 0 0") < page.index("dance")
+        for _ in range(MESSAGES + 3):
+            psm.state_command("resume")
+        robot.run(0.01)
+        assert status(robot).count(" s <b") == MESSAGES
+
+
+def test_a_script_drives_the_simulated_teleoperation(tmp_path):
+    path = tmp_path / "teleop.py"
+    path.write_text(
+        "import crtk, dvrk, std_msgs.msg\n"
+        "ral = crtk.ral('x')\n"
+        "pair, console = dvrk.teleop_psm(ral, 'MTMR_PSM1'), dvrk.console(ral)\n"
+        "states = []\n"
+        "ral.subscriber('MTMR_PSM1/current_state', std_msgs.msg.String, lambda m: states.append(m.data))\n"
+        "console.teleop_start()\n"
+        "pair.set_scale(0.4)\n"
+        "rate = ral.create_rate(100)\n"
+        "for _ in range(10):\n"
+        "    rate.sleep()\n"
+        "console.teleop_stop()\n"
+        "rate.sleep(); rate.sleep()\n"
+        "print(pair.get_scale(), states)\n"
+    )
+    ran = call("--scene", "dvrk", "--speed", "fast", "--api", "2.4", path)
+    expected = "0.4 ['DISABLED', 'SETTING_ARMS_STATE', 'ALIGNING_MTM', 'DISABLED']\n"
+    assert (ran.exit_code, ran.stdout) == (0, expected), ran.stderr

@@ -1,0 +1,122 @@
+"""The page of `trocar teleop`: keys and pedals reach the console, the picture and the forces reach the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+
+from tests.support.raw_browser import RawBrowser, until
+from trocar.robot import Robot
+from trocar.teleoperation.channel import Channel
+from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse, training_scene
+from trocar.view.robot_endoscope import SIZE, RobotEndoscope
+from trocar.view.server import PageServer, serve, stop
+from trocar.view.teleop_page import TeleopPage
+
+
+class Shown:
+    """A robot in stepped time, PSM1 with a keyboard and PSM2 with a mouse, and its page."""
+
+    def __init__(self, server: PageServer) -> None:
+        self.server, self.keyboard, self.mouse = server, Keyboard(), Mouse()
+        arms = ("PSM1", "PSM2")
+        self.robot = Robot(training_scene(arms), start="ready", speed="stepped")
+        self.console = DeviceConsole(self.robot, {"PSM1": self.keyboard, "PSM2": self.mouse}, scale=1.0)
+        self.endoscope = RobotEndoscope(training_scene(arms, contacts=False))
+        self.page = TeleopPage(server, self.robot, self.console, self.endoscope)
+        self.browser = RawBrowser(server)
+        self.console.start()
+
+    def run(self, polls: int) -> None:
+        for _ in range(polls):
+            self.console.poll()
+            self.robot.run(0.005)
+
+
+@pytest.fixture(scope="module")
+def shown() -> Iterator[Shown]:
+    server = serve(port=0)
+    made = Shown(server)
+    yield made
+    made.browser.socket.close()
+    made.page.close()
+    stop(server)
+
+
+def test_keys_and_pedals_of_the_page_reach_the_console(shown: Shown) -> None:
+    browser = shown.browser
+    commands = {handle.label: uuid for uuid, handle in shown.server.gui._command_handle_from_uuid.items()}
+    for closed in (True, False):
+        browser.send({"type": "CommandTriggerMessage", "uuid": commands["G: gripper"]})
+        until(lambda closed=closed: (shown.keyboard.read(0.0).gripper == 0.0) is closed, "the key to arrive")
+    browser.send({"type": "CommandTriggerMessage", "uuid": "no such command"})
+    until(lambda: shown.server.inbox.refused["CommandTriggerMessage"] == 1, "the refusal")
+    browser.set(shown.page.clutch, True)
+    until(lambda: shown.console.pressed == {"clutch"}, "the clutch")
+    browser.set(shown.page.clutch, False)
+    until(lambda: not shown.console.pressed, "the clutch to be released")
+    browser.set(shown.page.scale, 0.5)
+    until(lambda: shown.console.scale == 0.5, "the scale")
+    browser.set(shown.page.scale, 7.0)
+    until(lambda: shown.server.inbox.refused["GuiUpdateMessage"] == 1, "the refusal")
+    assert shown.console.scale == 0.5
+    shown.console.set_scale(1.0)
+    shown.page.update()
+    assert shown.page.scale.value == 1.0
+
+
+def test_a_dragged_handle_takes_the_tip_along(shown: Shown) -> None:
+    server, browser, robot = shown.server, shown.browser, shown.robot
+    (box,) = [c for c in server.gui._gui_input_handle_from_uuid.values() if "gripper" in getattr(c, "label", "")]
+    shown.run(4)
+    shown.page.update()
+    handle, tip = shown.page._handles["PSM2"], robot.scene.T_world_tip("PSM2")
+    assert np.allclose(handle.position, tip[:3, 3], atol=1e-3)
+    grip = shown.console.hands["PSM2"]
+    for closed in (True, False):
+        browser.set(box, closed)
+        until(lambda closed=closed: (shown.run(1), grip.grip.gripper == 0.0)[1] == closed, "the gripper")
+    assert shown.console.pairs["PSM2"].state.following
+    moved = [float(x) for x in np.array(handle.position) + [0.005, 0.0, 0.005]]
+    wxyz = [float(x) for x in handle.wxyz]
+    browser.send({"type": "TransformControlsUpdateMessage", "name": handle.name, "wxyz": wxyz, "position": moved})
+    until(lambda: np.allclose(handle.position, moved), "the handle")
+    browser.settled()
+    shown.run(60)
+    assert np.allclose(robot.scene.T_world_tip("PSM2")[:3, 3], tip[:3, 3] + [0.005, 0.0, 0.005], atol=1e-3)
+
+
+def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> None:
+    def picture() -> np.ndarray:
+        shown.page.update()
+        return np.array(shown.page._picture.image, dtype=int)
+
+    until(lambda: (picture()[..., 0] - picture()[..., 2] > 50).mean() > 0.2, "the plate to fill much of the picture")
+    assert picture().shape == (SIZE[1], SIZE[0], 3)
+    assert not shown.endoscope.error
+    assert not shown.page._arrows.visible
+    shown.page._aim(np.array([[[0.0, 0.0, 0.8], [0.0, 0.0, 2.0]], [[0.1, 0.0, 0.8], [0.0, 0.0, 0.01]]]))
+    assert shown.page._arrows.visible
+    assert np.allclose(shown.page._arrows.points, [[[0.0, 0.0, 0.8], [0.0, 0.0, 0.82]]])
+    shown.keyboard.connected = False
+    shown.run(2)
+    shown.page.update()
+    assert "keyboard has gone; the PSM holds" in shown.page._status.content
+    shown.keyboard.connected = True
+
+
+def test_a_delayed_page_shows_the_past(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[np.ndarray] = []
+    monkeypatch.setattr(shown.page, "_line", Channel(0.1))
+    monkeypatch.setattr(shown.page._drawing, "update", seen.append)
+    first = shown.robot.scene.data.qpos.copy()
+    shown.page.update()
+    assert not seen
+    shown.run(22)
+    shown.page.update()
+    assert np.array_equal(seen[-1], first)
+    assert not np.array_equal(shown.robot.scene.data.qpos, first)

@@ -1,0 +1,650 @@
+"""`trocar view` in a real Chromium: the drawing, and the effect of user actions on the simulation.
+
+With TROCAR_SCREENSHOTS=DIR every step saves a picture of the page there. Skipped if there is no Chromium.
+"""
+
+from __future__ import annotations
+
+import http.server
+import io
+import os
+import re
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+import trocar as tr
+from trocar.control import ComputedTorque, sinusoid
+from trocar.report import Claim, Report
+from trocar.runtime import Session, Settings
+from trocar.runtime.practice_objects import practice_objects
+
+viser = pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium"),
+    pytest.mark.xdist_group("browser"),  # one browser at a time
+]
+
+import trocar.view.viewer_page as viewer_page  # noqa: E402
+from trocar.view.endoscope_pane import endoscope_pane  # noqa: E402
+from trocar.view.meshes import VISIBLE, body_meshes  # noqa: E402
+from trocar.view.server import address, serve  # noqa: E402
+from trocar.view.shown import ShownArm  # noqa: E402
+
+# As root and without a graphics card; and no calls home.
+FLAGS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+WAIT = 240_000  # longest wait for anything [ms]; a busy machine is slow, and nothing is timed
+SIZE = {"width": 1000, "height": 560}  # the CPU draws every pixel
+# Notifications come and go over the picture; the panel has the same texts.
+CLEAR = """
+const style = document.createElement("style");
+style.textContent = "[class*=mantine-Notification] { opacity: 0 !important; pointer-events: none !important }";
+document.head.append(style);
+"""
+J3 = 2
+
+
+class Viewer:
+    """A running viewer and a connected browser."""
+
+    def __init__(self, browser, reports=None, settings=None):
+        settings = settings or Settings(arm="PSM")
+        self.session = Session(settings).start()
+        self.endoscope = endoscope_pane(self.session)
+        self.server = serve(port=0)
+        self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
+        # without a graphics card, most of the time goes into shadows and into reflections while a page opens
+        self.server.scene.get_handle_by_name("/lights/key").cast_shadow = False
+        self.server.scene.configure_environment_map(None)
+        self._mark, self._marks = self.server.gui.add_html(""), 0
+        # one cache for all pages: files are loaded once
+        self.context = browser.new_context(viewport=SIZE)
+        self.context.set_default_timeout(WAIT)
+        self.context.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {CLEAR} }})")
+        self.browser = browser
+        self.tab = self.open()
+
+    @property
+    def arm(self):
+        """State of the arm that is shown."""
+        return self.session.frame.arms[self.page.selected()]
+
+    @property
+    def about(self):
+        return self.session.frame.scene.arms[self.page.selected()]
+
+    def open(self, size=SIZE):
+        tab = self.context.new_page()
+        tab.set_viewport_size(size)
+        tab.goto(address(self.server))
+        tab.get_by_text(self.page.selected(), exact=True).first.wait_for()
+        return tab
+
+    def close(self):
+        self.context.close()
+        self.page.close()
+        if self.endoscope is not None:
+            self.endoscope.close()
+        self.session.close()
+        self.server.stop()
+
+    def go(self, tab_name):
+        self.tab.get_by_role("tab", name=tab_name).click()
+
+    def press(self, name):
+        self.tab.get_by_role("button", name=name, exact=True).click()
+
+    def field(self, label, tab=None):
+        """The number next to a slider."""
+        row = (tab or self.tab).locator("label", has_text=re.compile(f"^{re.escape(label)}$")).first
+        return row.locator("xpath=ancestor::div[.//input][1]//input[@type='text' or @inputmode]").first
+
+    def type(self, label, value):
+        field = self.field(label)
+        field.fill(str(value))
+        field.press("Enter")
+
+    def shown_effort(self, joint):
+        return float(self.tab.locator(f"[data-joint={joint}]").text_content().split()[0])
+
+    def rendered(self):
+        """Wait until the browser has drawn everything sent so far."""
+        self._marks += 1
+        self._mark.content = f'<i data-mark="{self._marks}"></i>'
+        self.server.flush()
+        self.tab.locator(f'[data-mark="{self._marks}"]').wait_for(state="attached")
+        self.frames()
+
+    def frames(self, count=3):
+        """Wait for this many frames of the browser."""
+        for _ in range(count):
+            self.tab.evaluate("() => new Promise(done => requestAnimationFrame(() => done(0)))")
+
+    def canvas(self):
+        """Pixels (h, w, 3) of the scene alone."""
+        box = self.tab.locator("canvas").first.bounding_box()
+        return pixels(self.tab.screenshot(clip=box))
+
+    def still(self):
+        """The same, once nothing in it changes any more."""
+        self.rendered()
+        pictures = [self.canvas()]
+
+        def same():
+            pictures.append(self.canvas())
+            return np.array_equal(pictures[-1], pictures[-2])
+
+        until(same, "a picture that stays")
+        return pictures[-1]
+
+    def keep(self, name):
+        folder = os.environ.get("TROCAR_SCREENSHOTS")
+        if folder:
+            self.rendered()
+            self.tab.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def pixels(png):
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+
+
+def until(condition, what):
+    """Wait until the page or the simulation has done something."""
+    deadline = time.monotonic() + WAIT / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.05)
+
+
+def insist(action, condition, what):
+    """Repeat an action until it has had its effect: a busy page may miss a key press or a click."""
+    deadline = time.monotonic() + WAIT / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"tried in vain: {what}"
+        action()
+        patience = time.monotonic() + 8.0
+        while not condition() and time.monotonic() < patience:
+            time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def playwright_of():
+    with sync_api.sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="module")
+def viewer(playwright_of, tmp_path_factory):
+    reports = tmp_path_factory.mktemp("reports")
+    claim = Claim(id="length", published=1.0, ours=1.0, unit="m", relation="equal", tolerance=0.1, source="a book")
+    Report("Numbers & figures", [claim]).write_html(reports / "numbers.html")
+    viewer_page.MESSAGE_TIME = 10 * WAIT / 1000  # a message waits for a slow browser
+    browser = playwright_of.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    result = Viewer(browser, reports)
+    yield result
+    browser.close()
+    result.close()
+
+
+@pytest.fixture
+def home(viewer):
+    """The viewer with the arm at home, paused and at the first tab."""
+    viewer.session.pause()
+    viewer.page.recordings.source.value = "simulation"
+    viewer.session.change(counterweight=True, friction=True)
+    viewer.session.reset()
+    viewer.page.driving.reset(ShownArm.of(viewer.session.settled(), "PSM"))
+    viewer.tab.get_by_text("paused").first.wait_for()
+    viewer.go("Drive")
+    return viewer
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    sim = tr.Simulator("PSM", friction=False)
+    reference = sinusoid(np.array([0.3, 0, 0.12, 0, 0, 0, 0.4]), np.array([0.3, 0.2, 0.03, 0, 0, 0, 0]), 1.0)
+    sim.reset(reference(0.0).q, reference(0.0).dq)
+    made = tr.simulate(sim, ComputedTorque(tr.load_mechanism("PSM"), 900.0, 60.0), reference, 0.4)
+    return made, made.save(tmp_path_factory.mktemp("recordings") / "run.csv")
+
+
+def projected(viewer, points, size):
+    """Pixels (n, 2) of a picture of this size at which the browser's camera sees points (n, 3)."""
+    (client, *_) = viewer.server.get_clients().values()
+    camera = client.camera
+    forward = camera.look_at - camera.position
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, camera.up_direction)
+    right /= np.linalg.norm(right)
+    down = np.cross(forward, right)
+    width, height = size
+    focal = height / 2 / np.tan(camera.fov / 2)
+    away = points - camera.position
+    depth = away @ forward
+    return np.stack([width / 2 + focal * away @ right / depth, height / 2 + focal * away @ down / depth], 1)
+
+
+def silhouette(viewer, size):
+    """Expected mask of the arm in the picture (h, w): its triangles through the camera that the browser reports."""
+    sim = tr.Simulator("PSM")
+    sim.place(viewer.arm.q)
+    model = sim.spec.copy().compile()
+    image = Image.new("1", size)
+    draw = ImageDraw.Draw(image)
+    for mesh in body_meshes(model, VISIBLE):
+        # poses from the simulator's own data, independent of the page
+        body = sim.data.body(mesh.body)
+        where = projected(viewer, mesh.vertices @ body.xmat.reshape(3, 3).T + body.xpos, size)
+        for face in mesh.faces:
+            draw.polygon([tuple(where[k]) for k in face], fill=1, outline=1)
+    return np.asarray(image)
+
+
+def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
+    """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
+    scene = home.server.scene
+    floor, shown = scene.get_handle_by_name("/floor"), home.page.mechanism.shown
+    colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
+    try:
+        for handle, _ in colours:
+            handle.color = (0, 0, 0)  # a pale arm is hard to distinguish from a pale backdrop
+        floor.visible = False  # the arm's shadow falls on it
+        for name in shown:
+            home.page.overlays.show(name, False)
+        scene.get_handle_by_name("/arm").visible = False
+        without = home.still()
+        scene.get_handle_by_name("/arm").visible = True
+        wanted = silhouette(home, (without.shape[1], without.shape[0]))
+        assert wanted.mean() > 0.03
+        overlap = []
+
+        def agreed():
+            seen = np.abs(home.canvas() - without).max(-1) > 6
+            overlap.append((seen & wanted).sum() / (seen | wanted).sum())
+            return overlap[-1] > 0.95
+
+        until(agreed, "the arm's silhouette")
+        print(f"silhouettes overlap by {overlap[-1]:.3f}")
+    finally:
+        floor.visible = True
+        for name, visible in shown.items():
+            home.page.overlays.show(name, visible)
+        for handle, colour in colours:
+            handle.color = colour
+    home.keep("arm")
+
+
+def test_play_moves_time_and_pause_stops_it(home):
+    home.press("Play")
+    until(lambda: home.session.frame.time > 0.1, "time")
+    home.tab.get_by_text("× real time").first.wait_for()
+    home.press("Pause")
+    home.tab.get_by_text("paused").first.wait_for()
+    stopped = home.session.settled().time
+    for _ in range(30):  # rounds in each of which the simulation could continue
+        assert home.session.settled().time == stopped
+    home.press("1 step")
+    until(lambda: home.session.frame.time > stopped, "one step")
+    assert home.session.settled().time == pytest.approx(stopped + 1 / 1500)
+
+
+def test_a_slider_moves_the_simulated_arm_and_its_picture(home):
+    before = home.canvas()
+    home.press("Play")
+    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.arm.q[0] - 0.6) < 0.01, "the yaw")
+    home.press("Pause")
+    home.tab.get_by_text("paused").first.wait_for()
+    until(lambda: (np.abs(home.canvas() - before).max(-1) > 30).mean() > 0.01, "another picture")
+    home.keep("slider")
+
+
+def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
+    home.session.drive("computed torque")
+    home.go("Mechanism")
+    home.press("Play")
+    until(lambda: home.session.frame.time > 0.3, "the controller")
+    until(lambda: abs(home.shown_effort("insertion") - home.arm.tau[J3]) < 0.02, "the force of now")
+    with_weight = home.shown_effort("insertion")
+    home.tab.get_by_label("Counterweight").click()
+    until(lambda: home.about.counterweight is False, "the switch")
+    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.arm.q)[J3] for c in (True, False)]
+    # the shown value jumps by the unbalanced weight; dry friction may carry a part of it
+    until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
+    assert abs(g[1] - g[0]) > 1.5
+    home.keep("counterweight")
+    home.tab.get_by_label("Counterweight").click()
+    until(lambda: home.about.counterweight is True, "the switch back")
+    home.session.drive("PID (dVRK)")
+
+
+@pytest.fixture
+def close_up(home):
+    """The viewer with the browser's camera near the tip, where handles are large enough for a mouse."""
+    home.session.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
+    tip = home.session.settled().arms["PSM"].T_tip[:3, 3]
+    (client, *_) = home.server.get_clients().values()
+    camera = client.camera
+    was = camera.position, camera.look_at
+    # setting a position also moves the point it looks at
+    camera.position, camera.look_at = tip + [0.28, -0.24, 0.14], tip
+    home.rendered()
+    yield home
+    camera.position, camera.look_at = was
+
+
+def drag(viewer, T, length, away):
+    """Take the arrow of a handle at T that is seen best and pull it outwards [m]; its direction (3,)."""
+    box = viewer.tab.locator("canvas").first.bounding_box()
+    size = box["width"], box["height"]
+    origin = np.array([box["x"], box["y"]])
+    ends = projected(viewer, np.vstack([T[:3, 3], T[:3, 3] + 0.7 * length * T[:3, :3].T]), size) + origin
+    k = int(np.argmax(np.linalg.norm(ends[1:] - ends[0], axis=1)))
+    goal = projected(viewer, (T[:3, 3] + (0.7 * length + away) * T[:3, k])[None], size)[0] + origin
+    mouse = viewer.tab.mouse
+    mouse.move(*ends[1 + k])
+    viewer.frames()  # until the arrow has noticed the mouse
+    mouse.down()
+    for u in np.linspace(0.1, 1.0, 10):
+        mouse.move(*(ends[1 + k] + u * (goal - ends[1 + k])))
+        viewer.frames(1)
+    return T[:3, k], mouse.up
+
+
+def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
+    home = close_up
+    home.tab.get_by_role("combobox", name="Mode").click()
+    home.tab.get_by_role("option", name="cartesian").click()
+    until(lambda: home.arm.control.controller == "feedback linearisation", "the mode")
+    until(lambda: home.page.driving.tip.handle.visible, "the handle")
+    home.rendered()
+    T = home.arm.control.target
+    directions = []
+
+    def pull():
+        direction, release = drag(home, T, 0.12, 0.02)
+        directions.append(direction)
+        release()
+
+    def went():
+        return home.arm.control.target[:3, 3] - T[:3, 3]
+
+    insist(pull, lambda: np.linalg.norm(went()) > 0.005, "the target")
+    # the last part of the drag may still be in progress, also along the arrow
+    direction, way = directions[-1], went()
+    np.testing.assert_allclose(way - (way @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
+    assert way @ direction > 0.005
+    home.press("Play")
+    until(lambda: (home.arm.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
+    home.keep("dragged")
+    home.session.pause()
+    home.page.driving.drive("PID (dVRK)")
+
+
+def test_a_typed_target_applies_on_enter_and_goes_back_when_it_is_refused(close_up):
+    home = close_up
+    home.page.driving.drive("impedance")
+    target = home.session.settled().arms["PSM"].control.target
+    field, shown = home.field("x [mm]"), f"{1000 * target[0, 3]:.1f}"
+    until(lambda: field.input_value() == shown, "the field")
+    field.fill("-400")
+    until(lambda: home.page.driving.tip.entry.values[0] == -400.0, "the number to arrive")
+    np.testing.assert_array_equal(home.session.settled().arms["PSM"].control.target, target)
+    field.press("Enter")
+    home.tab.get_by_text("unreachable").first.wait_for()
+    until(lambda: field.input_value() == shown, "the field to go back")
+    home.keep("refused")
+    home.page.driving.drive("PID (dVRK)")
+
+
+def test_the_hand_pulls_at_the_tip_until_it_is_released(close_up):
+    home = close_up
+    home.tab.get_by_text("Push the tip").click()
+    home.tab.get_by_label("Hand").click()
+    until(lambda: home.page.driving.grip.visible, "the handle")
+    home.rendered()
+    T = np.eye(4)
+    T[:3, 3] = home.arm.T_tip[:3, 3]
+    tries = []
+
+    def pull():
+        if tries:
+            tries[-1][1]()  # release the handle that was missed
+        tries.append(drag(home, T, 0.7 * 0.12, 0.03))
+
+    insist(pull, lambda: bool(tries) and home.arm.force @ tries[-1][0] > 0.5, "the force")
+    direction, release = tries[-1]
+    home.keep("hand")
+    force = home.arm.force
+    np.testing.assert_allclose(force / np.linalg.norm(force), direction, atol=0.05)
+    release()
+    until(lambda: not home.arm.force.any(), "the hand to let go")
+    home.tab.get_by_label("Hand").click()
+
+
+def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp_path):
+    made, path = recording
+    home.go("Recordings")
+    broken = tmp_path / "broken.csv"
+    broken.write_text("t [s],q_yaw [rad]\n0.0,not a number\n")
+    upload = home.tab.locator("input[type=file]")
+    upload.first.set_input_files(broken)
+    home.tab.get_by_text("is not a number").first.wait_for()
+    home.keep("bad recording")
+
+    upload.first.set_input_files(path)
+    home.tab.get_by_text("Play recording").wait_for()
+    arm = home.page.recordings.a.arm
+    for t in (0.1, 0.35):
+        home.type("Time [s]", t)
+        home.tab.get_by_text(f"t = {t:.2f} s").first.wait_for()
+        k = int(np.argmin(np.abs(made.t - made.t[0] - t)))
+        wanted = arm.E @ made.q[k]
+        until(lambda w=wanted: np.allclose(home.page.drawing.data.qpos[: len(w)], w, atol=2e-3), "the pose")
+    home.press("Simulate this recording")
+    home.tab.get_by_text("run.csv, simulated").first.wait_for()
+    home.tab.get_by_text("RMS of B - A").wait_for()
+    home.keep("recording")
+    upload.nth(1).set_input_files(path)
+    until(lambda: home.page.recordings.b.name == "run.csv", "the second recording")
+    with home.tab.expect_download() as download:
+        home.press("Export CSV")
+    again = tr.Recording.load(_saved(download.value, tmp_path / "again.csv"))
+    np.testing.assert_array_equal(again.q, made.q)
+
+
+def _saved(download, path):
+    download.save_as(path)
+    return path
+
+
+def test_a_report_is_read_in_the_page(home):
+    home.go("Reports")
+    home.press("Read")
+    report = home.tab.frame_locator("iframe[title=report]")
+    report.get_by_role("heading", name="Numbers & figures").wait_for()
+    home.keep("report")
+    home.press("Close")
+    home.tab.locator("iframe[title=report]").wait_for(state="detached")
+
+
+def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
+    home.tab.reload()
+    home.tab.get_by_text("PSM", exact=True).first.wait_for()
+    other = home.open({"width": 700, "height": 400})
+    try:
+        pitched = lambda: abs(home.arm.q[1] - 0.25) < 1e-6  # noqa: E731
+        insist(lambda: home.type("pitch [rad]", 0.25), pitched, "the pitch")
+        until(lambda: home.field("pitch [rad]", other).input_value() == "0.25", "the other's slider")
+        other.get_by_role("button", name="Play", exact=True).click()
+        home.tab.get_by_role("button", name="Pause", exact=True).wait_for()
+        home.press("Pause")
+        until(lambda: not home.session.frame.playing, "the pause")
+    finally:
+        other.close()
+    home.session.place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and continues when one has left
+    assert home.session.settled().arms["PSM"].q[0] == pytest.approx(0.1)
+
+
+# The Classic cart without its second PSM: fewer triangles for the CPU to draw.
+CART = """
+cart = "Classic"
+[set_up]
+PSM1 = [0.007, -0.588, -0.757, -0.737, -0.309, -0.687]
+PSM3 = [-0.013, -1.589, 1.294, 0.847, 0.304, 0.520]
+[arms.PSM1]
+mount = "PSM1"
+q = [-0.089, -0.078, 0.176, 0.0, 0.0, 0.0, 0.5]
+[arms.PSM3]
+mount = "PSM3"
+q = [-0.014, -0.017, 0.142, 0.0, 0.0, 0.0, 0.5]
+[arms.ECM]
+mount = "ECM"
+"""
+
+
+def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
+    viewer.session.pause()
+    viewer.tab.goto("about:blank")  # one page is drawn at a time
+    file = tmp_path / "cart.toml"
+    file.write_text(CART)
+    cart = Viewer(viewer.browser, settings=Settings(scene=str(file), objects=practice_objects))
+    try:
+        picture = cart.tab.locator("img[src^='blob:']").first
+        until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
+        before = pixels(picture.screenshot())
+        cart.tab.get_by_role("combobox", name="Arm").click()
+        cart.tab.get_by_role("option", name="ECM").click()
+        cart.tab.get_by_text("ECM", exact=True).first.wait_for()
+        wrists = cart.tab.locator("label", has_text=re.compile(r"^wrist_yaw \[rad\]$"))
+        until(lambda: wrists.count() == 1, "the sliders of four joints, and those of the second arm")
+        rolled = lambda: abs(cart.arm.q[3] - 0.5) < 1e-6  # noqa: E731
+        insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
+        until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
+        cart.keep("scene")
+        for width in (
+            800,
+            1024,
+            SIZE["width"],
+        ):  # a narrow window: pictures next to the scene and its controls, not over them
+            cart.tab.set_viewport_size({**SIZE, "width": width})
+            cart.rendered()
+            pane, scene = (shown.bounding_box() for shown in (picture, cart.tab.locator("canvas").first))
+            assert pane["x"] + pane["width"] <= scene["x"]
+            assert scene["width"] >= (512 if width == 1024 else 100)
+
+        # materials and mountings of the arms
+        cart.go("Mechanism")
+        cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls belong to that arm
+        cart.tab.get_by_label("Friction").click()
+        until(lambda: not cart.about.friction, "the switch of the ECM")
+        assert cart.session.frame.scene.arms["PSM1"].friction
+        cart.page.select("PSM1")
+        cart.tab.get_by_text("PSM1 (PSM)", exact=True).wait_for()
+        cart.rendered()
+        cart.tab.get_by_text("Set-up joints", exact=True).click()
+        was = cart.about.q_setup
+        refused = cart.tab.get_by_text(re.compile(".* of PSM1 overlaps .* of PSM3")).first
+        insist(lambda: cart.type("shoulder [rad]", -0.788), refused.is_visible, "the refusal")
+        until(lambda: cart.field("shoulder [rad]").input_value() == "-0.588", "the slider to go back")
+        np.testing.assert_array_equal(cart.about.q_setup, was)
+        raised = lambda: cart.about.q_setup[0] == 0.05  # noqa: E731
+        insist(lambda: cart.type("column [m]", 0.05), raised, "the column")
+        base = cart.about.T_world_base[:3, 3]
+        until(
+            lambda: np.allclose(cart.server.scene.get_handle_by_name("/base").position, base),
+            "the base to be drawn there",
+        )
+        cart.keep("set-up joints")
+    finally:
+        cart.tab.close()
+        cart.close()
+
+
+# -- other web sites -------------------------------------------------------------------------------------------------
+
+TRY = f"""
+const tried = url => new Promise(done => {{
+    const socket = new WebSocket(url, "viser-v{viser.__version__}");
+    socket.onopen = () => done("open");
+    socket.onerror = () => done("refused");
+}});
+"""
+
+
+@pytest.fixture
+def hostile(viewer):
+    """Another web site, in the browser in which the page is open: it has the page's cookie, and even its token."""
+    content = f'<title>hostile</title><script>{TRY}</script><iframe src="{address(viewer.server)}"></iframe>'
+
+    class Site(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(content.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        tab = viewer.context.new_page()
+        # another port of the same host: the same site for cookies, another origin
+        tab.goto(f"http://127.0.0.1:{site.server_address[1]}/")
+        yield tab
+        tab.close()
+        site.shutdown()
+        thread.join()
+
+
+def test_a_hostile_page_can_neither_open_the_websocket_nor_frame_the_page(viewer, hostile):
+    server, browsers = viewer.server, len(viewer.server.get_clients())
+    own = f"ws://127.0.0.1:{server.get_port()}"
+    for url in (own, f"{own}/?token={server.access.token}"):
+        assert hostile.evaluate("url => tried(url)", url) == "refused"
+    # the same script in the page's own origin opens it: the test can fail
+    tab = viewer.context.new_page()
+    tab.goto(address(server))
+    tab.add_script_tag(content=TRY)
+    assert tab.evaluate("url => tried(url)", own) == "open"
+    tab.close()
+    # the page refuses to be framed: the frame is empty
+    (frame,) = hostile.main_frame.child_frames
+    assert frame.url.startswith("chrome-error:")
+    until(lambda: len(server.get_clients()) == browsers, "no other browser")
+
+
+def test_a_rebound_name_of_the_loopback_is_refused(viewer, playwright_of):
+    """A browser that resolves the attacker's name to this machine gets an error: the page is not served under it."""
+    port, token = viewer.server.get_port(), viewer.server.access.token
+    rebound = playwright_of.chromium.launch(
+        executable_path=CHROMIUM, args=[*FLAGS, "--host-resolver-rules=MAP rebound.example 127.0.0.1"]
+    )
+    try:
+        tab = rebound.new_page()
+        answer = tab.goto(f"http://rebound.example:{port}/?token={token}")
+        assert answer.status == 403
+        assert "not served under this name" in tab.content()
+        tab.add_script_tag(content=TRY)
+        assert tab.evaluate("url => tried(url)", f"ws://rebound.example:{port}/?token={token}") == "refused"
+        assert tab.evaluate("url => tried(url)", f"ws://127.0.0.1:{port}/?token={token}") == "refused"
+        assert tab.goto(f"http://127.0.0.1:{port}/").status == 403  # and no page without its token
+        assert tab.goto(f"http://127.0.0.1:{port}/?token={token}").status == 200
+    finally:
+        rebound.close()

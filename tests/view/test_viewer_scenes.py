@@ -1,0 +1,193 @@
+"""Scenes in the viewer: several drawn arms, the selected one, and the endoscope's view."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
+from trocar.appearance.lens import Lens
+from trocar.runtime import Live, Session, Settings
+from trocar.view.endoscope_pane import SIZE, endoscope_pane
+
+PATIENCE = 180.0  # [s]
+SET_UP = [0.007, -0.588, -0.757, -0.737, -0.309, -0.687]  # of PSM1
+
+
+@pytest.fixture
+def server():
+    pytest.importorskip("viser")
+    from trocar.view.server import serve
+
+    result = serve(port=0)
+    yield result
+    result.stop()
+
+
+def check_drawn(server, drawing, live):
+    """Compare the poses of the page's nodes with those of the simulated model, a separate model."""
+    frame = live.frame()
+    drawing.hang(frame.scene.fixed)
+    drawing.update(frame.qpos)
+    model, data = live.scene.model, live.scene.data
+    mujoco.mj_kinematics(model, data)
+    places = {model.body(k).name: data.xpos[k] for k in range(1, model.nbody)}
+    for name, position in {**places, **{name: T[:3, 3] for name, T in frame.scene.fixed.items()}}.items():
+        node = server.scene.get_handle_by_name(drawing.node(name))
+        np.testing.assert_allclose(node.position, position, atol=1e-9, err_msg=name)
+
+
+def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redrawn(server):
+    from trocar.view.model_drawing import ModelDrawing
+
+    live = Live(Settings(scene="cart_classic"))
+    for _ in range(30):
+        live.step()
+    drawing = ModelDrawing(server.scene, "/arm", live.description.spec)
+    check_drawn(server, drawing, live)
+    first = drawing.shapes()
+    live.change("PSM1", friction=False)
+    drawing.become(live.description.spec)
+    assert drawing.shapes() == first
+    live.change("PSM1", instrument="PERMANENT_CAUTERY_HOOK_400183")
+    drawing.become(live.description.spec)
+    fresh = {body for name, body in drawing.shapes().items() if name not in first}
+    assert fresh
+    assert all(body.startswith("PSM1/") for body in fresh)
+    live.change("PSM1", set_up=[0.05, *SET_UP[1:]])
+    check_drawn(server, drawing, live)
+
+
+def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, monkeypatch):
+    from trocar.view.model_drawing import ModelDrawing
+
+    live = Live(Settings(scene="cart_classic"))
+    drawing = ModelDrawing(server.scene, "/arm", live.description.spec)
+    qpos = live.frame().qpos.copy()
+    drawing.update(qpos)
+    buffer, woken = server.scene._websock_interface.get_message_buffer(), []
+    monkeypatch.setattr(buffer.event_loop, "call_soon_threadsafe", woken.append)
+    sent = buffer.message_counter
+    drawing.update(qpos)
+    assert buffer.message_counter == sent
+    woken.clear()
+    model = live.scene.model
+    qpos[model.joint("PSM1/yaw").qposadr[0]] += 0.2
+    drawing.update(qpos)
+    assert len(woken) == 1  # the server is woken once for all bodies
+    messages = [buffer.message_from_id[k] for k in range(sent, buffer.message_counter)]
+    assert len(messages) > 5
+    for message in messages:
+        body = drawing.data.body(message.name.removeprefix("/arm/"))
+        assert body.name.startswith("PSM1/")
+        node = server.scene.get_handle_by_name(message.name)
+        if hasattr(message, "wxyz"):
+            np.testing.assert_array_equal(message.wxyz, body.xquat)
+            np.testing.assert_array_equal(node.wxyz, body.xquat)
+        else:
+            np.testing.assert_array_equal(message.position, body.xpos)
+            np.testing.assert_array_equal(node.position, body.xpos)
+
+
+def test_selecting_an_arm_ends_the_push_on_the_previous_one(server):
+    from trocar.view.viewer_page import ViewerPage
+
+    with Session(Settings(scene="cart_classic")) as session:
+        page = ViewerPage(server, session)
+        session.push([0.0, 0.0, 0.5], "PSM1")
+        assert page.selected() == "PSM1"
+        page.select("ECM")
+        assert page.selected() == "ECM"
+        assert not session.settled().arms["PSM1"].force.any()
+        page.close()
+
+
+# -- the endoscope ---------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """A session of the cart and the view of its endoscope."""
+
+    def __init__(self):
+        self.session = Session(Settings(scene="cart_classic")).start()
+        self.pane = endoscope_pane(self.session)
+
+    def close(self):
+        self.pane.close()
+        self.session.close()
+
+    def pictures(self, frame):
+        """The pair of pictures that follows the current one; skips the test if rendering fails."""
+        before = self.pane(frame)[0]
+        deadline = time.monotonic() + PATIENCE
+        while self.pane(frame)[0] is before and time.monotonic() < deadline:
+            if messages := self.session.messages.since(0):
+                pytest.skip(f"nothing can be rendered here: {messages[0].text}")
+            time.sleep(0.02)
+        return [picture.astype(int) for picture in self.pane(frame)]
+
+
+@pytest.fixture
+def watched():
+    result = Watched()
+    yield result
+    result.close()
+
+
+def differing(a, b, most):
+    """Share of the pixels that differ by more than a threshold."""
+    return (np.abs(a - b).max(-1) > most).mean()
+
+
+def test_the_endoscope_shows_the_frame_without_blocking(watched):
+    """Its pictures are, to the pixel, those of a scene placed there directly."""
+    session = watched.session
+    session.place(session.frame.arms["PSM1"].q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2], "PSM1")
+    frame = session.settled()
+    first, _ = watched.pane(frame)
+    assert (first == first[0, 0]).all()  # nothing is drawn yet, and the call did not wait
+    found = watched.pictures(frame)
+    twin = tr.load_scene("cart_classic")
+    for name, state in frame.arms.items():
+        twin.arms[name].place(state.q)
+    eyes = StereoEndoscope(twin, "ECM", Lens.of_view(VIEW, *SIZE))
+    wanted = eyes.pair()
+    for got, want in zip(found, wanted, strict=True):
+        assert differing(got, want.astype(int), 8) < 1e-3
+    assert differing(*found, 8) > 0.05  # two eyes
+    T = eyes.T_world_camera("left")
+    point, force = (T @ [0.0, 0.0, 0.03, 1.0])[:3], T[:3, :3] @ [2.0, 0.0, 0.0]
+    pressed = watched.pictures(replace(frame, contacts=np.array([[point, force]])))
+    assert 1e-3 < differing(pressed[0], found[0], 30) < 0.1  # an arrow, although nothing has moved
+
+
+def test_the_endoscope_shows_changes_of_the_scene(watched):
+    """An instrument that set-up joints lift out of view is not seen, even after the twin was rebuilt."""
+    session = watched.session
+
+    def seen(**changes):
+        session.change("PSM1", **changes).result(PATIENCE)
+        return watched.pictures(session.settled())[0]
+
+    first = watched.pictures(session.settled())[0]
+    moved = seen(set_up=[0.06, *SET_UP[1:]])
+    assert differing(moved, first, 30) > 0.01
+    assert differing(seen(counterweight=False), moved, 8) < 1e-3  # which is not seen
+    assert differing(seen(set_up=SET_UP), first, 8) < 1e-3
+
+
+def test_only_a_scene_with_an_endoscope_has_its_view():
+    for what in ({"scene": "masters"}, {"arm": "PSM"}, {"arm": "ECM"}):
+        assert endoscope_pane(Session(Settings(**what))) is None
+
+
+def test_a_view_that_fails_is_reported(watched, monkeypatch):
+    monkeypatch.setattr(StereoEndoscope, "pair", lambda self: 1 / 0)
+    watched.pane(watched.session.settled())
+    (message,) = watched.session.messages.since(0, timeout=PATIENCE)
+    assert (message.level, "endoscope" in message.text) == ("error", True)

@@ -304,20 +304,6 @@ def test_an_arm_that_follows_any_jump_fails_fault_alone(monkeypatch):
     assert failed(robot) == {"fault"}
 
 
-def test_wrong_extensions_fail_their_checks_and_missing_ones_are_skipped(monkeypatch):
-    robot = started("PSM")
-    arm = robot.controllers["PSM"]
-    move = arm.begin_move
-    monkeypatch.setattr("trocar.robot.controller.extensions.PERIOD", 2 / 1500)
-    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: move(goal))
-    assert failed(robot, permission=Permission.motion) == {"joint_velocity", "interpolated"}
-    for name in [name for name, topic in robot.bus.topics.items() if topic.extension]:
-        monkeypatch.delitem(robot.bus._lines, name)
-    found = {result.check: result for result in results(robot, permission=Permission.motion)}
-    assert found["topics"].status == found["sizes"].status == "passed"
-    assert found["joint_velocity"].reason.startswith("not served, and the dVRK does not either")
-
-
 # -- other devices ----------------------------------------------------------------------------------------------------
 
 

@@ -28,7 +28,7 @@ NEAREST_TO_RCM = 0.001  # least distance for inverse kinematics [m]
 FARTHEST = 100.0  # largest distance of a commanded tip from its base, beyond any arm; squares of 1e200 overflow [m]
 
 JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
-POSITION, TRAJECTORY, INTERPOLATION, EFFORT = "position", "trajectory", "interpolation", "effort"  # control modes
+POSITION, TRAJECTORY, EFFORT = "position", "trajectory", "effort"  # control modes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -156,9 +156,9 @@ def test_zero_length_moves_that_are_skipped_fail_their_check_alone(monkeypatch):
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
 
-    def only_if_far(goal, busy=True):
+    def only_if_far(goal):
         if arm.trajectory.active or np.abs(goal - arm.hardware.setpoint()).max() > 1e-9:
-            begin(goal, busy)
+            begin(goal)
 
     monkeypatch.setattr(arm, "begin_move", only_if_far)
     assert failed(robot, permission=Permission.motion) == {"zero_length_move"}
@@ -174,7 +174,7 @@ def test_a_goal_that_does_not_replace_the_running_one_fails_its_check_alone(monk
     robot = started("PSM")
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
-    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: None if arm.trajectory.active else begin(goal, busy))
+    monkeypatch.setattr(arm, "begin_move", lambda goal: None if arm.trajectory.active else begin(goal))
     assert failed(robot, permission=Permission.motion) == {"replaced_goal"}
 
 
@@ -183,10 +183,10 @@ def test_an_idle_moment_between_two_moves_fails_the_check_of_replaced_goals(monk
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
 
-    def pausing(goal, busy=True):
+    def pausing(goal):
         if arm.trajectory.active:
             arm.states.set(busy=False)
-        begin(goal, busy)
+        begin(goal)
 
     monkeypatch.setattr(arm, "begin_move", pausing)
     assert "replaced_goal" in failed(robot, permission=Permission.motion)

@@ -288,7 +288,7 @@ def test_a_jaw_command_that_makes_the_arm_busy_or_moves_it_fails_jaw_alone(monke
 def test_an_arm_that_does_not_hold_after_it_was_free_fails_effort_control(monkeypatch):
     robot = started("PSM")
     monkeypatch.setattr(robot.controllers["PSM"], "hold", lambda: None)
-    assert failed(robot) == {"effort_control", "joint_velocity"}
+    assert failed(robot) == {"effort_control"}
 
 
 def test_an_arm_that_cannot_be_unhomed_fails_unhome_alone(monkeypatch):

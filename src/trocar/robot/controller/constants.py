@@ -17,8 +17,8 @@ HOMING_EXTRA_TIME = 2.0  # settling time at the end of homing [s]
 POTS_LATENCY = 0.01  # duration of a difference between encoder and potentiometer before a fault [s]; dVRK manual
 WARNING_INTERVAL = 2.0  # time between warnings that an arm is not ready [s]
 SAFE_DISTANCE, SAFE_BUFFER = 0.045, 0.002  # least distance of the shaft's end from the RCM in Cartesian control [m]
-NEAREST_TO_RCM = 0.001  # least distance for inverse kinematics [m]
-FARTHEST = 100.0  # largest distance of a commanded tip from its base, beyond any arm; squares of 1e200 overflow [m]
+MIN_DISTANCE_TO_RCM = 0.001  # least distance for inverse kinematics [m]
+MAX_DISTANCE = 100.0  # largest distance of a commanded tip from its base, beyond any arm; squares of 1e200 overflow [m]
 
 JOINT, CARTESIAN = "joint", "cartesian"  # control spaces
-POSITION, TRAJECTORY, INTERPOLATION, EFFORT = "position", "trajectory", "interpolation", "effort"  # control modes
+POSITION, TRAJECTORY, EFFORT = "position", "trajectory", "effort"  # control modes

@@ -19,9 +19,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1|sweep|teleop]",
+            metavar="[batch|crtk|dds|ros1|teleop]",
             help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2), ros1 (ROS 1 delays), sweep or teleop.",
+            "dds (ROS 2), ros1 (ROS 1 delays) or teleop.",
             show_default=False,
         ),
     ] = "",
@@ -46,9 +46,6 @@ def bench(
     real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
     empty loop.
 
-    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
-    to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
-
     [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
     millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
     inverse kinematics of one pose. If the viewer is installed, also with a page open in a browser.
@@ -63,7 +60,7 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "teleop"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -80,10 +77,6 @@ def bench(
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
-        elif what == "sweep":
-            from trocar.sweep.timing import sweep_figures
-
-            found = sweep_figures(rounds=rounds, progress=progress)
         elif what == "teleop":
             from trocar.commands.bench_page import looked_at
             from trocar.teleoperation.console_bench.timing import teleop_figures

@@ -1,0 +1,1 @@
+"""Benches of transports, sweeps, teleoperation and the page: `python -m tools.bench NAME`."""

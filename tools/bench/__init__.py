@@ -1,1 +1,1 @@
-"""Benches of transports, sweeps, teleoperation and the page: `python -m tools.bench NAME`."""
+"""Timings of parts that `trocar bench` does not cover: `python -m tools.bench NAME` in a checkout."""

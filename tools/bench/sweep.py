@@ -64,7 +64,7 @@ def light(x: float) -> dict[str, float]:
     return {"y": x * x, "z": x + 1.0}
 
 
-def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = None) -> dict[str, float]:
+def figures(rounds: int = 3, progress: Callable[[float], None] | None = None) -> dict[str, float]:
     """Medians over the rounds; calls of a round are interleaved, ratios are computed within a round.
 
     sweep_two_workers_speedup: whole sweeps of 2,000 simulations of 5 ms in processes, including start-up.

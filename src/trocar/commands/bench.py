@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -19,9 +18,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1|teleop]",
+            metavar="[batch|crtk|dds|ros1]",
             help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2), ros1 (ROS 1 delays) or teleop.",
+            "dds (ROS 2) or ros1 (ROS 1 delays).",
             show_default=False,
         ),
     ] = "",
@@ -46,10 +45,6 @@ def bench(
     real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
     empty loop.
 
-    [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
-    millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
-    inverse kinematics of one pose. If the viewer is installed, also with a page open in a browser.
-
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
 
@@ -60,7 +55,7 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -77,12 +72,6 @@ def bench(
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
-        elif what == "teleop":
-            from trocar.commands.bench_page import looked_at
-            from trocar.teleoperation.console_bench.timing import teleop_figures
-
-            page = None if find_spec("viser") is None else looked_at
-            found = teleop_figures(rounds=rounds, progress=progress, page=page)
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":

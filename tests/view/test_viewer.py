@@ -23,7 +23,7 @@ from trocar.errors import TrocarError
 from trocar.runtime import Live, Settings
 from trocar.runtime.practice_objects import practice_objects
 from trocar.view.effort_bars import bars, composition
-from trocar.view.shown import length
+from trocar.view.plain_text import length
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ def test_a_taken_port_is_status_2_with_one_line():
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert "is taken" in line
-    assert "--port 0" in line
+    assert "0 for any free one" in line
 
 
 @pytest.mark.parametrize(

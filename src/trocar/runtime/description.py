@@ -14,7 +14,6 @@ from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.arms.suj import SetUpArm
 from trocar.mechanics import Mechanism
-from trocar.mechanics.cart import Cart
 from trocar.runtime.settings import Settings
 from trocar.simulation import Scene
 from trocar.spatial import Array
@@ -67,15 +66,12 @@ class SceneDescription:
     Attributes:
         settings: the settings it was built from. spec: the model with all visual shapes; copy it before compiling.
         arms: by name. fixed: world poses (4, 4) of the bodies that only set-up joints move, by name in `spec`.
-        cart: another object after set-up joints have moved. gravity: (3,) [m/s^2] in the world.
     """
 
     settings: Settings
     spec: mujoco.MjSpec
     arms: Mapping[str, ArmDescription]
     fixed: Mapping[str, Array]
-    cart: Cart | None
-    gravity: Array
 
     @classmethod
     def of(cls, scene: Scene, settings: Settings) -> SceneDescription:
@@ -84,14 +80,7 @@ class SceneDescription:
         fixed = {name: np.array(T) for name, T in scene.fixed_poses().items()}
         for T in fixed.values():
             T.setflags(write=False)
-        return cls(
-            settings=settings,
-            spec=scene.spec,
-            arms=MappingProxyType(arms),
-            fixed=MappingProxyType(fixed),
-            cart=scene.cart,
-            gravity=np.array(scene.gravity),
-        )
+        return cls(settings=settings, spec=scene.spec, arms=MappingProxyType(arms), fixed=MappingProxyType(fixed))
 
 
 def _described(scene: Scene, name: str) -> ArmDescription:

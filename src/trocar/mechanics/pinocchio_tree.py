@@ -73,7 +73,7 @@ class PinocchioTree:
         self._own = _WorkSpace(self.model)
         # columns of Pinocchio's regressor in our order (xx xy xz yy yz zz, see `inertia`), of the bodies with inertia
         order = np.array([0, 1, 2, 3, 4, 5, 7, 6, 8, 9])
-        self._columns = np.concatenate([10 * carrying.index(i) + order for i in inertia.massive] or [[]]).astype(int)
+        self._columns = np.array([10 * carrying.index(i) + order for i in inertia.massive], dtype=int).ravel()
         self._E = np.ascontiguousarray(E[carrying])
         self._E_t = np.ascontiguousarray(self._E.T)
 

@@ -33,6 +33,8 @@ class MTMController(ArmController):
         platform_gain: gain of the platform's efforts, 0 (free) to 1.
     """
 
+    MEMORY = ("_locked", "_wrist", "_impedance", "platform_gain", "_closed", "_told", "_changed")
+
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self._locked: Array | None = None  # orientation (3, 3) in the base
         self._wrist = np.zeros(4)

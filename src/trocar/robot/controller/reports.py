@@ -38,6 +38,10 @@ class Reports:
         self._jacobians: tuple[int, Any] = (-1, None)
         self._inverse: tuple[Any, Array] = None, np.eye(4)
 
+    def forget(self) -> None:
+        """Forget values of this cycle: the arm was placed elsewhere or changed."""
+        self._cache = self._jacobians = (-1, None)
+
     def states(self) -> dict[str, Callable[[], m.Message]]:
         """Sources of the state topics."""
         return {

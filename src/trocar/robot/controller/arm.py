@@ -381,9 +381,9 @@ class ArmController(PoweredArm):
     def solve(self, local: Array, seed: Array) -> Array:
         """Inverse kinematics (n_tip,) of a proper pose (4, 4) in the arm's base."""
         distance = math.hypot(*local[:3, 3].tolist())
-        if distance > c.FARTHEST:
+        if distance > c.MAX_DISTANCE:
             raise TrocarError(f"the position is {distance:g} m from the arm's base")
-        if self.arm.has_rcm and distance < c.NEAREST_TO_RCM:
+        if self.arm.has_rcm and distance < c.MIN_DISTANCE_TO_RCM:
             raise TrocarError("InverseKinematics, can't solve IK too close to RCM")
         return self.tip.joints(local, seed)
 

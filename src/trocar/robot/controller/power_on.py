@@ -36,7 +36,7 @@ class PoweredArm:
     def __init__(self, hardware: Hardware) -> None:
         self.hardware = hardware
         self.name, self.arm, self.bus = hardware.name, hardware.arm, hardware.bus
-        self.constants, self.n = c.constants(self.arm), self.arm.n
+        self.constants, self.n = self.arm.controller, self.arm.n
         self.states = OperatingStates(self.bus, self.name)
         self.trajectory = JointTrajectory(self.arm)
         self._roll = roll_search.RollSearch(self) if self.constants.searches_roll else None
@@ -49,7 +49,7 @@ class PoweredArm:
         """Continue with the arm of a changed scene."""
         self.hardware.adopt()
         self.arm = self.hardware.arm
-        self.constants = c.constants(self.arm)
+        self.constants = self.arm.controller
 
     @property
     def memory(self) -> dict[str, Any]:

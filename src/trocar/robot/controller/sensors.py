@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY, constants
+from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
 from trocar.spatial import Array
 
 SHORTEST = 1e-6  # least time between encoder edges [s]
@@ -72,7 +72,7 @@ class ActuatorSensors:
             np.concatenate([np.array(getattr(arm.motors, k)) for arm in arms]) for k in ("gear", "torque_constant")
         )
         self._effort_noise = self._options.current * gear * torque
-        self._tolerance = np.concatenate([constants(arm).pots for arm in arms])
+        self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
         self._counts = None
 
     def restart(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.robot.controller.constants import PERIOD, constants
+from trocar.robot.controller.constants import PERIOD
 from trocar.spatial import Array
 
 _MEMORY = (
@@ -43,7 +43,7 @@ class Servo:
 
     def load(self, arms: Sequence[Arm], observed: bool) -> None:
         """Take the gains, limits and constants of the arms; those without published gains have none."""
-        published = [constants(arm) for arm in arms]
+        published = [arm.controller for arm in arms]
         self._published_gains = np.array(
             [np.concatenate([_gains(arm, k) for arm in arms]) for k in ("kp", "ki", "kd")], dtype=float
         )

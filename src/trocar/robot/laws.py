@@ -128,17 +128,21 @@ class ActiveLaw:
 
     Attributes:
         name, gains: of the law. controller: the control law itself; None for the dVRK's servo.
+        memory: efforts (n,) of the last cycle, if the law acted [N m, N].
     """
 
     def __init__(self, arm: ArmController, name: str, gains: Mapping[str, float]) -> None:
         law = LAWS[name]
         self.name, self.gains = name, MappingProxyType(dict(gains))
-        self._arm, self._hardware, self._mechanism = arm, arm.hardware, arm.hardware.sim.mechanism
-        self.controller = None if law.make is None else law.make(self._mechanism, gains)
-        self._cartesian = law.cartesian
+        self._arm, self._hardware, self._law = arm, arm.hardware, law
+        self._make()
         period = None if self.controller is None else self.controller.period
         self._interval = 1 if period is None else max(1, round(period / PERIOD))
-        self._effort: Array | None = None
+        self.memory: Array | None = None
+
+    def _make(self) -> None:
+        self._mechanism = self._hardware.sim.mechanism
+        self.controller = None if self._law.make is None else self._law.make(self._mechanism, self.gains)
 
     def __repr__(self) -> str:
         """Name and gains, as stored in a recording."""
@@ -149,17 +153,21 @@ class ActiveLaw:
         """Efforts of this cycle; the dVRK's servo and efforts commanded by a client need none."""
         hardware, controller = self._hardware, self.controller
         if controller is None or not hardware.tracks:
-            self._effort = None
+            self.memory = None
             return
-        if self._effort is None or hardware.cycle % self._interval == 0:
+        if self.memory is None or hardware.cycle % self._interval == 0:
+            if self._mechanism is not hardware.sim.mechanism:  # another instrument, or another direction of gravity
+                self._make()
+                controller = self.controller
+                assert controller is not None
             state = State(hardware.time, hardware.q, hardware.dq)
-            self._effort = np.asarray(controller(state, self._setpoint(controller)), dtype=float)
+            self.memory = np.asarray(controller(state, self._setpoint(controller)), dtype=float)
         pushed = self._arm.pushed
-        hardware.drive(self._effort if pushed is None else self._effort + pushed)
+        hardware.drive(self.memory if pushed is None else self.memory + pushed)
 
     def _setpoint(self, controller: Controller) -> Any:
         q, dq, ddq = self._hardware.setpoint(), self._hardware.setpoint_velocity(), self._arm.trajectory.ddq
-        if not self._cartesian:
+        if not self._law.cartesian:
             return Setpoint(q, dq, ddq)
         if isinstance(controller, TipController):
             controller.hold_at(q)

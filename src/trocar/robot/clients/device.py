@@ -41,9 +41,9 @@ class Device:
         """Send a command."""
         self.robot.bus.publish(f"{self._name}/{topic}", message)
 
-    def call(self, service: str, *arguments: Any) -> Any:
+    def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
-        return self.robot.bus.call(f"{self._name}/{service}", *arguments)
+        return self.robot.bus.call(f"{self._name}/{service}", *arguments, **named)
 
     def receive(self, topic: str, wait_timeout: float | None = None) -> Any:
         """The current message of a topic. Waits for valid data; raises TimeoutError after the timeout [s]."""

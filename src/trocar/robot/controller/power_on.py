@@ -236,6 +236,16 @@ class PoweredArm:
         self.hardware.track(self.hardware.q, None, check=True)
         self.enter("HOMED")
 
+    def restart(self, ready: bool) -> None:
+        """Return to the state after switching on, or to `ready`, after the arm was placed at its start."""
+        self.interrupt()
+        self.hardware.stop()
+        if ready:
+            self.make_ready()
+        else:
+            self.biased, self.desired = False, DISABLED
+            self.enter(DISABLED)
+
     def is_homed(self) -> bool:
         return self.powered and self.biased and self.substate not in ("ENABLED", *MOVING)
 

@@ -127,14 +127,14 @@ class ActiveLaw:
     """The law of one arm.
 
     Attributes:
-        name, gains: of the law. controller: the control law itself; None for the dVRK's servo.
+        arm: the arm. name, gains: of the law. controller: the control law itself; None for the dVRK's servo.
         memory: efforts (n,) of the last cycle, if the law acted [N m, N].
     """
 
     def __init__(self, arm: ArmController, name: str, gains: Mapping[str, float]) -> None:
         law = LAWS[name]
         self.name, self.gains = name, MappingProxyType(dict(gains))
-        self._arm, self._hardware, self._law = arm, arm.hardware, law
+        self.arm, self._hardware, self._law = arm, arm.hardware, law
         self._make()
         period = None if self.controller is None else self.controller.period
         self._interval = 1 if period is None else max(1, round(period / PERIOD))
@@ -162,11 +162,13 @@ class ActiveLaw:
                 assert controller is not None
             state = State(hardware.time, hardware.q, hardware.dq)
             self.memory = np.asarray(controller(state, self._setpoint(controller)), dtype=float)
-        pushed = self._arm.pushed
+            if not np.isfinite(self.memory).all():
+                raise TrocarError(f"{self.name} of {self.arm.name}: efforts are not finite: {self.memory}")
+        pushed = self.arm.pushed
         hardware.drive(self.memory if pushed is None else self.memory + pushed)
 
     def _setpoint(self, controller: Controller) -> Any:
-        q, dq, ddq = self._hardware.setpoint(), self._hardware.setpoint_velocity(), self._arm.trajectory.ddq
+        q, dq, ddq = self._hardware.setpoint(), self._hardware.setpoint_velocity(), self.arm.trajectory.ddq
         if not self._law.cartesian:
             return Setpoint(q, dq, ddq)
         if isinstance(controller, TipController):

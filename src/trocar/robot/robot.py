@@ -117,7 +117,12 @@ class Robot:
                 controller.hardware.stop()
         self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # messages published so far are in the past
-        clock = {"play": self.play, "pause": self.pause, "step": self._pause_and_step, "set_speed": self.set_speed}
+        clock: dict[str, Callable[..., None]] = {
+            "play": self.play,
+            "pause": self.pause,
+            "step": self._pause_and_step,
+            "set_speed": self.set_speed,
+        }
         self._simulation = SimulationServer(self._loop, self.controllers, self.pace, start == "ready", clock)
         self._arms = tuple(self.controllers.values())
         self._clients: dict[tuple[Any, ...], Any] = {}
@@ -421,8 +426,8 @@ class Robot:
             for controller in self._arms:
                 controller.update()
             simulation = self._simulation
-            for law in simulation.active_laws:
-                law.act()
+            if simulation.active_laws:
+                simulation.act()
             rows = simulation.begin_rows() if simulation.recorders else None
             lost = self._loop.act()
             if rows:

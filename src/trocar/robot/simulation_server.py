@@ -49,8 +49,8 @@ class RobotSnapshot:
     state: Snapshot
     grippers: Mapping[str, float]
     cycle: int
-    loop: Mapping[str, Any]
-    controllers: Mapping[str, Mapping[str, Any]]
+    loop: dict[str, Any]
+    controllers: Mapping[str, dict[str, Any]]
     laws: Mapping[str, ActiveLaw]
     efforts: Mapping[str, Array | None]
 
@@ -89,12 +89,12 @@ class SimulationServer:
             self._laws[name] = ActiveLaw(controller, law, checked_gains(law, None))
         self.active_laws: tuple[ActiveLaw, ...] = ()
         self._collect_laws()
-        services = dict(clock) | {"reset": self.reset, "snapshot": self.snapshot, "restore": self.restore}
-        services |= {"change": self.change}
+        services: dict[str, Callable[..., Any]] = {"reset": self.reset, "change": self.change, **clock}
+        services |= {"snapshot": self.snapshot, "restore": self.restore}
         self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
         for name in controllers:
             of_arm = ("set_law", "place", "push", "record", "recorded", "history")
-            functions = {key: partial(getattr(self, key), name) for key in of_arm}
+            functions: dict[str, Callable[..., Any]] = {key: partial(getattr(self, key), name) for key in of_arm}
             functions["change"] = partial(self.change_arm, name)
             self.bus.add(f"{NAME}/{name}", SIMULATED_ARM, services=functions)
 
@@ -121,6 +121,19 @@ class SimulationServer:
             if before.name != name:
                 controller.hardware.servo_again()
                 controller.hold_here()
+
+    def act(self) -> None:
+        """Efforts of the laws that act in every cycle. An arm whose law fails is held by the dVRK's servo."""
+        for law in self.active_laws:
+            try:
+                law.act()
+            except Exception as error:
+                arm = law.arm
+                if default_law(arm.hardware.sim.mechanism) == SERVO:
+                    self.set_law(arm.name, SERVO)
+                else:
+                    arm.fault(f"control law {law.name}: {error}")
+                raise
 
     def _collect_laws(self) -> None:
         self.active_laws = tuple(law for law in self._laws.values() if law.controller is not None)

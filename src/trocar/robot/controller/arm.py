@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class ArmController(PoweredArm):
         wrench: frame and values of the commanded wrench. pushed: joint efforts (n,) of a Cartesian state command.
     """
 
-    MEMORY = (
+    MEMORY: ClassVar[tuple[str, ...]] = (
         *("space", "mode", "goal", "wrench", "effort", "pushed", "gravity_compensation", "absolute_wrenches"),
         *("_gravity", "_velocity"),
     )

@@ -7,7 +7,7 @@ the tool or inserts it again, which engages its discs again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ ENGAGE_DEPTH = 0.025  # a tool with its tip this far past the RCM counts as enga
 class PSMController(ClutchedArm):
     """An arm with separate commands for its last joint, the jaw."""
 
-    MEMORY = (
+    MEMORY: ClassVar[tuple[str, ...]] = (
         *("adapter_engaged", "tool_engaged", "adapter_present", "tool_present"),
         *("_jaw", "_must_engage", "_stages"),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trocar.robot.simulation_server import RobotSnapshot
 
 
-class ArmSimulation(Device):
+class ArmSimulationClient(Device):
     """Services for one arm."""
 
     def set_law(self, name: str, gains: Mapping[str, float] | None = None) -> None:
@@ -50,15 +50,15 @@ class ArmSimulation(Device):
         return recorder
 
 
-class Simulation(Device):
+class SimulationClient(Device):
     """The simulation of a robot in this process."""
 
     def __init__(self, robot: Clock, name: str = "simulation") -> None:
         super().__init__(robot, name)
 
-    def arm(self, name: str) -> ArmSimulation:
+    def arm(self, name: str) -> ArmSimulationClient:
         """Services for one arm."""
-        return ArmSimulation(self.robot, f"{self.name()}/{name}")
+        return ArmSimulationClient(self.robot, f"{self.name()}/{name}")
 
     def play(self) -> None:
         """Let time pass."""

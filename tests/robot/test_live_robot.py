@@ -1,4 +1,4 @@
-"""The live robot: time, control laws, placing, pushing, changes of the scene, snapshots, frames, recordings, failures."""
+"""The live robot: time, control laws, changes of the scene, snapshots, frames, recordings, failures."""
 
 from __future__ import annotations
 

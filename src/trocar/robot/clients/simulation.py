@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from trocar.recording import Recording
-from trocar.robot.clients.device import Clock, Device
+from trocar.robot.clients.device import DeviceClient
 from trocar.robot.messages import Frame
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trocar.robot.simulation_server import RobotSnapshot
 
 
-class ArmSimulationClient(Device):
+class ArmSimulationClient(DeviceClient):
     """Services for one arm."""
 
     def set_law(self, name: str, gains: Mapping[str, float] | None = None) -> None:
@@ -50,11 +50,10 @@ class ArmSimulationClient(Device):
         return recorder
 
 
-class SimulationClient(Device):
+class SimulationClient(DeviceClient):
     """The simulation of a robot in this process."""
 
-    def __init__(self, robot: Clock, name: str = "simulation") -> None:
-        super().__init__(robot, name)
+    default_name = "simulation"
 
     def arm(self, name: str) -> ArmSimulationClient:
         """Services for one arm."""

@@ -227,7 +227,8 @@ def _describe(report: Report, family: str, identified: Identified, train: Prepar
     report.paragraphs.append(
         f"{family}, ours on 'one': {text}. {identified.seconds:.1f} s for the whole identification, {seconds:.2f} s "
         f"for the regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in total). "
-        f"Largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2; rows equal to the previous one: {repeated}."
+        f"Largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2; rows equal to the "
+        f"previous one: {repeated}."
     )
     T = joint_from_columns(identified.mechanism().arm, identified.columns)
     predicted = efforts(identified.mechanism(), T, identified.signals)

@@ -58,7 +58,7 @@ class ScriptDevice(DeviceClient):
         for name in dir(cls):
             row: Method | None = getattr(getattr(cls, name, None), "row", None)
             if row is not None and row.first[0] not in _OFFERED:
-                setattr(cls, name, _Absent())
+                setattr(cls, name, _Absent(row))
             elif row is not None and row.hook == "read":
                 setattr(cls, name, partialmethod(cls.read, *row.first))
 
@@ -123,8 +123,11 @@ def _robot_value(value: Any) -> Any:
 class _Absent:
     """A method that the packages do not have."""
 
+    def __init__(self, row: Method) -> None:
+        self._text = f"crtk and dvrk have no method {row.flat_name}; use the topic {row.first[0]}"
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        raise AttributeError("the Python packages crtk and dvrk have no method for this topic; subscribe or publish it")
+        raise AttributeError(self._text)
 
 
 def script_class(kind: type[DeviceClient]) -> type[DeviceClient]:

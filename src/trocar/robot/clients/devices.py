@@ -172,12 +172,15 @@ class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
             )
 
     def enable(self) -> None:
+        """Start following, when the pedals and the operator allow it."""
         self.state_command("enable")
 
     def disable(self) -> None:
+        """Stop following."""
         self.state_command("disable")
 
     def is_following(self) -> bool:
+        """True while the arms follow each other."""
         return self.following()
 
 

@@ -223,7 +223,8 @@ def test_arms_have_the_methods_of_the_package_and_no_others(robot, script, capsy
     text = """
 import crtk, dvrk
 arm = dvrk.psm(crtk.ral("x"), "PSM1")
-print([hasattr(arm, name) for name in ("move_jp", "insert_jp", "trajectory_j_get_ratio", "set_base_frame", "tool_type")])
+names = "move_jp", "insert_jp", "trajectory_j_get_ratio", "set_base_frame", "tool_type"
+print([hasattr(arm, name) for name in names])
 print(arm.jaw.ral().namespace(), arm.name(), arm.local.name())
 arm.trajectory_j_set_ratio(ratio=1.0)
 arm.tool_type()

@@ -47,7 +47,7 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
         gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
     """
     check_known("accuracy", INTEGRATORS, accuracy)
-    if not (_is_number(timestep) and 0 < timestep <= 0.02):
+    if not (isinstance(timestep, Real) and not isinstance(timestep, bool) and 0 < timestep <= 0.02):
         raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
     arm, parameters, options = loaded.arm, loaded.parameters, loaded.options
     check_consistent(parameters.inertias)
@@ -89,10 +89,6 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     if options.port is not None:
         _add_seal(spec, arm, options.port, stiff)
     return spec
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _add_bodies(

@@ -15,14 +15,17 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm as ArmFacts
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.robot.bus import Bus
-from trocar.robot.clients.arm import Arm
-from trocar.robot.clients.console import Console
-from trocar.robot.clients.endoscope import ECM
-from trocar.robot.clients.instrument import PSM
-from trocar.robot.clients.master import MTM
-from trocar.robot.clients.set_up_joints import SUJ
-from trocar.robot.clients.system import System
-from trocar.robot.clients.teleoperation import TeleopECM, TeleopPSM
+from trocar.robot.clients.devices import (
+    ArmClient,
+    ConsoleClient,
+    ECMClient,
+    MTMClient,
+    PSMClient,
+    SUJClient,
+    SystemClient,
+    TeleopECMClient,
+    TeleopPSMClient,
+)
 from trocar.robot.controller import console
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.clutch import ClutchedArm
@@ -207,45 +210,45 @@ class Robot:
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
-    def arm(self, name: str) -> Arm:
+    def arm(self, name: str) -> ArmClient:
         """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
-        clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
+        clients: dict[str, type[ArmClient]] = {"PSM": PSMClient, "ECM": ECMClient, "MTM": MTMClient, "ARM": ArmClient}
         check_known("arm of the robot", self.controllers, name)
         return self._client(clients[self.devices[name]], name)
 
-    def psm(self, name: str) -> PSM:
+    def psm(self, name: str) -> PSMClient:
         """Client of a PSM, such as "PSM1"."""
-        return self._client(PSM, self._of_kind("PSM", name))
+        return self._client(PSMClient, self._of_kind("PSM", name))
 
-    def ecm(self, name: str = "ECM") -> ECM:
+    def ecm(self, name: str = "ECM") -> ECMClient:
         """Client of the endoscope arm."""
-        return self._client(ECM, self._of_kind("ECM", name))
+        return self._client(ECMClient, self._of_kind("ECM", name))
 
-    def mtm(self, name: str) -> MTM:
+    def mtm(self, name: str) -> MTMClient:
         """Client of a master, "MTML" or "MTMR"."""
-        return self._client(MTM, self._of_kind("MTM", name))
+        return self._client(MTMClient, self._of_kind("MTM", name))
 
-    def suj(self) -> SUJ:
+    def suj(self) -> SUJClient:
         """Client of the set-up joints; raises if there is no cart."""
         if self._set_up is None:
             raise TrocarError("this scene has no cart and therefore no set-up joints")
-        return self._client(SUJ)
+        return self._client(SUJClient)
 
-    def system(self) -> System:
+    def system(self) -> SystemClient:
         """Client of the system: power, homing, sound."""
-        return self._client(System)
+        return self._client(SystemClient)
 
-    def console(self) -> Console:
+    def console(self) -> ConsoleClient:
         """Client of the console: pedals, operator, teleoperation."""
-        return self._client(Console)
+        return self._client(ConsoleClient)
 
-    def teleop_psm(self, name: str) -> TeleopPSM:
+    def teleop_psm(self, name: str) -> TeleopPSMClient:
         """Client of a pair such as MTMR_PSM1, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopPSM, name)
+        return self._client(TeleopPSMClient, name)
 
-    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECMClient:
         """Client of camera control, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopECM, name)
+        return self._client(TeleopECMClient, name)
 
     def _of_kind(self, kind: str, name: str) -> str:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)

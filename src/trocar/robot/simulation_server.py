@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-<<<<<<< HEAD
-from trocar.checks import finite
-from trocar.errors import TrocarError, check_known, check_type, shown
-=======
 from trocar.errors import TrocarError, check_type
->>>>>>> main
 from trocar.mechanics.cart import Cart
 from trocar.recording import Recording
 from trocar.robot.controller.arm import ArmController
@@ -35,7 +30,7 @@ from trocar.robot.recorder import Recorder
 from trocar.robot.settings import RECORDED, checked_changes
 from trocar.simulation import Scene
 from trocar.simulation.engine import Snapshot
-from trocar.spatial import Array
+from trocar.spatial import Array, finite
 
 NAME = "simulation"
 HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]

@@ -299,27 +299,16 @@ def test_the_script_is_main_with_its_own_arguments_folder_and_input(robot, scrip
     assert capsys.readouterr().out == "['--speed', '-h', ''] 5 first second\n\n"
 
 
-def test_a_script_in_python_2_is_converted_with_its_division(robot, script, capsys):
-    pytest.importorskip("lib2to3", reason="Python 3.13 has no lib2to3")
-    text = """
-import dvrk, sys
-p = dvrk.psm('PSM1')
-half = 7 / 2
-half /= 2
-print half, 7 / 2., -7 / 2, raw_input('? '), (1 / 2) * 3
-for k in xrange(2):
-    try:
-        p.move_joint_some([1], 'x')
-    except Exception, error:
-        print >>sys.stderr, type(error).__name__
-    if k <> 0: print p.get_robot_state()
-"""
-    path = script(text)
-    assert judge(path) == ("1", "line 9: move_joint_some()")
-    assert run(robot, path, api="1", answers="hm\n") == 0
-    output = capsys.readouterr()
-    assert output.out.splitlines()[0] == "? 1 3.5 -4 hm 0"
-    assert output.err.startswith("trocar run: the script is for Python 2 and was converted as by 2to3\n")
+@pytest.mark.parametrize(
+    "line", ["print 'two'", "try: pass\nexcept IOError, error: pass", "x = 0777", "if 1 <> 2: pass"]
+)
+def test_a_script_in_python_2_is_refused_with_a_remedy(robot, script, capsys, line):
+    path = script(f"import dvrk\n{line}\n")
+    assert judge(path).api == "2.4"
+    assert run(robot, path) == 1
+    error = capsys.readouterr().err
+    assert "SyntaxError" in error
+    assert "the script is written for Python 2; convert it with `2to3 -w SCRIPT.py`" in error
 
 
 def test_a_script_leaves_nothing_behind(robot, script):

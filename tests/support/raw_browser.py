@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from trocar.commands.bench_page import CAMERA
+from tools.bench.page import CAMERA
 from trocar.view.server import PageServer, address
 
 MARKS = itertools.count(1000)

@@ -13,7 +13,6 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.bench import SECTIONS, Bench, run_bench
 from trocar.recording.loading import load_recording
-from trocar.teleoperation.console_bench import claims
 
 
 def test_the_bench_writes_claims_and_a_report(tmp_path: Path) -> None:
@@ -35,18 +34,6 @@ def test_network_claims_hold_and_the_outage_is_kept_as_recordings(tmp_path: Path
     assert len(bench.report.figures) == 2
     names = [path.name for path in bench.logs["outage"].save(tmp_path, "outage")]
     assert names == ["outage-master.npz", "outage-slave.npz"]
-
-
-def test_the_console_is_a_section_of_the_bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(SECTIONS) == {
-        *("stability", "drift", "stiffness", "schemes", "network", "engine", "z_width", "hybrid", "console")
-    }
-    monkeypatch.setattr(claims, "EXPERIMENTS", {name: claims.EXPERIMENTS[name] for name in ("operator", "parity")})
-    report = run_bench(["console"]).report
-    assert [claim.id.partition(":")[0].removeprefix("teleoperation/console/") for claim in report.claims] == [
-        *("operator", "operator", "parity")
-    ]
-    assert report.ok
 
 
 @pytest.mark.parametrize(

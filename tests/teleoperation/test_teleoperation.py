@@ -1,28 +1,18 @@
 """Teleoperation on a simulated robot: masters, PSMs, ECM, pedals and console on one bus."""
 
-import multiprocessing
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support.crtk_robot import started
-from trocar.commands.bench_page import looked_at
+from tests.support.teleop_rig import MASTER, PAIR, SLAVE, PairRig, angle_between
 from trocar.errors import TrocarError
 from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Joy
 from trocar.simulation.forces.faults import EncoderBias
-from trocar.spatial import pose
-from trocar.teleoperation import PSMSettings, Teleoperation, TeleopPSM
-from trocar.teleoperation.console_bench import claims as claims_console
-from trocar.teleoperation.console_bench import rig as console_rig
-from trocar.teleoperation.console_bench.rig import MASTER, PAIR, SLAVE, PairRig, angle_between
-from trocar.teleoperation.console_bench.timing import teleop_figures
-
-
-def failing(claims):
-    return [f"{claim.id}: {claim.ours:g} {claim.expected()}" for claim in claims if not claim.holds]
+from trocar.spatial import pose, rotation
+from trocar.teleoperation import PSMSettings, Teleoperation
 
 
 class Listener:
@@ -32,47 +22,6 @@ class Listener:
         self.said = {kind: [] for kind in ("error", "warning", "status")}
         for kind, kept in self.said.items():
             robot.bus.subscribe(f"{name}/{kind}", lambda message, kept=kept: kept.append(message.value))
-
-
-# -- experiments -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["clutch", "scale", "alignment", "operator", "jaw", "platform", "parity"])
-def test_experiments_on_the_console_hold(name):
-    assert not failing(claims_console.EXPERIMENTS[name]())
-
-
-def test_the_psm_follows_within_half_a_millimetre():
-    assert not failing(claims_console.following(seconds=1.5))
-
-
-def test_gravity_compensation_holds_a_master_in_any_pose():
-    assert not failing(claims_console.gravity_compensation(poses=2, seconds=1.5))
-
-
-def test_camera_control_turns_the_ecm_and_leaves_the_psms():
-    assert not failing(claims_console.camera_control())
-
-
-def test_experiments_fail_if_origins_are_not_taken_again(monkeypatch):
-    taken = TeleopPSM._take_origins
-
-    def once(self):
-        if not self.state.at.master.any() or np.array_equal(self.state.at.master, np.eye(4)):
-            taken(self)
-
-    monkeypatch.setattr(TeleopPSM, "_take_origins", once)
-    assert failing(claims_console.scale())
-
-
-def test_the_platform_stays_without_its_gain():
-    rig = PairRig(q_master=console_rig.Q_MASTER + np.array([0, 0, 0, 0, -1.2, 0.5, 0]))
-    controller = rig.robot.controllers[MASTER]
-    controller.platform_gain = 0.0
-    rig.robot.mtm(MASTER).body.servo_cf(np.zeros(6))
-    before = rig.hand.arm.q[3]
-    rig.robot.run(0.5)
-    assert abs(rig.hand.arm.q[3] - before) < 1e-3
 
 
 # -- masters -----------------------------------------------------------------------------------------------------------
@@ -92,7 +41,7 @@ def test_a_locked_orientation_is_kept_while_the_hand_moves_the_master():
     assert np.linalg.norm(rig.hand.arm.tip_pose()[:3, 3] - rig.hand.goal[:3, 3]) < 0.02
     assert np.degrees(angle_between(rig.hand.arm.tip_pose()[:3, :3], R)) < 2.0
     # another orientation is turned to, no faster than the joints of a move
-    goal = master.measured_cp()[0][:3, :3] @ console_rig.rotation("y", 0.5)
+    goal = master.measured_cp()[0][:3, :3] @ rotation("y", 0.5)
     master.lock_orientation(goal)
     q = rig.hand.arm.q.copy()
     rig.robot.run(0.1)
@@ -229,45 +178,6 @@ def test_commands_of_a_pair_reach_it_over_the_bus():
     client.disable()
     robot.run(0.02)
     assert client.current_state() == "DISABLED"
-
-
-def test_timings_have_parts_that_add_up():
-    found = teleop_figures(rounds=1, seconds=0.02)
-    for state in ("holding", "two_pairs", "camera"):
-        parts = sum(found[f"teleop_{state}_{part}_us_per_ms"] for part in ("teleoperation", "arms", "engine"))
-        assert parts == pytest.approx(found[f"teleop_{state}_us_per_ms"])
-        assert found[f"teleop_{state}_real_time_factor"] == pytest.approx(1e3 / parts)
-    assert {"teleop_psm_ik_us", "teleop_mtmr_ik_us", "teleop_mtmr_ik_at_platform_us"} <= set(found)
-    assert min(value for name, value in found.items() if "engine" not in name) > 0.0  # the engine is what is left
-    with pytest.raises(TrocarError, match="rounds"):
-        teleop_figures(rounds=0)
-
-
-def test_timings_with_a_page_refresh_it_30_times_per_simulated_second():
-    times = []
-
-    @contextmanager
-    def page(robot):
-        yield lambda: times.append(robot.time)
-
-    found = teleop_figures(rounds=1, seconds=0.1, page=page)
-    np.testing.assert_allclose(np.diff(times), [1 / 30, 1 / 30], atol=1e-6)
-    state = "teleop_two_pairs_pushed_with_page"
-    whole = found[f"{state}_us_per_ms"]
-    assert found[f"{state}_real_time_factor"] == pytest.approx(1e3 / whole)
-    assert 0.0 < found[f"{state}_drawing_us_per_ms"] < whole
-    assert found[f"{state}_server_us_per_ms"] < whole
-    assert found[f"{state}_wall_real_time_factor"] > 0.0
-
-
-def test_the_page_of_the_bench_is_open_in_a_browser():
-    robot = started("PSM")
-    before = len(multiprocessing.active_children())
-    with looked_at(robot) as refresh:
-        robot.run(0.1)
-        refresh()
-        assert len(multiprocessing.active_children()) == before + 1
-    assert len(multiprocessing.active_children()) == before
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------

@@ -417,10 +417,31 @@ def test_the_camera_turns_with_the_masters():
     assert np.allclose(change, [0, 0, 0.2 * 0.1 * distance, 0], atol=1e-12)
 
 
-def test_joint_changes_equal_the_published_formula():
-    from trocar.teleoperation.console_bench.camera_claims import formula_error
+def published_change(left, right, start, q4, scale, offset):
+    """The dVRK's formula: angles by arc cosine, signs by cross products."""
+    middle = 0.5 * (left + right)
+    up = np.cross(right - left, middle)
 
-    assert formula_error(camera.grips(LEFT, RIGHT), np.array([0.1, 0.2, 0.05, 0.3]), 0.2) < 1e-9
+    def signed(a, b, keep, normal):
+        a, b = a * np.array(keep), b * np.array(keep)
+        a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+        angle = math.acos(min(1.0, a @ b))
+        return -angle if np.cross(a, b)[normal] < 0.0 else angle
+
+    a0 = -signed(start.middle, middle, (1.0, 0.0, 1.0), 1)
+    a1 = signed(start.middle, middle, (0.0, 1.0, 1.0), 0)
+    a3 = -signed(start.up, up, (1.0, 1.0, 0.0), 2)
+    r = a3 + q4 + offset
+    insertion = scale * (np.linalg.norm(start.middle) - np.linalg.norm(middle))
+    return np.array([a0 * math.cos(r) - a1 * math.sin(r), a1 * math.cos(r) + a0 * math.sin(r), insertion, a3])
+
+
+def test_joint_changes_equal_the_published_formula():
+    start, rng = camera.grips(LEFT, RIGHT), np.random.default_rng(0)
+    for _ in range(200):
+        left, right = rng.uniform((0.05, -0.1, 0.3), (0.2, 0.1, 0.5)), rng.uniform((-0.2, -0.1, 0.3), (-0.05, 0.1, 0.5))
+        ours = camera.joint_change(camera.grips(left, right), start, 0.3, 0.2, 0.1)
+        assert np.abs(ours - published_change(left, right, start, 0.3, 0.2, 0.1)).max() < 1e-9
 
 
 def test_wrists_are_locked_against_the_turn_of_the_camera():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -19,9 +18,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1|sweep|teleop]",
+            metavar="[batch|crtk|dds|ros1|sweep]",
             help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2), ros1 (ROS 1 delays), sweep or teleop.",
+            "dds (ROS 2), ros1 (ROS 1 delays) or sweep.",
             show_default=False,
         ),
     ] = "",
@@ -49,10 +48,6 @@ def bench(
     [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
     to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
 
-    [bold]trocar bench teleop[/bold] runs the same robot under teleoperation at 1 kHz: processor time per simulated
-    millisecond and real-time factor while two PSMs follow and while the masters carry the camera, by part, and the
-    inverse kinematics of one pose. If the viewer is installed, also with a page open in a browser.
-
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
 
@@ -63,7 +58,7 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep", "teleop"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -84,12 +79,6 @@ def bench(
             from trocar.sweep.timing import sweep_figures
 
             found = sweep_figures(rounds=rounds, progress=progress)
-        elif what == "teleop":
-            from trocar.commands.bench_page import looked_at
-            from trocar.teleoperation.console_bench.timing import teleop_figures
-
-            page = None if find_spec("viser") is None else looked_at
-            found = teleop_figures(rounds=rounds, progress=progress, page=page)
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":

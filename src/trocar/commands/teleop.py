@@ -70,9 +70,9 @@ def teleop(
     [bold]trocar teleop --bench --report results[/bold], then open results/teleoperation.html in a browser:
 
     --bench presses a simulated MTM and PSM against walls under every bilateral scheme and passivity control, over
-    delays and published network conditions. It prints each figure with its bound; exit status 1 if one is not kept.
-    [bold]--section console[/bold] runs the console's own experiments: clutch, scale, alignment, camera, following.
-    All sections take a few minutes.
+    delays and published network conditions. It prints each figure with its bound; exit status 1 if a bound is
+    exceeded. Sections: stability, drift, stiffness, schemes, network, engine, z_width, hybrid. All sections take a few
+    minutes.
     """
     if bench == bool(master):
         raise TrocarError(

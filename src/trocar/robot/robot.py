@@ -38,7 +38,7 @@ from trocar.robot.interface import INTERFACES, RATE
 from trocar.robot.messages import Message
 from trocar.robot.pace import Pace
 from trocar.simulation import Scene, load_scene
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 
 CONTROLLERS: dict[str, type[ArmController]] = {
     "PSM": PSMController,
@@ -49,10 +49,6 @@ CONTROLLERS: dict[str, type[ArmController]] = {
 PUBLISHED = round(FREQUENCY / RATE)  # cycles between samples of a state topic
 CHECKED = 3  # cycles between checks of a condition in a wait
 REST = 0.001  # sleep of a waiting thread in real time [s]
-
-# Bases of the masters in the display frame HRSV (X left, Y up, Z away), from the dVRK's console configuration.
-R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
-P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
 
 T = TypeVar("T")
 
@@ -139,10 +135,9 @@ class Robot:
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
         console.Console(self.bus, system, tuple(pairs))
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
-        for name, controller in self.controllers.items():
-            if name in P_HRSV_MASTER:
-                frame = pose(R_HRSV_MASTER, P_HRSV_MASTER[name]), "HRSV"
-                controller.reports.base_frame = partial(_fixed, frame)
+        for controller in self.controllers.values():
+            if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
+                controller.reports.base_frame = partial(_fixed, (T_hrsv_base, "HRSV"))
         if self.scene.cart is not None:
             self._set_up = SetUpJoints(self._loop)
             self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import re
 import signal
 import sys
 import threading
@@ -25,7 +26,6 @@ from trocar.scripts import (
 )
 from trocar.scripts import session as sessions
 from trocar.scripts.dvrk import first
-from trocar.scripts.python_2 import DIVISION, division, read_script
 from trocar.scripts.session import Session
 from trocar.scripts.simulated_time import SlowAnswers
 from trocar.transports import ros_messages, rosbag
@@ -36,6 +36,9 @@ _REAL_TIME = (
     "asyncio", "concurrent.futures", "logging", "multiprocessing", "queue", "selectors", "socket", "subprocess",
     "tempfile", "unittest",
 )  # fmt: skip
+# Python 2 in the messages of Python 3 (print x, exec x, except A, b, 0777) and in the lines it refuses.
+_PYTHON_2_ERROR = re.compile(r"call to '(print|exec)'|exception types must be|0o prefix")
+_PYTHON_2_LINE = re.compile(r"<>|`|^\s*raise \w+,|\bur[\"']|\d[lL]\b")
 _SERVE = "start `trocar serve` and run the script in your ROS environment"
 _NOT_OFFERED = {
     "rclpy": f"use crtk.ral, which is the same for ROS 1 and ROS 2, or {_SERVE.replace('serve', 'serve --ros2')}",
@@ -61,15 +64,11 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
     path, others = str(script), set(threading.enumerate())
     with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
         try:
-            tree, converted = read_script(script)
-            code = compile(tree, path, "exec", dont_inherit=True)
+            code = compile(script.read_bytes(), path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             _show(error)
             _hint(error)
             return 1
-        if converted:
-            print("trocar run: the script is for Python 2 and was converted as by 2to3", file=sys.stderr)
-            main.__dict__[DIVISION] = division
         try:
             exec(code, main.__dict__)
             for thread in set(threading.enumerate()) - others:  # Python waits for them before it exits
@@ -202,8 +201,13 @@ def _show(error: BaseException) -> None:
 def _hint(error: BaseException) -> None:
     """Print a hint for errors caused by the way the script was started."""
     text = ""
-    if isinstance(error, SyntaxError) and "print" in str(error):
-        text = "the script is for Python 2: convert it with 2to3"
+    if isinstance(error, SyntaxError) and (
+        _PYTHON_2_ERROR.search(str(error)) or _PYTHON_2_LINE.search(error.text or "")
+    ):
+        text = (
+            "the script is written for Python 2; convert it with `2to3 -w SCRIPT.py` "
+            "(or `python3 -m lib2to3 -w SCRIPT.py`, up to Python 3.12)"
+        )
     elif isinstance(error, EOFError):
         text = "the script needs more input; pipe the answers, or pass a file with --input"
     elif isinstance(error, TypeError | AttributeError | ValueError) and _of_another_release(error):

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from trocar.scripts.python_2 import read_script
-
 ARMS = {"arm", "psm", "ecm", "mtm"}
 FIRST = {
     "get_current_position", "get_desired_position", "get_current_joint_position", "get_desired_joint_position",
@@ -50,7 +48,7 @@ def _trees(script: Path) -> Iterator[ast.Module]:
     while waiting:
         path = waiting.pop(0)
         try:
-            tree = read_script(path).tree
+            tree = ast.parse(path.read_bytes(), str(path))
         except (SyntaxError, ValueError):
             continue  # running it reports the error
         yield tree

@@ -45,7 +45,7 @@ class Session:
         self._calls: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
-        self._goodbyes: list[Callable[[], None]] = []
+        self._shutdown_callbacks: list[Callable[[], None]] = []
         self._closed = False
         self._thread: threading.Thread | None = None
         self.turns: Turns | None = None
@@ -149,15 +149,15 @@ class Session:
 
     # -- end -----------------------------------------------------------------------------------------------------------
 
-    def on_stop(self, goodbye: Callable[[], None]) -> None:
+    def on_stop(self, callback: Callable[[], None]) -> None:
         """Call a function when the session stops."""
-        self._goodbyes.append(goodbye)
+        self._shutdown_callbacks.append(callback)
 
     def stop(self) -> None:
         """Make every wait return and `is_shutdown` true; functions registered with `on_stop` run once."""
         self.stopping = True
-        while self._goodbyes:
-            self._guarded(self._goodbyes.pop(0))
+        while self._shutdown_callbacks:
+            self._guarded(self._shutdown_callbacks.pop(0))
 
     def close(self) -> None:
         """Stop, and end the thread of callbacks."""

@@ -8,10 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.robot.clients.device import Clock, Device, StatefulDevice
-from trocar.robot.clients.extensions import Extensions, Stamped, joints
 from trocar.robot.clients.move_handle import MoveHandle
-from trocar.robot.messages import Bool, Empty, Float, Pose, Wrench
+from trocar.robot.messages import Bool, Empty, Float, JointState, Pose, Wrench
 from trocar.spatial import Array
+
+Stamped = tuple[Array, float]
+
+
+def joints(position: ArrayLike = (), velocity: ArrayLike = (), effort: ArrayLike = ()) -> JointState:
+    """A joint command. The arm checks the content and answers with a warning."""
+    p, v, f = (np.array(x, dtype=float).reshape(-1) for x in (position, velocity, effort))
+    return JointState(position=p, velocity=v, effort=f)
 
 
 class JointReader(Device):
@@ -99,7 +106,7 @@ class LocalFrame(PoseSetpointReader):
         return _answer(self.call("forward_kinematics", jp), extra)
 
 
-class Arm(JointSetpointReader, PoseSetpointReader, Extensions, StatefulDevice):
+class Arm(JointSetpointReader, PoseSetpointReader, StatefulDevice):
     """An arm: PSM, ECM or MTM. `extra` of the kinematics returns (value, result, message) instead of the value."""
 
     def __init__(self, robot: Clock, name: str, connection_timeout: float = 1.0) -> None:

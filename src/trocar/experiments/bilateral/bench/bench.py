@@ -9,15 +9,6 @@ from trocar.experiments.bilateral.bench.findings import Bench
 from trocar.experiments.bilateral.bench.network import network
 from trocar.experiments.bilateral.bench.stability import drift, engine, stability
 from trocar.experiments.bilateral.bench.transparency import hybrid, schemes, stiffness, z_width
-from trocar.teleoperation.console_bench import claims
-
-
-def console(bench: Bench) -> None:
-    """Experiments on the console: pairs, camera control, masters, speed."""
-    for name in claims.EXPERIMENTS:
-        bench.show(f"console: {name}")
-        bench.report.add_claims(claims.console_claims([name]))
-
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "stability": stability,
@@ -28,7 +19,6 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "engine": engine,
     "z_width": z_width,
     "hybrid": hybrid,
-    "console": console,
 }
 
 

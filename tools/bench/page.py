@@ -1,4 +1,4 @@
-"""A page of a robot, open in a browser; `trocar bench teleop` measures its cost."""
+"""A page of a robot, open in a browser; `python -m tools.bench teleop` measures its cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from trocar.robot import Robot
 
-PATIENCE = 60.0  # longest wait for the browser to receive the page [s]
+TIMEOUT = 60.0  # for the browser to receive the page [s]
 CAMERA = {
     "type": "ViewerCameraMessage",
     "wxyz": [1, 0, 0, 0],
@@ -42,14 +42,14 @@ def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
         browser = context.Process(target=_look, args=(url, connected), daemon=True)
         browser.start()
         try:
-            if not connected.wait(PATIENCE):
-                raise TrocarError(f"no browser could open {url} within {PATIENCE:g} s")
+            if not connected.wait(TIMEOUT):
+                raise TrocarError(f"no browser could open {url} within {TIMEOUT:g} s")
             yield refresh
             if not browser.is_alive():
                 raise TrocarError("the browser of the benchmark has lost its connection to the page")
         finally:
             browser.terminate()
-            browser.join(PATIENCE)
+            browser.join(TIMEOUT)
 
 
 def _look(url: str, connected: Event) -> None:

@@ -1,4 +1,4 @@
-"""Robots and hands for experiments on the console."""
+"""Robots and hands on their masters for tests of teleoperation, in stepped time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from trocar.robot import Robot, Sensors
 from trocar.robot.controller.constants import PERIOD as CYCLE
 from trocar.robot.messages import Joy, Pose
-from trocar.simulation import Scene, SceneArm, load_scene
-from trocar.spatial import Array, pose, rotation, rotation_vector
+from trocar.simulation import Scene, SceneArm
+from trocar.spatial import Array, pose, rotation_vector
 from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
@@ -29,11 +29,6 @@ def _pair_scene() -> Scene:
         SLAVE: SceneArm(arm="PSM", base=pose(p=(2.0, 0.0, 0.0)), q=Q_SLAVE),
     }
     return Scene(arms, timestep=CYCLE, contacts=False)
-
-
-@cache
-def _whole_scene() -> Scene:
-    return load_scene("dvrk", timestep=CYCLE)
 
 
 class PairRig:
@@ -95,11 +90,11 @@ class PairRig:
 
     def setpoint(self) -> Array:
         """Set-point pose of the PSM (4, 4) in the camera."""
-        return self.robot.controllers[SLAVE].reports.setpoint_cp().T
+        return self.robot.bus.read(f"{SLAVE}/setpoint_cp").T
 
     def measured(self) -> Array:
         """Measured pose of the PSM (4, 4) in the camera."""
-        return self.robot.controllers[SLAVE].reports.measured_cp().T
+        return self.robot.bus.read(f"{SLAVE}/measured_cp").T
 
 
 class Hand:
@@ -137,13 +132,6 @@ class Hand:
         arm.apply_wrench(wrench)
 
 
-def whole_robot() -> Robot:
-    """The scene `dvrk`, every arm ready, in stepped time."""
-    scene = _whole_scene()
-    scene.reset()
-    return Robot(scene, start="ready", speed="stepped")
-
-
 def minimum_jerk(s: float) -> float:
     """Normalised position (0 to 1) of a minimum-jerk motion at normalised time s."""
     s = min(1.0, max(0.0, s))
@@ -153,8 +141,3 @@ def minimum_jerk(s: float) -> float:
 def angle_between(A: Array, B: Array) -> float:
     """Angle between two orientations (3, 3) [rad]."""
     return float(np.linalg.norm(rotation_vector(A @ B.T)))
-
-
-def turned(R: Array, axis: str, angle: float) -> Array:
-    """An orientation (3, 3) turned about its own axis [rad]."""
-    return np.asarray(R @ rotation(axis, angle))

@@ -6,24 +6,27 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from tools.bench.page import looked_at
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.robot import Robot
-from trocar.robot.controller.constants import FREQUENCY
+from trocar.robot.controller.constants import FREQUENCY, PERIOD
 from trocar.robot.messages import Joy
+from trocar.simulation import load_scene
 from trocar.spatial import Array
-from trocar.teleoperation.console_bench.rig import AT_ONCE, whole_robot
 from trocar.teleoperation.settings import PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 
-MOST_WAIT = 5.0  # time to align the masters [s]
+TIMEOUT = 5.0  # time to align the masters [s]
 PICTURES = 30  # pictures of an open page per simulated second
 PUSH = 1.0  # force of a hand that moves a master back and forth [N]
+AT_ONCE = PSMSettings(start_gripper_threshold=0.0)  # follow as soon as aligned, as in the dVRK's simulated systems
 
 
 class Stopwatch:
@@ -57,13 +60,15 @@ class TimedTeleoperation(Teleoperation):
 
 
 Page = Callable[[Robot], AbstractContextManager[Callable[[], None]]]
+PAGE: Page | None = looked_at if find_spec("viser") else None
 
 
-def teleop_figures(
+def figures(
     rounds: int = 3,
-    seconds: float = 1.0,
     progress: Callable[[float], None] | None = None,
-    page: Page | None = None,
+    *,
+    seconds: float = 1.0,
+    page: Page | None = PAGE,
 ) -> dict[str, float]:
     """Processor microseconds per simulated millisecond of a whole dVRK under teleoperation, and real-time factors.
 
@@ -73,44 +78,44 @@ def teleop_figures(
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
     reference for the speed and load of the machine. Medians over the rounds.
 
-    page: opens a page of the robot and yields the function that updates it. With it,
-    `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and the page
+    page: opens a page of the robot and yields the function that updates it. Default: that of `trocar run --view`. With
+    it, `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and the page
     gets 30 pictures per simulated second. Its parts: drawing (poses of bodies, messages), server (threads that encode
     the messages and send them to browsers).
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for i in range(rounds):
         for name, value in (_round(seconds, page) | _inverse_kinematics()).items():
-            found.setdefault(name, []).append(value)
+            times.setdefault(name, []).append(value)
         if progress is not None:
             progress((i + 1) / rounds)
-    return {f"teleop_{name}": float(np.median(values)) for name, values in found.items()}
+    return {f"teleop_{name}": float(np.median(values)) for name, values in times.items()}
 
 
 def _round(seconds: float, page: Page | None = None) -> dict[str, float]:
-    robot = whole_robot()
+    robot = Robot(load_scene("dvrk", timestep=PERIOD), start="ready", speed="stepped")
     teleoperation = TimedTeleoperation(robot, AT_ONCE)
-    found = _spent(robot, teleoperation.watch, seconds, "holding")
+    times = _spent(robot, teleoperation.watch, seconds, "holding")
     robot.console().teleop_start()
     robot.bus.publish("console/emulate_operator_present", Joy(buttons=(Joy.PRESSED,)))
     pairs = [teleoperation.pairs[name] for name in ("MTMR_PSM1", "MTML_PSM2")]
     _until(robot, lambda: all(pair.state.following for pair in pairs))
-    found |= _spent(robot, teleoperation.watch, seconds, "two_pairs")
+    times |= _spent(robot, teleoperation.watch, seconds, "two_pairs")
     hands = [PUSH]
     robot.every(0.01, lambda t: _push(robot, t, hands[0]))
-    found |= _spent(robot, teleoperation.watch, seconds, "two_pairs_pushed")
+    times |= _spent(robot, teleoperation.watch, seconds, "two_pairs_pushed")
     if page is not None:
         with page(robot) as refresh:
-            found |= _spent_with_page(robot, refresh, seconds)
-    found["mj_step_us_per_ms"] = _bare_step(robot, seconds)
+            times |= _spent_with_page(robot, refresh, seconds)
+    times["mj_step_us_per_ms"] = _bare_step(robot, seconds)
     hands[0] = 0.0
     robot.bus.publish("console/emulate_camera", Joy(buttons=(Joy.PRESSED,)))
     camera = teleoperation.camera
     assert camera is not None
     _until(robot, lambda: camera.state.following)
-    return found | _spent(robot, teleoperation.watch, seconds, "camera")
+    return times | _spent(robot, teleoperation.watch, seconds, "camera")
 
 
 def _bare_step(robot: Robot, seconds: float) -> float:
@@ -131,11 +136,11 @@ def _push(robot: Robot, t: float, force: float) -> None:
 
 
 def _until(robot: Robot, condition: Callable[[], bool]) -> None:
-    for _ in range(round(MOST_WAIT * 1500)):
+    for _ in range(round(TIMEOUT * 1500)):
         if condition():
             return
         robot.step()
-    raise TrocarError(f"teleoperation did not start within {MOST_WAIT:g} s")
+    raise TrocarError(f"teleoperation did not start within {TIMEOUT:g} s")
 
 
 def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -> dict[str, float]:
@@ -156,8 +161,8 @@ def _spent(robot: Robot, teleoperation: Stopwatch, seconds: float, state: str) -
         del controller.update
     share["arms"] = arms.spent * per_ms
     share["engine"] = whole - sum(share.values())
-    found = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
-    return found | {f"{state}_real_time_factor": 1e3 / whole}
+    times = {f"{state}_us_per_ms": whole} | {f"{state}_{part}_us_per_ms": us for part, us in share.items()}
+    return times | {f"{state}_real_time_factor": 1e3 / whole}
 
 
 def _spent_with_page(robot: Robot, refresh: Callable[[], None], seconds: float) -> dict[str, float]:
@@ -173,14 +178,14 @@ def _spent_with_page(robot: Robot, refresh: Callable[[], None], seconds: float) 
         robot.run(1.0 / PICTURES)
         draw()
     whole, robot_and_drawing = time.process_time() - process, time.thread_time() - thread
-    found = {
+    times = {
         "us_per_ms": whole * per_ms,
         "drawing_us_per_ms": drawing.spent * per_ms,
         "server_us_per_ms": (whole - robot_and_drawing) * per_ms,
         "real_time_factor": 1e3 / (whole * per_ms),
         "wall_real_time_factor": 1e3 / ((time.perf_counter() - wall) * per_ms),
     }
-    return {f"two_pairs_pushed_with_page_{name}": value for name, value in found.items()}
+    return {f"two_pairs_pushed_with_page_{name}": value for name, value in times.items()}
 
 
 def _inverse_kinematics(count: int = 200) -> dict[str, float]:

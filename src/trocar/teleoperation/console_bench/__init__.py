@@ -1,1 +1,0 @@
-"""Experiments on the console as claims, and its processor time."""

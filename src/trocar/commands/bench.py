@@ -10,17 +10,15 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
-ROS_ROUNDS = 10  # 4 s each
-
 
 @plain_errors()
 def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1|sweep]",
+            metavar="[batch|crtk|sweep]",
             help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2), ros1 (ROS 1 delays) or sweep.",
+            "or sweep.",
             show_default=False,
         ),
     ] = "",
@@ -48,27 +46,16 @@ def bench(
     [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
     to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
 
-    [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
-    at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
-
-    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz. It reports the
-    time until a command shows in the arm's state and the share of late states, next to those of a bare echo node.
+    Transports, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep"), what)
+        check_known("figures of bench:", ("batch", "crtk", "sweep"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
-    if what == "ros1":
-        from trocar.transports.ros1.packages import missing
-        from trocar.transports.ros1.rates import ros1_figures
-
-        if missing():
-            typer.echo(f"skipped: {missing()}")
-            return
     with progress_bar("bench") as progress:
         if what == "batch":
             found = batch_figures(rounds=rounds, gpu=gpu)
@@ -79,12 +66,6 @@ def bench(
             from trocar.sweep.timing import sweep_figures
 
             found = sweep_figures(rounds=rounds, progress=progress)
-        elif what == "ros1":
-            found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
-        elif what == "dds":
-            from trocar.transports.ros2.rates import dds_figures
-
-            found = dds_figures(progress=progress)
         else:
             found = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):

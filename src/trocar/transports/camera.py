@@ -159,7 +159,7 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_versio
             images = messages(settings, moment, endoscope.pair())
             send(node, Publish(tuple((name, encode(message, types[name])) for name, message in images)))
             send(pipe, None)
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return
     except Exception as error:
         send(pipe, Failed(str(error) or type(error).__name__))

@@ -116,3 +116,20 @@ def waited(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_INTERVAL)
     return True
+
+
+def connect_ros1(master: str) -> RemoteBus:
+    """The robot of a ROS master, by its URI."""
+    from trocar.transports.ros1.client import Ros1Client
+
+    return Ros1Client(master)
+
+
+def connect_ros2(domain: int | None, interface: str) -> RemoteBus:
+    """The robot of a ROS domain on a network interface; default of the domain: ROS_DOMAIN_ID, otherwise 0."""
+    from trocar.transports.ros2.domain import check_installed, chosen_domain
+
+    check_installed()
+    from trocar.transports.ros2.client import Ros2Client
+
+    return Ros2Client(chosen_domain(domain), interface)

@@ -17,7 +17,7 @@ from trocar.robot.messages import Empty, Message
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.link import Link, received
 from trocar.transports.protocol import Answer, Call, Publish, Readers, SystemState
-from trocar.transports.remote_bus import CLOCK, CLOCK_TOPIC
+from trocar.transports.remote_bus import CLOCK
 from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.node import QUEUE, use_master
 from trocar.transports.ros_messages import message_class
@@ -51,7 +51,9 @@ class Ros1ClientNode:
         state = self._state()
         self._link.send(state)
         if state.simulated_time:
-            rospy.Subscriber(f"/{CLOCK}", wire_class(CLOCK_TOPIC.ros), self._report_time, queue_size=1)
+            from rosgraph_msgs.msg import Clock  # as rospy, which reads this topic too: a topic has one class
+
+            rospy.Subscriber(f"/{CLOCK}", Clock, self._report_time, queue_size=1)
 
     def serve(self) -> None:
         """Carry out requests of the other process until it closes the pipe."""
@@ -83,8 +85,7 @@ class Ros1ClientNode:
         return SystemState(named(publishers), named(subscribers), self._services, simulated_time)
 
     def _report_time(self, message: Any) -> None:
-        time = self._codec.decode(message.data, CLOCK_TOPIC)
-        self._link.send(Publish(((CLOCK, Empty(stamp=time.stamp)),)))
+        self._link.send(Publish(((CLOCK, Empty(stamp=message.clock.to_nsec())),)))
 
     def _service_type(self, name: str) -> str:
         """Type that a service announces."""

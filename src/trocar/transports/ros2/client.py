@@ -31,7 +31,7 @@ from trocar.transports.remote_bus import (
     RemoteSubscription,
     waited,
 )
-from trocar.transports.ros2.domain import LOOPBACK, chosen_domain
+from trocar.transports.ros2.domain import LOOPBACK
 from trocar.transports.ros2.names import reply_name, request_name, ros_name, topic_name
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import service_qos, topic_qos
@@ -333,16 +333,3 @@ def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topi
     for_late = written is not None and written[1]
     direction = Direction.command if command else Direction.event if for_late else Direction.state
     return replace(known or BY_TYPE[ros], name=name, direction=direction)
-
-
-def connected(domain: int | None, interface: str) -> Ros2Client:
-    """Client of the robot in a domain; default: that of ROS_DOMAIN_ID, otherwise 0."""
-    number = chosen_domain(domain)
-    client = Ros2Client(number, interface)
-    if not client.devices:
-        client.close()
-        raise TrocarError(
-            f"no device was found in domain {number} on {interface}: start the robot's node first, "
-            f"or name its domain and interface"
-        )
-    return client

@@ -17,14 +17,17 @@ from trocar.transports.codec import bag_name, codec
 from trocar.transports.ros2.names import dds_name
 
 
-@functools.cache
 def sample_class(ros_type: str, store: Any = None) -> Any:
     """Class of the samples of a type; `sample_class(ros_type)(cdr)` is a sample, and `sample.cdr` its bytes.
 
     Args:
         store: types of rosbags. Default: those of the codec.
     """
-    store = codec(2).store if store is None else store
+    return _sample_class(ros_type, codec(2).store if store is None else store)
+
+
+@functools.cache
+def _sample_class(ros_type: str, store: Any) -> Any:
     members = _members(bag_name(ros_type), store)
     sample: Any = make_idl_struct(ros_type.rpartition("/")[2], dds_name(ros_type), members, dataclassify=False)
     final(sample)

@@ -16,9 +16,8 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|sweep]",
-            help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "or sweep.",
+            metavar="[batch|crtk]",
+            help="Run one benchmark: batch (generated steps of many arms) or crtk (the dVRK under its controllers).",
             show_default=False,
         ),
     ] = "",
@@ -43,34 +42,27 @@ def bench(
     real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
     empty loop.
 
-    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
-    to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
-
-    Transports, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
+    Sweeps, ROS, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "sweep"), what)
+        check_known("figures of bench:", ("batch", "crtk"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
     with progress_bar("bench") as progress:
         if what == "batch":
-            found = batch_figures(rounds=rounds, gpu=gpu)
+            values = batch_figures(rounds=rounds, gpu=gpu)
             progress(1.0)
         elif what == "crtk":
-            found = crtk_figures(rounds=rounds, progress=progress)
-        elif what == "sweep":
-            from trocar.sweep.timing import sweep_figures
-
-            found = sweep_figures(rounds=rounds, progress=progress)
+            values = crtk_figures(rounds=rounds, progress=progress)
         else:
-            found = figures(rounds=rounds, progress=progress)
+            values = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):
-                found |= step_figures(arm, rounds=rounds)
-            found |= scene_figures("cart_classic", rounds=rounds)
+                values |= step_figures(arm, rounds=rounds)
+            values |= scene_figures("cart_classic", rounds=rounds)
     if json_file is not None:
-        write_json(json_file, found)
-    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])
+        write_json(json_file, values)
+    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in values.items()])

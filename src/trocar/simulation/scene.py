@@ -21,11 +21,10 @@ from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
-from trocar.simulation.objects.assembly import Object, set_stiffness
+from trocar.simulation.objects.assembly import set_contacts
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.placed_object import PlacedObject
 from trocar.simulation.objects.primitives import three_numbers
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
@@ -84,7 +83,7 @@ class Scene:
         arms: Mapping[str, SceneArm],
         *,
         cart: str | Cart | None = None,
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
@@ -101,7 +100,7 @@ class Scene:
         self._assemble(tuple(objects), timestep, accuracy)
         self.reset()
 
-    def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
+    def _assemble(self, objects: Sequence[SceneObject], timestep: float, accuracy: str) -> None:
         """Build the model and everything that refers to it."""
         loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
         bases = {name: self.T_world_base(name) for name in loaded}
@@ -129,11 +128,12 @@ class Scene:
             for name, arm in loaded.items()
         }
         tips = [stepped.slice.body(stepped.loaded.arm.tip_body) for stepped in self.stepped.values()]
-        set_stiffness(self.model, objects, tips)
+        set_contacts(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
+        engine.attach(self._all, self._raise_diverged)
         # arm and name of every body of an arm, by its id
         self._owner = {stepped.slice.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
             stepped.slice.body(body.name): (name, f"{body.name} of {name}")
@@ -145,9 +145,23 @@ class Scene:
         return {name: given.mount for name, given in self._given.items() if given.mount is not None}
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `Scene` that build this scene at its start, with its current options and set-up joints."""
+        return {
+            "arms": dict(self._given),
+            "cart": self.cart,
+            "objects": tuple(placed.thing for placed in self.objects.values()),
+            "timestep": self.timestep,
+            "accuracy": self._engine.accuracy,
+            "contacts": self._contacts_on,
+            "overlaps": self._overlaps,
+            "gravity": self.gravity,
+        }
+
+    @property
     def time(self) -> float:
         """[s] since the last reset."""
-        return float(self.data.time)
+        return self._engine.time
 
     @property
     def timestep(self) -> float:
@@ -274,12 +288,11 @@ class Scene:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
         if len(tau) != len(self._all):
             self._known(next(name for name in tau if name not in self.arms))
-        self.advance()
+        self._engine.advance()
 
     def advance(self) -> None:
         """Advance one timestep under the efforts set by `SteppedArm.command` for every arm."""
-        if not self._engine.advance(self._all):
-            self._raise_diverged()
+        self._engine.advance()
 
     def touching(self) -> list[Contact]:
         """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
@@ -359,7 +372,7 @@ class Scene:
     def _raise_diverged(self) -> None:
         saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
         accelerations = {name: self._engine.qacc[stepped.slice.v] for name, stepped in self._items}
-        runaway = [name for name, qacc in accelerations.items() if not qacc.dot(qacc) < RUNAWAY]
+        runaway = [name for name, qacc in accelerations.items() if not np.linalg.norm(qacc) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
             "The usual causes are efforts too large for the timestep, or a controller that is unstable at it"

@@ -16,7 +16,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import check_known
 from trocar.simulation.arm_options import ArmOptions
 from trocar.simulation.engine import Snapshot
-from trocar.simulation.objects.assembly import Object
+from trocar.simulation.objects import SceneObject
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
@@ -57,7 +57,7 @@ class Simulator(SimulatedArm):
         engine: str = "mujoco",
         timestep: float = 1e-3,
         accuracy: str = "fast",
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         contacts: bool = True,
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
@@ -76,6 +76,7 @@ class Simulator(SimulatedArm):
         )
         super().__init__(self.scene.stepped[arm.name], self.scene.objects)
         self._name = arm.name
+        self._command, self._advance = self._stepped.command, self._engine.advance  # bound once, called at every step
 
     @property
     def spec(self) -> mujoco.MjSpec:
@@ -88,8 +89,8 @@ class Simulator(SimulatedArm):
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
-        self._stepped.command(tau)
-        self.scene.advance()
+        self._command(tau)
+        self._advance()
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""

@@ -1,0 +1,37 @@
+"""The arm that the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trocar.runtime.description import ArmDescription
+from trocar.runtime.frame import ArmFrame, Frame
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One arm of a frame: the selected arm of a robot, or the only arm of a recording."""
+
+    frame: Frame
+    name: str
+
+    @classmethod
+    def of(cls, frame: Frame, selected: str) -> Selection:
+        return cls(frame, selected if selected in frame.arms else next(iter(frame.arms)))
+
+    @property
+    def state(self) -> ArmFrame:
+        return self.frame.arms[self.name]
+
+    @property
+    def about(self) -> ArmDescription:
+        return self.frame.scene.arms[self.name]
+
+    @property
+    def alone(self) -> bool:
+        return len(self.frame.arms) == 1
+
+    @property
+    def title(self) -> str:
+        """Its name, and its type if there are several arms."""
+        return self.about.arm.name if self.alone else f"{self.name} ({self.about.arm.name})"

@@ -123,7 +123,7 @@ class SimulationServer:
                 controller.hold_here()
 
     def set_gravity_model(self, arm: str, mechanism: Mechanism | None) -> None:
-        """Let gravity compensation of an arm use these equations, such as wrong ones. None: those that are simulated."""
+        """Let gravity compensation of an arm use other equations, such as wrong ones. None: the simulated ones."""
         check_type("mechanism", mechanism, (Mechanism, type(None)), "a Mechanism or None")
         with self.bus.lock:
             self._controllers[arm].hardware.model = mechanism

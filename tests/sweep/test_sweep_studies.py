@@ -38,10 +38,10 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "largest: 16.0" in done.stdout
     assert (tmp_path / "out" / "figure-1.png").stat().st_size > 1000
-    overview_text = invoke("--show", tmp_path / "out")
-    assert overview_text.exit_code == 0, overview_text.output
-    assert "own: 5 of 5 rows, 0 failed" in overview_text.stdout
-    assert "largest" not in overview_text.stdout  # a file named in a manifest is not executed
+    printed = invoke("--show", tmp_path / "out")
+    assert printed.exit_code == 0, overview_text.output
+    assert "own: 5 of 5 rows, 0 failed" in printed.stdout
+    assert "largest" not in printed.stdout  # a file named in a manifest is not executed
     named = invoke(study, "--show", tmp_path / "out", "--report")
     assert "largest: 16.0" in named.stdout
     page = (tmp_path / "out" / "report.html").read_text()

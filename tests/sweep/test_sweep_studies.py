@@ -39,7 +39,7 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     assert "largest: 16.0" in done.stdout
     assert (tmp_path / "out" / "figure-1.png").stat().st_size > 1000
     printed = invoke("--show", tmp_path / "out")
-    assert printed.exit_code == 0, overview_text.output
+    assert printed.exit_code == 0, printed.output
     assert "own: 5 of 5 rows, 0 failed" in printed.stdout
     assert "largest" not in printed.stdout  # a file named in a manifest is not executed
     named = invoke(study, "--show", tmp_path / "out", "--report")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import checked_positive
+from trocar import checks
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.engagement import Engagement
 from trocar.experiments.bilateral.force_sources import ContactTruth
@@ -61,7 +61,7 @@ class Pair:
         push: (K, 3, N) force on the slave's tip in addition to that of the wall [N], for measurements.
         """
         master, slave, N, dt = self.master, self.slave, self.master.arm.N, self.dt
-        steps = round(checked_positive(duration, "duration") / dt)
+        steps = round(checks.positive("duration", duration) / dt)
         if steps < 2:
             raise TrocarError(f"duration must be two steps of {dt:g} s or more, got {duration:g} s")
         forward, backward = (Line(_packets(c, steps, dt, N)) for c in (self.forward, self.backward))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from trocar.cli import app
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.bench import SECTIONS, Bench, run_bench
+from trocar.experiments.bilateral import SECTIONS, Bench, run_bench
 from trocar.recording.loading import load_recording
 
 

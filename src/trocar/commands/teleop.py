@@ -100,7 +100,7 @@ def teleop(
         )
         drive(options)
         return
-    from trocar.experiments.bilateral.bench import Bench, run_bench
+    from trocar.experiments.bilateral import Bench, run_bench
     from trocar.files import check_writable
 
     html = None if report_folder is None else report_folder / "teleoperation.html"

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from trocar.sweep import Results
-from trocar.sweep.executors.ray_cluster import local_environment
+from trocar.sweep.executors import LOCAL_RAY
 
 ROOT = Path(__file__).parents[1]
 STUDY = '''"""A PSM pushed at random."""
@@ -96,9 +96,9 @@ def wait_for_rows(folder: Path, rows: int, process: subprocess.Popen[bytes]) -> 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
     """Wait for a sweep to end successfully."""
-    _, said = process.communicate()
+    _, errors = process.communicate()
     if process.returncode:
-        raise SystemExit(f"the sweep failed: {said.decode()[-500:]}")
+        raise SystemExit(f"the sweep failed: {errors.decode()[-500:]}")
 
 
 def _last(stream: IO[bytes] | None) -> str:
@@ -108,9 +108,9 @@ def _last(stream: IO[bytes] | None) -> str:
 @contextmanager
 def two_nodes() -> Iterator[tuple[str, dict[str, str], Any]]:
     """A Ray cluster of two local nodes: its address, its environment, and a function that kills one of them."""
-    environment = {**local_environment(), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**LOCAL_RAY, "PYTHONPATH": os.pathsep.join(sys.path)}
     cluster = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "ray_nodes.py")],
+        [sys.executable, str(ROOT / "tests" / "support" / "ray_nodes.py")],
         env={**os.environ, **environment},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -163,19 +163,19 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--steps", type=int, default=60, help="steps of one simulation")
     parser.add_argument("--executors", nargs="+", default=["serial", "processes", "ray"])
-    given = parser.parse_args()
+    options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="killed-sweeps-"))
     try:
-        study = write_study(place, given.steps)
-        finish(start(study, place / "whole", given.rows, "--executor", "serial", environment={}))
-        print(f"{given.rows} simulations without kills", flush=True)
-        said = []
-        for executor in given.executors:
-            said.append(compared(study, place, executor, given.rows, given.kills))
-            print(said[-1], flush=True)
+        study = write_study(place, options.steps)
+        finish(start(study, place / "whole", options.rows, "--executor", "serial", environment={}))
+        print(f"{options.rows} simulations without kills", flush=True)
+        lines = []
+        for executor in options.executors:
+            lines.append(compared(study, place, executor, options.rows, options.kills))
+            print(lines[-1], flush=True)
     finally:
         shutil.rmtree(place)
-    if any("OTHER" in line for line in said):
+    if any("DIFFERENT" in line for line in lines):
         raise SystemExit(1)
 
 

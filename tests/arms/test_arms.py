@@ -589,3 +589,32 @@ def test_an_angled_endoscope_tilts_the_view_about_its_x_axis(name, scope, degree
     np.testing.assert_allclose(
         tr.load_mechanism(name, instrument=scope).forward_kinematics(q), straight @ tipped, atol=1e-15
     )
+
+
+# Controllers
+
+
+@pytest.mark.parametrize("name", tr.arms.ARMS)
+def test_every_arm_has_a_controller_with_a_source_and_a_number_for_each_actuator(name):
+    arm = tr.arms.load_arm(name)
+    assert "sawIntuitiveResearchKit" in arm.sources["controller"]
+    per_actuator = [value for value in vars(arm.controller).values() if isinstance(value, tuple)]
+    assert [len(value) for value in per_actuator] == [arm.n] * 7
+    assert np.isfinite(arm.controller.tracking).all()
+
+
+def test_controller_constants_are_those_of_the_dvrk():
+    psm, si, ecm, mtm = (tr.arms.load_arm(name).controller for name in ("PSM", "PSM_Si", "ECM_Si", "MTML"))
+    assert not psm.gravity_compensation
+    assert si.output == (10.0, 10.0, 15.0, np.inf, np.inf, np.inf, np.inf)
+    assert (si.nominal_mass[2], si.cutoff[2], ecm.cutoff) == (0.005, 20.0, (50.0, 50.0, 0.0, 0.0))
+    assert mtm.goal_tolerance == tuple(np.radians([4.0] * 6 + [6.0]))
+    assert mtm.pots == (*np.radians([5.0] * 6), np.inf)
+    assert psm.pots == (*np.radians([5.0] * 2), 0.005, *np.radians([5.0] * 4))
+    assert (mtm.homes_to_zero, mtm.searches_roll, mtm.compensates_positions) == (True, True, False)
+
+
+def test_constants_of_another_length_are_rejected():
+    arm = tr.arms.load_arm("PSM")
+    with pytest.raises(TrocarError, match=r"controller\.tracking needs 7 numbers, one for each actuator, got 2"):
+        dataclasses.replace(arm, controller=tr.arms.ControllerConstants(tracking=(0.1, 0.1)))

@@ -48,7 +48,13 @@ def mechanism(arm, name):
 
 def data(name):
     """Content of the file, read without the package's reader."""
-    return tomllib.loads(files("trocar.arms").joinpath("data", "instruments", f"{name}.toml").read_text())
+    folder = files("trocar.arms").joinpath("data", "instruments")
+    table = tomllib.loads(folder.joinpath(f"{name}.toml").read_text())
+    if "like" not in table:
+        return table
+    (other,) = (path for path in folder.iterdir() if path.name.endswith(f"_{table['like']}.toml"))
+    shared = {key: value for key, value in tomllib.loads(other.read_text()).items() if key not in ("source", "assumed")}
+    return {**shared, **table}
 
 
 def modified_dh(a, alpha, d, theta):
@@ -199,6 +205,46 @@ def test_every_file_names_its_source_and_assumptions(case):
     known = (*measured, "049", "179", "309", "184")
     assert ("jaw_length" in tool.assumed) == (digits not in known)
     assert all(low < high for low, high in zip(tool.engage_lower[:3], tool.engage_upper[:3], strict=True))
+
+
+SHORT_JAW = """
+source = "made up"
+like = "400006"
+jaw = { lower = 0.0, upper = 0.5, effort = 0.1 }
+assumed = ["jaw"]
+"""
+
+
+def test_a_file_takes_omitted_fields_from_the_instrument_it_is_like(tmp_path):
+    (tmp_path / "short_jaw.toml").write_text(SHORT_JAW)
+    tool, like = load_instrument(tmp_path / "short_jaw.toml", "PSM"), load_instrument("400006", "PSM")
+    assert (tool.name, tool.source, tool.assumed) == ("short_jaw", "made up", ("jaw",))
+    assert (tool.joints[3].lower, tool.joints[3].upper, tool.joints[3].effort) == (0.0, 0.5, 0.1)
+    assert tool.joints[:3] == like.joints[:3]
+    assert (tool.d_roll, tool.a_wrist, tool.jaw_length) == (like.d_roll, like.a_wrist, like.jaw_length)
+    np.testing.assert_array_equal(tool.coupling, like.coupling)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('like = "400066"', "'like': instrument '400066' is unknown. Did you mean"),
+        ('like = "420006"', "'like' must name an instrument that gives all its fields"),
+        ('like = "400006"\nspeed = 1.0', "'speed' is unknown"),
+    ],
+)
+def test_errors_of_like_name_the_file(tmp_path, line, problem):
+    (tmp_path / "tool.toml").write_text(f'source = "made up"\n{line}\n')
+    with pytest.raises(tr.TrocarError, match=r"tool\.toml") as error:
+        load_instrument(tmp_path / "tool.toml", "PSM")
+    assert problem in str(error.value)
+
+
+def test_every_coupling_is_written_once():
+    folder = files("trocar.arms").joinpath("data", "instruments")
+    tables = [tomllib.loads(path.read_text()) for path in folder.iterdir()]
+    couplings = [str(table["coupling"]) for table in tables if "coupling" in table]
+    assert len(couplings) == len(set(couplings)) == 16
 
 
 # Kinematics

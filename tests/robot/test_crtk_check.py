@@ -156,9 +156,9 @@ def test_zero_length_moves_that_are_skipped_fail_their_check_alone(monkeypatch):
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
 
-    def only_if_far(goal, busy=True):
+    def only_if_far(goal):
         if arm.trajectory.active or np.abs(goal - arm.hardware.setpoint()).max() > 1e-9:
-            begin(goal, busy)
+            begin(goal)
 
     monkeypatch.setattr(arm, "begin_move", only_if_far)
     assert failed(robot, permission=Permission.motion) == {"zero_length_move"}
@@ -174,7 +174,7 @@ def test_a_goal_that_does_not_replace_the_running_one_fails_its_check_alone(monk
     robot = started("PSM")
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
-    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: None if arm.trajectory.active else begin(goal, busy))
+    monkeypatch.setattr(arm, "begin_move", lambda goal: None if arm.trajectory.active else begin(goal))
     assert failed(robot, permission=Permission.motion) == {"replaced_goal"}
 
 
@@ -183,10 +183,10 @@ def test_an_idle_moment_between_two_moves_fails_the_check_of_replaced_goals(monk
     arm = robot.controllers["PSM"]
     begin = arm.begin_move
 
-    def pausing(goal, busy=True):
+    def pausing(goal):
         if arm.trajectory.active:
             arm.states.set(busy=False)
-        begin(goal, busy)
+        begin(goal)
 
     monkeypatch.setattr(arm, "begin_move", pausing)
     assert "replaced_goal" in failed(robot, permission=Permission.motion)
@@ -213,7 +213,7 @@ def test_wrong_content_that_is_ignored_without_a_warning_fails_the_checks_of_ref
     states = robot.controllers["PSM"].states
     warning = states.warning
     monkeypatch.setattr(states, "warning", lambda text: None if "expected" in text else warning(text))
-    assert failed(robot, permission=Permission.motion) == {"wrong_content", "jaw", "joint_velocity"}
+    assert failed(robot, permission=Permission.motion) == {"wrong_content", "jaw"}
 
 
 def test_a_paused_arm_that_ignores_moves_without_a_warning_fails_its_check_alone(monkeypatch):
@@ -288,7 +288,7 @@ def test_a_jaw_command_that_makes_the_arm_busy_or_moves_it_fails_jaw_alone(monke
 def test_an_arm_that_does_not_hold_after_it_was_free_fails_effort_control(monkeypatch):
     robot = started("PSM")
     monkeypatch.setattr(robot.controllers["PSM"], "hold", lambda: None)
-    assert failed(robot) == {"effort_control", "joint_velocity"}
+    assert failed(robot) == {"effort_control"}
 
 
 def test_an_arm_that_cannot_be_unhomed_fails_unhome_alone(monkeypatch):
@@ -302,20 +302,6 @@ def test_an_arm_that_follows_any_jump_fails_fault_alone(monkeypatch):
     servo = robot.controllers["PSM"].hardware._servo
     monkeypatch.setattr(servo, "lost", lambda: np.zeros(len(servo.on), dtype=bool))
     assert failed(robot) == {"fault"}
-
-
-def test_wrong_extensions_fail_their_checks_and_missing_ones_are_skipped(monkeypatch):
-    robot = started("PSM")
-    arm = robot.controllers["PSM"]
-    move = arm.begin_move
-    monkeypatch.setattr("trocar.robot.controller.extensions.PERIOD", 2 / 1500)
-    monkeypatch.setattr(arm, "begin_move", lambda goal, busy=True: move(goal))
-    assert failed(robot, permission=Permission.motion) == {"joint_velocity", "interpolated"}
-    for name in [name for name, topic in robot.bus.topics.items() if topic.extension]:
-        monkeypatch.delitem(robot.bus._lines, name)
-    found = {result.check: result for result in results(robot, permission=Permission.motion)}
-    assert found["topics"].status == found["sizes"].status == "passed"
-    assert found["joint_velocity"].reason.startswith("not served, and the dVRK does not either")
 
 
 # -- other devices ----------------------------------------------------------------------------------------------------

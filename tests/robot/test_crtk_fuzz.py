@@ -182,4 +182,4 @@ def test_random_commands_never_break_the_rules_of_an_arm(name, seed, share):
             raise AssertionError(f"{error}\nafter {fuzz.log[-8:]}") from None
         seen.add((fuzz.arm.states.state, fuzz.arm.mode))
     assert {"DISABLED", "ENABLED", "PAUSED"} <= {state for state, _ in seen}
-    assert {"position", "trajectory", "interpolation", "effort"} <= {mode for _, mode in seen}
+    assert {"position", "trajectory", "effort"} <= {mode for _, mode in seen}

@@ -146,8 +146,8 @@ def test_inserting_moves_the_insertion_alone(psm):
         (lambda p: p.servo_cp(np.full((4, 4), np.nan)), "servo_cp, the pose has a value that is NaN or infinite"),
         (lambda p: p.move_cp(2 * np.eye(4)), "move_cp, the pose does not end with the row 0 0 0 1"),
         (lambda p: p.body.servo_cf([1.0, 2.0]), "body_servo_cf, expected 6 finite values"),
-        (lambda p: p.servo_cv([1e308, *[0.0] * 5]), "servo_cv, expected 6 finite values within 1e+09"),
-        (lambda p: p.servo_jv([-1e300] * 6), "servo_jv, received a value that is not finite or beyond 1e+09"),
+        (lambda p: p.body.servo_cf([1e308, *[0.0] * 5]), "body_servo_cf, expected 6 finite values within 1e+09"),
+        (lambda p: p.servo_jp([-1e300] * 6), "servo_jp, received a value that is not finite or beyond 1e+09"),
         (lambda p: p.jaw.servo_jp([0.1, 0.2]), "jaw_servo_jp, expected 1 finite value"),
     ],
 )
@@ -165,8 +165,9 @@ def test_wrong_content_is_answered_with_a_warning_and_changes_nothing(psm, send,
 def test_a_move_that_would_take_hours_is_refused(psm):
     events, start = Events(psm.robot, "PSM"), psm.setpoint_jp()[0]
     psm.robot.bus.publish("PSM/trajectory_j/set_ratio_a", m.Float(value=1e-6))
-    psm.servo_jv([0.1, *[0.0] * 5])
-    psm.robot.run(0.05)
+    for _ in range(75):
+        psm.servo_jr([0.1 / 1500, *[0.0] * 5])
+        psm.robot.step()
     psm.move_jp(start)
     psm.robot.run(0.05)
     assert ["takes too long" in said for said in events.errors + events.warnings] == [True]

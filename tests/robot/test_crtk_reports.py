@@ -89,7 +89,7 @@ def test_every_getter_of_a_client_returns_valid_data_with_the_time_of_measuremen
             assert [value.shape for value in values] == wanted, getter
             assert t == pytest.approx(robot.time)
             count += 1
-    assert count == 17
+    assert count == 18
 
 
 # -- frames and kinematics -------------------------------------------------------------------------------------------

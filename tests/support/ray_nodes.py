@@ -1,6 +1,6 @@
 """A Ray cluster of two nodes on loopback; prints its address, ends a node on the line `lose`, and itself at the end.
 
-Run as a separate program, with the environment of `trocar.sweep.executors.ray_cluster.local_environment`.
+Run as a separate program, with the environment of `trocar.sweep.executors.LOCAL_RAY`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 
-from trocar.sweep.executors.ray_cluster import LOOPBACK, STORE, temporary_folder
+from trocar.sweep.executors import LOOPBACK, OBJECT_STORE, temporary_folder
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     (folder / "ray").mkdir()
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False, "node_ip_address": LOOPBACK}
+    node = {"num_cpus": 1, "object_store_memory": OBJECT_STORE, "include_dashboard": False, "node_ip_address": LOOPBACK}
     cluster = Cluster(
         initialize_head=True, head_node_args={**node, "temp_dir": str(folder), "_system_config": DETECTION}
     )

@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from tools import killed_sweeps
+from tools.bench import sweep as timing
 from trocar import batch
 from trocar.cli import app
 from trocar.identification import covariance
-from trocar.sweep import Results, load_study, overview, timing
+from trocar.sweep import Results, load_study, overview
 from trocar.sweep.drawn import DrawnArms
 from trocar.sweep.studies import bootstrap as bootstrap_study
 from trocar.sweep.studies import gravity as gravity_study
@@ -216,7 +217,7 @@ def test_bench_sweep_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("ITEMS", 4), ("LIGHT", 400), ("MANY", 3000)):
         monkeypatch.setattr(timing, name, size)
     monkeypatch.setattr(timing, "heavy", lambda push: {"y": push})
-    found = timing.sweep_figures(rounds=1)
+    found = timing.figures(rounds=1)
     assert found["sweep_two_workers_speedup"] == found["sweep_one_worker_s"] / found["sweep_two_workers_s"]
     assert {"bare_call_us", "sweep_serial_overhead_us", "sweep_processes_overhead_us"} <= set(found)
     assert found["sweep_100k_rows_write_s"] > 0

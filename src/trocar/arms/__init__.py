@@ -12,7 +12,20 @@ from os import PathLike
 from typing import Any
 
 from trocar.arms import ecm, instruments, mtm, psm, psm_si
-from trocar.arms.arm import Arm, Body, Gains, Joint, Loop, Motors, closure, gravity_vector, prismatic, revolute, shift
+from trocar.arms.arm import (
+    Arm,
+    Body,
+    ControllerConstants,
+    Gains,
+    Joint,
+    Loop,
+    Motors,
+    closure,
+    gravity_vector,
+    prismatic,
+    revolute,
+    shift,
+)
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, check_known
@@ -70,6 +83,7 @@ __all__ = [
     "ARMS",
     "Arm",
     "Body",
+    "ControllerConstants",
     "Gains",
     "Geometry",
     "Joint",

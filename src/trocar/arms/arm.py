@@ -8,10 +8,11 @@ zero, so the constant offsets of the published tables are part of the placements
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,9 @@ Kind = Literal["revolute", "prismatic"]
 
 GRAVITY = 9.81  # [m/s^2]
 LIMIT_TOLERANCE = 1e-3  # [rad, m] a joint this far beyond a limit still counts as within it
+CONTROL_RATE = 1500  # control loop of the dVRK [Hz]
+# Tolerance between encoder and potentiometer [rad, m]: dVRK manual; prismatic: ASSUMED, from an early release's PSM.
+POTS_TOLERANCE: Mapping[Kind, float] = {"revolute": math.radians(5.0), "prismatic": 0.005}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +191,55 @@ class Gains:
     kp: tuple[float, ...] = ()
     ki: tuple[float, ...] = ()
     kd: tuple[float, ...] = ()
-    rate: float = 1500.0  # [Hz]
+    rate: float = float(CONTROL_RATE)  # [Hz]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConstants:
+    """Constants of the dVRK's controller of an arm, in actuator coordinates (n,); empty ones get their default.
+
+    Attributes:
+        tracking: largest tracking error before a fault [rad, m]. Default: no limit.
+        deadband: of the PID's error [rad, m]. Default: 0.
+        output: cap of the PID's output, before feed-forward [N m, N]. Default: no cap.
+        goal_tolerance: joint tolerance at the end of homing [rad, m]. Default: 3 degrees.
+        pots: largest difference of encoder and potentiometer before a fault [rad, m]. Default: 5 degrees, 5 mm.
+        nominal_mass, cutoff: parameters of the disturbance observers [kg m^2, kg; rad/s]. Default: 0, no observer.
+        gravity_compensation: on from the start. homes_to_zero: homing moves the joints to 0; otherwise they stay in
+            place.
+        searches_roll: homing finds the lower limit of the last joint, whose potentiometer is not used.
+        compensates_positions: gravity is fed forward also during position commands.
+    """
+
+    tracking: tuple[float, ...] = ()
+    deadband: tuple[float, ...] = ()
+    output: tuple[float, ...] = ()
+    goal_tolerance: tuple[float, ...] = ()
+    pots: tuple[float, ...] = ()
+    nominal_mass: tuple[float, ...] = ()
+    cutoff: tuple[float, ...] = ()
+    gravity_compensation: bool = True
+    homes_to_zero: bool = False
+    searches_roll: bool = False
+    compensates_positions: bool = True
+
+    def completed(self, joints: Sequence[LimitedJoint]) -> ControllerConstants:
+        """A copy with a number for every joint."""
+        n = len(joints)
+        defaults: dict[str, tuple[float, ...]] = {
+            "tracking": (math.inf,) * n,
+            "deadband": (0.0,) * n,
+            "output": (math.inf,) * n,
+            "goal_tolerance": (math.radians(3.0),) * n,
+            "pots": tuple(POTS_TOLERANCE[joint.kind] for joint in joints),
+            "nominal_mass": (0.0,) * n,
+            "cutoff": (0.0,) * n,
+        }
+        values: dict[str, Any] = {name: getattr(self, name) or default for name, default in defaults.items()}
+        for name, value in values.items():
+            if len(value) != n:
+                raise TrocarError(f"controller.{name} needs {n} numbers, one for each actuator, got {len(value)}")
+        return replace(self, **values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +293,9 @@ class Arm(Jointed):
         brakes: joints with a brake. gripper: range of a master's gripper [rad], which is measured but not driven.
         home: joint values of the home position (default: 0, or the nearest limit).
         mounting: default pitch of the base about x [rad].
+        T_hrsv_base: pose of a master's base in the console's display frame HRSV (X left, Y up, Z away).
         motors: default: one for each joint. gains: published PID gains; empty if there are none.
+        controller: constants of its controller; by default there are no deadbands, caps and checks.
         excitation: ranges for identification. deflections: measured deflections of elastic drives, by joint.
         look: shapes drawn for its links: "psm", "ecm", "mtm", "si", or "bars" for plain bars between the joints.
         dvrk_class, dvrk_name: class of the dVRK's Python package that drives it, and its usual name there.
@@ -271,7 +325,9 @@ class Arm(Jointed):
     home: tuple[float, ...] = ()
     mounting: float = 0.0
     motors: Motors = field(default_factory=lambda: Motors.of(()))
+    T_hrsv_base: Array | None = None
     gains: Gains = field(default_factory=Gains)
+    controller: ControllerConstants = field(default_factory=ControllerConstants)
     excitation: ExcitationRanges = field(default_factory=ExcitationRanges)
     deflections: Mapping[str, Deflection] = field(default_factory=dict)
     look: str = "bars"
@@ -304,6 +360,7 @@ class Arm(Jointed):
             filled["motors"] = Motors.of(self.joints)
         if not self.home:
             filled["home"] = tuple(np.clip(0.0, self.lower, self.upper).tolist())
+        filled["controller"] = self.controller.completed(self.joints)
         for name, value in filled.items():
             object.__setattr__(self, name, value)
         for joint, name in self.driven.items():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from os import PathLike, fspath
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ WRIST_VELOCITY, WRIST_ACCELERATION = np.radians(1080.0), np.radians(720.0)
 
 WRIST_JOINTS = ("roll", "wrist_pitch", "wrist_yaw", "jaw")
 WRISTS = ("pitch-yaw", "snake")
+OWN_FIELDS = ("source", "assumed")  # fields that `like` does not copy from the other instrument
 
 # Instruments that fit each arm, and their numbering.
 GENERATIONS = {
@@ -197,15 +199,9 @@ def _fields(key: str | PathLike[str], arm: str) -> Fields:
     """The file of an instrument that fits the arm, or an error that suggests one."""
     key = fspath(key) if isinstance(key, PathLike) else str(key)
     if key.endswith(".toml"):
-        fields = Fields(read_toml(key, "instrument file"), key)
+        fields = Fields(_complete(read_toml(key, "instrument file"), key, _tables()), key)
     else:
-        by_key = {_number(name): name for name in _files()} | {name: name for name in _files()}
-        if key not in by_key:
-            fitting = names(arm)
-            raise UnknownName(
-                f"instrument of {arm}", key, sorted(map(_number, fitting)) if key[:1].isdigit() else fitting
-            )
-        fields = _files()[by_key[key]]
+        fields = _files()[_name(key, _files(), f"instrument of {arm}", names(arm))]
     arms = _arms(fields)
     if arm not in arms:
         belongs = " and ".join(dict.fromkeys(GENERATIONS[other] for other in arms))
@@ -233,8 +229,36 @@ def _number(name: str) -> str:
     return match[1] if match else name
 
 
+def _name(key: str, known: Iterable[str], what: str, fitting: Iterable[str]) -> str:
+    """Name of the instrument with this name or number; `what` and the `fitting` ones are for the error."""
+    for name in known:
+        if key in (name, _number(name)):
+            return name
+    raise UnknownName(what, key, sorted(map(_number, fitting)) if key[:1].isdigit() else tuple(fitting))
+
+
+def _complete(table: Mapping[str, Any], path: str, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """An instrument's table with the fields it omits taken from the instrument that it is `like`.
+
+    A source, and the list of fields that are in no source, are never taken.
+    """
+    if "like" not in table:
+        return dict(table)
+    name = _name(str(table["like"]), tables, f"{path}: 'like': instrument", tables)
+    if "like" in tables[name]:
+        raise TrocarError(f"{path}: 'like' must name an instrument that gives all its fields, {name} does not")
+    shared = {field: value for field, value in tables[name].items() if field not in OWN_FIELDS}
+    return {**shared, **{field: value for field, value in table.items() if field != "like"}}
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    """The content of every file in `data/instruments`, by name."""
+    folder = sorted(DATA.joinpath("instruments").glob("*.toml"))
+    return {path.stem: read_toml(path, "instrument file") for path in folder}
+
+
 @cache
 def _files() -> Mapping[str, Fields]:
-    """Every file in `data/instruments`, by name."""
-    folder = sorted(DATA.joinpath("instruments").glob("*.toml"))
-    return {path.stem: Fields(read_toml(path, "instrument file"), path.name) for path in folder}
+    """The fields of every built-in instrument, by name."""
+    return {name: Fields(_complete(table, name, _tables()), f"{name}.toml") for name, table in _tables().items()}

@@ -10,7 +10,7 @@ import numpy as np
 from trocar.arms.arm import Arm, Body, Joint, closure, revolute, shift
 from trocar.arms.geometry_file import Geometry
 from trocar.arms.tables import HALF_PI, built, geometry, read, shared_facts
-from trocar.spatial import mdh
+from trocar.spatial import mdh, pose
 
 
 def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
@@ -33,6 +33,7 @@ def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
         T_body_tip=mdh(theta=HALF_PI),
         loops=(closure("parallelogram", bodies, "rod", (lengths["a_upper_arm"], 0.0, 0.0), "forearm"),),
         driven={"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
+        T_hrsv_base=pose(R=np.array(table["base"]["R_hrsv"]), p=np.array(table["base"][arm])),
         gripper=(table["gripper"]["lower"], table["gripper"]["upper"]),
         look="mtm",
         dvrk_class="mtm",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trocar.arms.arm import Body, Deflection, ExcitationRanges, Gains, Motors, prismatic, revolute
+from trocar.arms.arm import Body, ControllerConstants, Deflection, ExcitationRanges, Gains, Motors, prismatic, revolute
 from trocar.arms.geometry_file import Geometry, read_geometry
 from trocar.errors import UnknownName
 from trocar.spatial import Array, mdh
@@ -43,7 +43,7 @@ def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling:
     """Fields of an `Arm` that are read from the file in the same way for every arm."""
     coupling.setflags(write=False)
     bends = {name: entry for name, entry in table.get("deflections", {}).items() if isinstance(entry, dict)}
-    found = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains")}
+    sources = {key: table[key]["source"] for key in ("serial", "arm", "motors", "gains", "controller")}
     return {
         "name": name,
         "geometry": shape.name,
@@ -52,9 +52,10 @@ def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling:
         "mounting": table["arm"].get("mounting", 0.0),
         "motors": built(Motors, table["motors"], coupling=coupling),
         "gains": built(Gains, table["gains"]),
+        "controller": built(ControllerConstants, table["controller"]),
         "excitation": built(ExcitationRanges, table.get("excitation", {})),
         "deflections": {name: built(Deflection, entry) for name, entry in bends.items()},
-        "sources": {**found, "joints": table["joints"][0]["source"], "geometry": shape.source},
+        "sources": {**sources, "joints": table["joints"][0]["source"], "geometry": shape.source},
     }
 
 

@@ -18,9 +18,9 @@ def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1|sweep]",
+            metavar="[batch|crtk|dds|ros1]",
             help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2), ros1 (ROS 1 delays) or sweep.",
+            "dds (ROS 2) or ros1 (ROS 1 delays).",
             show_default=False,
         ),
     ] = "",
@@ -45,9 +45,6 @@ def bench(
     real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
     empty loop.
 
-    [bold]trocar bench sweep --rounds 3[/bold] runs sweeps (half a minute per round). It reports the speed-up from one
-    to two workers, the overhead per row over a bare call, and time and memory for 100,000 rows.
-
     [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
     at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
 
@@ -58,7 +55,7 @@ def bench(
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1", "sweep"), what)
+        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
@@ -75,10 +72,6 @@ def bench(
             progress(1.0)
         elif what == "crtk":
             found = crtk_figures(rounds=rounds, progress=progress)
-        elif what == "sweep":
-            from trocar.sweep.timing import sweep_figures
-
-            found = sweep_figures(rounds=rounds, progress=progress)
         elif what == "ros1":
             found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
         elif what == "dds":

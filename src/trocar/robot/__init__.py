@@ -31,15 +31,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trocar.robot.bus import Bus, Subscription
-    from trocar.robot.clients.arm import Arm
-    from trocar.robot.clients.console import Console
-    from trocar.robot.clients.endoscope import ECM
-    from trocar.robot.clients.instrument import PSM
-    from trocar.robot.clients.master import MTM
-    from trocar.robot.clients.move_handle import MoveHandle
-    from trocar.robot.clients.set_up_joints import SUJ
-    from trocar.robot.clients.system import System
-    from trocar.robot.clients.teleoperation import TeleopECM, TeleopPSM
+    from trocar.robot.clients.device import MoveHandle
+    from trocar.robot.clients.devices import ArmClient as Arm
+    from trocar.robot.clients.devices import ConsoleClient as Console
+    from trocar.robot.clients.devices import ECMClient as ECM
+    from trocar.robot.clients.devices import MTMClient as MTM
+    from trocar.robot.clients.devices import PSMClient as PSM
+    from trocar.robot.clients.devices import SUJClient as SUJ
+    from trocar.robot.clients.devices import SystemClient as System
+    from trocar.robot.clients.devices import TeleopECMClient as TeleopECM
+    from trocar.robot.clients.devices import TeleopPSMClient as TeleopPSM
     from trocar.robot.controller.sensors import Sensors
     from trocar.robot.interface import INTERFACES
     from trocar.robot.robot import Robot
@@ -66,15 +67,8 @@ __all__ = [
 # engine.
 _NAMES = {
     "bus": ("Bus", "Subscription"),
-    "clients.arm": ("Arm",),
-    "clients.console": ("Console",),
-    "clients.endoscope": ("ECM",),
-    "clients.instrument": ("PSM",),
-    "clients.master": ("MTM",),
-    "clients.move_handle": ("MoveHandle",),
-    "clients.set_up_joints": ("SUJ",),
-    "clients.system": ("System",),
-    "clients.teleoperation": ("TeleopECM", "TeleopPSM"),
+    "clients.device": ("MoveHandle",),
+    "clients.devices": ("Arm", "Console", "ECM", "MTM", "PSM", "SUJ", "System", "TeleopECM", "TeleopPSM"),
     "controller.sensors": ("Sensors",),
     "interface": ("INTERFACES",),
     "robot": ("Robot",),
@@ -85,8 +79,9 @@ _HOME = {name: home for home, names in _NAMES.items() for name in names}
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'trocar.robot' has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"trocar.robot.{_HOME[name]}"), name)
-    return found
+    module = import_module(f"trocar.robot.{_HOME[name]}")
+    globals()[name] = public = getattr(module, f"{name}Client" if _HOME[name] == "clients.devices" else name)
+    return public
 
 
 def __dir__() -> list[str]:

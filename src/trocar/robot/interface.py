@@ -32,14 +32,12 @@ class Topic:
     Attributes:
         name: relative to its device, or absolute on a bus. message: its type. ros: the type in ROS.
         latched: a new subscriber receives the last message. rate: [Hz] of state topics, 0 otherwise.
-        extension: part of the CRTK specification, but not served by the dVRK.
     """
 
     name: str
     message: type[m.Message]
     direction: Direction
     ros: str
-    extension: bool = False
 
     @property
     def latched(self) -> bool:
@@ -74,11 +72,6 @@ class Interface:
             tuple(replace(topic, name=f"{prefix}/{topic.name}") for topic in self.topics),
             tuple(replace(service, name=f"{prefix}/{service.name}") for service in self.services),
         )
-
-    @property
-    def as_extension(self) -> Interface:
-        """A copy with all topics marked as extensions."""
-        return Interface(tuple(replace(topic, extension=True) for topic in self.topics), self.services)
 
     def topic(self, name: str) -> Topic:
         return next(topic for topic in self.topics if topic.name == name)
@@ -127,16 +120,6 @@ _DEVICE = (
     + Interface((), (Service("operating_state", "crtk_msgs/TriggerOperatingState"),))
 )
 
-_EXTENSIONS = (
-    _state(JOINTS, "goal_js")
-    + _state(POSE, "goal_cp")
-    + _state(TWIST, "goal_cv")
-    + _command(JOINTS, "servo_jv", "interpolate_jp", "interpolate_jr", "interpolate_jv", "interpolate_jf")
-    + _command(POSE, "servo_cr", "move_cr", "interpolate_cp", "interpolate_cr")
-    + _command(TWIST, "servo_cv", "interpolate_cv")
-    + _command(WRENCH, "interpolate_cf")
-).as_extension
-
 ARM = (
     _DEVICE
     + _state(JOINTS, "measured_js", "setpoint_js", "gravity_compensation/setpoint_js")
@@ -164,7 +147,6 @@ ARM = (
             Service("crtk_version", "std_srvs/Trigger"),
         ),
     )
-    + _EXTENSIONS
 )
 
 PSM = (

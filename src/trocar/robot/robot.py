@@ -15,14 +15,17 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm as ArmFacts
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.robot.bus import Bus
-from trocar.robot.clients.arm import Arm
-from trocar.robot.clients.console import Console
-from trocar.robot.clients.endoscope import ECM
-from trocar.robot.clients.instrument import PSM
-from trocar.robot.clients.master import MTM
-from trocar.robot.clients.set_up_joints import SUJ
-from trocar.robot.clients.system import System
-from trocar.robot.clients.teleoperation import TeleopECM, TeleopPSM
+from trocar.robot.clients.devices import (
+    ArmClient,
+    ConsoleClient,
+    ECMClient,
+    MTMClient,
+    PSMClient,
+    SUJClient,
+    SystemClient,
+    TeleopECMClient,
+    TeleopPSMClient,
+)
 from trocar.robot.controller import console
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.clutch import ClutchedArm
@@ -38,7 +41,7 @@ from trocar.robot.interface import INTERFACES, RATE
 from trocar.robot.messages import Message
 from trocar.robot.pace import Pace
 from trocar.simulation import Scene, load_scene
-from trocar.spatial import Array, pose
+from trocar.spatial import Array
 
 CONTROLLERS: dict[str, type[ArmController]] = {
     "PSM": PSMController,
@@ -49,10 +52,6 @@ CONTROLLERS: dict[str, type[ArmController]] = {
 PUBLISHED = round(FREQUENCY / RATE)  # cycles between samples of a state topic
 CHECKED = 3  # cycles between checks of a condition in a wait
 REST = 0.001  # sleep of a waiting thread in real time [s]
-
-# Bases of the masters in the display frame HRSV (X left, Y up, Z away), from the dVRK's console configuration.
-R_HRSV_MASTER = np.array([[-1.0, 0.0, 0.0], [0.0, np.sqrt(0.75), 0.5], [0.0, 0.5, -np.sqrt(0.75)]])
-P_HRSV_MASTER = {"MTML": (0.180, 0.400, 0.475), "MTMR": (-0.180, 0.400, 0.475)}
 
 T = TypeVar("T")
 
@@ -139,10 +138,9 @@ class Robot:
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
         console.Console(self.bus, system, tuple(pairs))
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
-        for name, controller in self.controllers.items():
-            if name in P_HRSV_MASTER:
-                frame = pose(R_HRSV_MASTER, P_HRSV_MASTER[name]), "HRSV"
-                controller.reports.base_frame = partial(_fixed, frame)
+        for controller in self.controllers.values():
+            if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
+                controller.reports.base_frame = partial(_fixed, (T_hrsv_base, "HRSV"))
         if self.scene.cart is not None:
             self._set_up = SetUpJoints(self._loop)
             self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}
@@ -212,45 +210,45 @@ class Robot:
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
-    def arm(self, name: str) -> Arm:
+    def arm(self, name: str) -> ArmClient:
         """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
-        clients: dict[str, type[Arm]] = {"PSM": PSM, "ECM": ECM, "MTM": MTM, "ARM": Arm}
+        clients: dict[str, type[ArmClient]] = {"PSM": PSMClient, "ECM": ECMClient, "MTM": MTMClient, "ARM": ArmClient}
         check_known("arm of the robot", self.controllers, name)
         return self._client(clients[self.devices[name]], name)
 
-    def psm(self, name: str) -> PSM:
+    def psm(self, name: str) -> PSMClient:
         """Client of a PSM, such as "PSM1"."""
-        return self._client(PSM, self._of_kind("PSM", name))
+        return self._client(PSMClient, self._of_kind("PSM", name))
 
-    def ecm(self, name: str = "ECM") -> ECM:
+    def ecm(self, name: str = "ECM") -> ECMClient:
         """Client of the endoscope arm."""
-        return self._client(ECM, self._of_kind("ECM", name))
+        return self._client(ECMClient, self._of_kind("ECM", name))
 
-    def mtm(self, name: str) -> MTM:
+    def mtm(self, name: str) -> MTMClient:
         """Client of a master, "MTML" or "MTMR"."""
-        return self._client(MTM, self._of_kind("MTM", name))
+        return self._client(MTMClient, self._of_kind("MTM", name))
 
-    def suj(self) -> SUJ:
+    def suj(self) -> SUJClient:
         """Client of the set-up joints; raises if there is no cart."""
         if self._set_up is None:
             raise TrocarError("this scene has no cart and therefore no set-up joints")
-        return self._client(SUJ)
+        return self._client(SUJClient)
 
-    def system(self) -> System:
+    def system(self) -> SystemClient:
         """Client of the system: power, homing, sound."""
-        return self._client(System)
+        return self._client(SystemClient)
 
-    def console(self) -> Console:
+    def console(self) -> ConsoleClient:
         """Client of the console: pedals, operator, teleoperation."""
-        return self._client(Console)
+        return self._client(ConsoleClient)
 
-    def teleop_psm(self, name: str) -> TeleopPSM:
+    def teleop_psm(self, name: str) -> TeleopPSMClient:
         """Client of a pair such as MTMR_PSM1, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopPSM, name)
+        return self._client(TeleopPSMClient, name)
 
-    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECM:
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECMClient:
         """Client of camera control, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopECM, name)
+        return self._client(TeleopECMClient, name)
 
     def _of_kind(self, kind: str, name: str) -> str:
         check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)

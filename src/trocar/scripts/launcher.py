@@ -9,23 +9,24 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
 from trocar.scripts import (
-    crtk,
-    dvrk,
+    conversions,
+    crtk_package,
+    dvrk_package,
+    dvrk_release_1,
     pykdl,
     rospy,
     simulated_time,
-    tf_conversions,
     tf_transformations,
 )
 from trocar.scripts import session as sessions
-from trocar.scripts.dvrk import first
+from trocar.scripts.node import ral
 from trocar.scripts.session import Session
 from trocar.scripts.simulated_time import SlowAnswers
 from trocar.transports import ros_messages, rosbag
@@ -94,31 +95,37 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
 
 def stand_in_modules(session: Session) -> dict[str, ModuleType]:
     """All stand-in modules for packages of ROS and the dVRK."""
-    arms = first if session.api == "1" else dvrk
+    posemath = {name: getattr(conversions, name) for name in conversions.POSEMATH}
+    messages = {name: getattr(conversions, name) for name in conversions.MSG_CONVERSIONS}
+    crtk_names = ("joystick_button", "measured_cp", "utils", "wait_move_handle")
+    crtk = {"ral": ral, **{name: getattr(crtk_package, name) for name in crtk_names}}
+    arms = dvrk_release_1 if session.api == "1" else dvrk_package
     modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
-    modules["tf"] = tf = ModuleType("tf", "Stand-in for tf: its functions, no listeners.")
-    modules["tf.transformations"] = tf.transformations = tf_transformations  # type: ignore[attr-defined]
-    modules["tf_conversions"] = tf_conversions.module()
-    modules["tf_conversions.posemath"] = tf_conversions
-    modules |= _package("crtk", crtk) | _package("dvrk", arms)
-    modules["roslib"] = roslib = ModuleType("roslib", "Stand-in for roslib.")
-    roslib.load_manifest = lambda package: None  # type: ignore[attr-defined]
+    modules |= _package("tf", {}) | {"tf.transformations": tf_transformations}
+    modules |= _package("tf_conversions", posemath) | {"tf_conversions.posemath": _module("posemath", posemath)}
+    modules |= _package("crtk", crtk | messages, crtk)
+    modules["crtk.msg_conversions"] = _module("msg_conversions", messages)
+    modules |= _package("dvrk", arms.MODULE, arms.MODULE)
+    modules["roslib"] = _module("roslib", {"load_manifest": lambda package: None})
+    for name in ("tf.transformations", "tf_conversions.posemath", "crtk.msg_conversions"):
+        package, _, part = name.partition(".")
+        setattr(modules[package], part, modules[name])
     if session.fast:
         modules |= simulated_time.modules(session)
     return modules
 
 
-def _package(name: str, module: ModuleType) -> dict[str, ModuleType]:
-    """A package with a separate module for every class: dvrk.psm contains psm."""
-    package = ModuleType(name, module.__doc__)
+def _module(name: str, contents: Mapping[str, Any]) -> ModuleType:
+    module = ModuleType(name, f"Stand-in for {name}.")
+    vars(module).update(contents)
+    return module
+
+
+def _package(name: str, contents: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> dict[str, ModuleType]:
+    """A package, and a module for each of its parts: dvrk.psm contains psm."""
+    package = _module(name, contents)
     package.__path__ = []
-    parts = {name: package}
-    for public in module.__all__:
-        setattr(package, public, getattr(module, public))
-        parts[f"{name}.{public}"] = part = ModuleType(f"{name}.{public}", module.__doc__)
-        setattr(part, public, getattr(module, public))
-    package.__all__ = list(module.__all__)  # type: ignore[attr-defined]
-    return parts
+    return {name: package} | {f"{name}.{part}": _module(part, {part: contents[part]}) for part in parts or {}}
 
 
 class _Refusal(importlib.abc.MetaPathFinder):

@@ -18,7 +18,7 @@ from trocar.spatial import Array
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
 NOT_NEGATIVE = ("Fv", "Fc", "mu")
-MOST_DRAWS = 200  # attempts for one arm
+MAX_DRAWS = 200  # attempts for one arm
 _ELEMENT = re.compile(r"hysteresis\[(\d+)\]\.F")
 
 
@@ -36,11 +36,11 @@ class DrawnArms:
         self.mechanism = mechanism
         names, C = covariance(mechanism.parameters.path)
         value = dict(zip(mechanism.parameter_names, mechanism.parameter_vector, strict=True))
-        kept = [i for i, name in enumerate(names) if name in value and self._drawn(name, names)]
-        self.names = tuple(names[i] for i in kept)
+        columns = [i for i, name in enumerate(names) if name in value and self._drawn(name, names)]
+        self.names = tuple(names[i] for i in columns)
         self.values = np.array([value[name] for name in self.names])
-        scales = np.sqrt(np.maximum(np.diag(C)[kept], 1e-300))
-        values, axes = np.linalg.eigh(C[np.ix_(kept, kept)] / np.outer(scales, scales))
+        scales = np.sqrt(np.maximum(np.diag(C)[columns], 1e-300))
+        values, axes = np.linalg.eigh(C[np.ix_(columns, columns)] / np.outer(scales, scales))
         self._root = scales[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
         self._rotors = np.array([name.endswith(".Im") for name in self.names])
         self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
@@ -55,8 +55,8 @@ class DrawnArms:
             return term in NAMES or term in DRIVE_TERMS
         # The set omits elements without friction; if one is missing, the indices of the others do not match.
         start = f"{drive}.hysteresis"
-        told, there = ({x for x in given if x.startswith(start) and _ELEMENT.search(x)} for given in (names, self._all))
-        return told == there and name in told
+        in_set, in_model = ({x for x in xs if x.startswith(start) and _ELEMENT.search(x)} for xs in (names, self._all))
+        return in_set == in_model and name in in_set
 
     @property
     def _all(self) -> tuple[str, ...]:
@@ -69,11 +69,11 @@ class DrawnArms:
     def draw(self, sigma: float, seed: int) -> tuple[Array, int]:
         """Parameters (k,) at `sigma` times the covariance's standard deviations, and the number of attempts."""
         rng = np.random.default_rng(seed)
-        for count in range(1, MOST_DRAWS + 1):
+        for count in range(1, MAX_DRAWS + 1):
             phi = self.values + sigma * self._root @ rng.normal(size=self._root.shape[1])
             if self._consistent(phi):
                 return np.where(self._positive, np.maximum(phi, 0.0), phi), count
-        raise TrocarError(f"none of {MOST_DRAWS} samples at {sigma} standard deviations is physically consistent")
+        raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma} standard deviations is physically consistent")
 
     def _consistent(self, phi: Array) -> bool:
         return bool((phi[self._rotors] > 0).all()) and all(
@@ -93,10 +93,10 @@ class DrawnArms:
         for link in self._links:
             body = tree.names.index(link)
             for k, phi in enumerate(drawn):
-                found = standard(self._link(phi, link))
-                parameters["mass"][body, k] = found.mass
-                parameters["com"][body, :, k] = found.com
-                parameters["inertia"][body, :, :, k] = found.I
+                body_inertia = standard(self._link(phi, link))
+                parameters["mass"][body, k] = body_inertia.mass
+                parameters["com"][body, :, k] = body_inertia.com
+                parameters["inertia"][body, :, :, k] = body_inertia.I
         for i, name in enumerate(self.names):
             drive, _, term = name.partition(".")
             element = _ELEMENT.fullmatch(term)

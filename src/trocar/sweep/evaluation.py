@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from trocar.sweep.study import Code
 from trocar.sweep.table import ERROR, ROW, Columns, size
 
 FINGERPRINT = b"trocar.sweep"  # key of the sweep's fingerprint in the metadata of a partition
-LONGEST_ERROR = 2000  # characters
+MAX_ERROR = 2000  # characters
 
 
 @dataclass(frozen=True)
@@ -29,21 +31,22 @@ class Job:
         fingerprint: fingerprint of the sweep, stored in its partitions.
         batch: rows per call; None: single values.
         version: version of trocar on the machine that started the sweep.
+        parent: process that started the sweep.
     """
 
     code: Code | Callable[..., Any]
     batch: int | None
     fingerprint: str
     version: str
+    parent: int = field(default_factory=os.getpid)
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows from `start` on, with their parameters. attempts: number of workers lost with this chunk."""
+    """Rows from `start` on, with their parameters."""
 
     start: int
     columns: Columns
-    attempts: int = 0
 
     @property
     def stop(self) -> int:
@@ -86,6 +89,8 @@ def _function(job: Job) -> Callable[..., Any]:
     if not isinstance(job.code, Code):
         return job.code
     if job.fingerprint not in _functions:
+        if os.getppid() == job.parent:
+            threading.Thread(target=_end_with, args=(job.parent,), daemon=True).start()
         try:
             _functions[job.fingerprint] = job.code.load()
         except TrocarError:
@@ -95,9 +100,11 @@ def _function(job: Job) -> Callable[..., Any]:
     return _functions[job.fingerprint]
 
 
-def failed(job: Job, chunk: Chunk, reason: str) -> Evaluated:
-    """Rows of a chunk that could not be run, each with the reason as its error."""
-    return Evaluated(encoded(job.fingerprint, chunk, {}, [reason] * len(chunk)), len(chunk), 0.0)
+def _end_with(parent: int) -> None:
+    """End this worker process when its parent has ended for any reason, in the middle of a row too."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)
 
 
 def encoded(
@@ -167,24 +174,24 @@ def _batched(
     function: Callable[..., Any], columns: Columns, batch: int
 ) -> tuple[dict[str, list[Any]], list[str | None]]:
     """Run calls of `batch` rows each. If one raises, its rows are run one by one to find the failing row."""
-    found: list[dict[str, list[Any]]] = []
+    parts: list[dict[str, list[Any]]] = []
     errors: list[str | None] = []
     for start in range(0, size(columns), batch):
         part = {name: column[start : start + batch] for name, column in columns.items()}
         count = size(part)
         whole = _columns_or_error(function, part)
         if isinstance(whole, dict):
-            found.append(whole)
+            parts.append(whole)
             errors += [None] * count
             continue
         for k in range(count):
             one = _columns_or_error(function, {n: c[k : k + 1] for n, c in part.items()}) if count > 1 else whole
-            found.append(one if isinstance(one, dict) else {})
+            parts.append(one if isinstance(one, dict) else {})
             errors.append(None if isinstance(one, dict) else one)
-    names = list(dict.fromkeys(name for result in found for name in result))
+    names = list(dict.fromkeys(name for result in parts for name in result))
     results: dict[str, list[Any]] = {name: [] for name in names}
     done = 0
-    for result in found:
+    for result in parts:
         count = len(next(iter(result.values()))) if result else 1
         done += count
         for name in names:
@@ -200,15 +207,15 @@ def _columns_or_error(function: Callable[..., Any], columns: Columns) -> dict[st
         result = function(**columns)
         if not isinstance(result, Mapping) or not result:
             raise TrocarError(f"a study with BATCH must return a dictionary of columns, got {shown(result)}")
-        found = {name: np.asarray(column) for name, column in result.items()}
-        for name, column in found.items():
+        arrays = {name: np.asarray(column) for name, column in result.items()}
+        for name, column in arrays.items():
             if column.ndim not in (1, 2) or len(column) != count or column.dtype.kind not in "biufU":
                 raise TrocarError(f"the result {name!r} must have {count} rows of numbers or text, got {shown(column)}")
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         return _error(error)
-    return {name: column.tolist() for name, column in found.items()}
+    return {name: column.tolist() for name, column in arrays.items()}
 
 
 def _error(error: BaseException) -> str:
@@ -216,4 +223,4 @@ def _error(error: BaseException) -> str:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # a message that cannot be formatted
         text = type(error).__name__
-    return text.encode(errors="replace").decode()[:LONGEST_ERROR]
+    return text.encode(errors="replace").decode()[:MAX_ERROR]

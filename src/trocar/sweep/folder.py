@@ -21,7 +21,7 @@ from trocar.errors import TrocarError, shown
 from trocar.files import check_writable, read_json, write_json, write_whole
 from trocar.sweep.evaluation import FINGERPRINT
 from trocar.sweep.extras import optional
-from trocar.sweep.table import LARGEST, ROW
+from trocar.sweep.table import MAX_ROWS, ROW
 
 FORMAT = 1
 _NAME = re.compile(r"part-(\d{9})-(\d{9})\.parquet")
@@ -35,7 +35,8 @@ class Manifest:
 
     Attributes:
         trocar: version. study: name. source: hash of the study's source, "" if unavailable.
-        rows: number of rows of the table. table: its fingerprint. parameters: its columns. batch: rows per call; 0:
+        rows: number of rows of the table. table: its fingerprint. parameters: its columns.
+        batch: rows per call; 0: single values.
     """
 
     trocar: str
@@ -88,8 +89,8 @@ def read_manifest(folder: Path) -> Manifest:
     parameters = content.get("parameters")
     if not isinstance(parameters, list) or not all(isinstance(name, str) for name in parameters):
         raise TrocarError(f"{path}: 'parameters' must be a list of names, got {shown(parameters)}")
-    if not (1 <= content["rows"] <= LARGEST and 0 <= content["batch"] <= LARGEST):
-        raise TrocarError(f"{path}: 'rows' and 'batch' must be at most {LARGEST:,}")
+    if not (1 <= content["rows"] <= MAX_ROWS and 0 <= content["batch"] <= MAX_ROWS):
+        raise TrocarError(f"{path}: 'rows' and 'batch' must be at most {MAX_ROWS:,}")
     return Manifest(parameters=tuple(parameters), **{name: content[name] for name in types})
 
 
@@ -128,7 +129,7 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
         count = sum(stop - start for start, stop in done)
         raise TrocarError(
             f"{folder} already contains this sweep with {count} of {manifest.rows} rows done; "
-            "continue it with --resume (resume=True), or use another folder"
+            "continue it with resume=True, or use another folder"
         )
     for path in (*folder.iterdir(), *rows_folder(folder).iterdir()):
         if _STRAY.fullmatch(path.name):  # left by a run that was killed while writing
@@ -149,13 +150,13 @@ _REASONS = {
 
 def partitions(folder: Path) -> list[tuple[Range, Path]]:
     """Ranges and files of the existing partitions, in order of rows."""
-    found = []
+    ranges = []
     for path in rows_folder(folder).iterdir() if rows_folder(folder).is_dir() else ():
         if match := _NAME.fullmatch(path.name):
-            found.append(((int(match[1]), int(match[2])), path))
+            ranges.append(((int(match[1]), int(match[2])), path))
         elif not path.name.startswith("."):
             raise TrocarError(f"{path} is not a partition of the sweep; move it elsewhere")
-    return sorted(found)
+    return sorted(ranges)
 
 
 def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
@@ -201,12 +202,12 @@ def write_partition(folder: Path, start: int, stop: int, content: bytes) -> None
 
 def missing(done: list[Range], rows: int) -> list[Range]:
     """Ranges of unfinished rows."""
-    found, last = [], 0
+    ranges, last = [], 0
     for start, stop in [*done, (rows, rows)]:
         if start > last:
-            found.append((last, start))
+            ranges.append((last, start))
         last = stop
-    return found
+    return ranges
 
 
 @contextmanager

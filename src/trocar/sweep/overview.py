@@ -20,28 +20,28 @@ PLOTTED = 12  # results in the default figure
 HEADINGS = ("result", "rows", "mean", "std", "min", "5 %", "median", "95 %", "max")
 
 
-def study_of(results: Results, given: Study | None = None) -> Study | None:
-    """The study that draws the figures: the given one, or the shipped one named in the manifest.
+def study_of(results: Results, study: Study | None = None) -> Study | None:
+    """The study that draws the figures: `study`, or the shipped one named in the manifest.
 
     A file named in a manifest is never run, because results may come from other people.
     """
-    if given is None:
+    if study is None:
         return load_study(results.manifest.study) if results.manifest.study in STUDIES else None
-    if given.name != results.manifest.study:
-        raise TrocarError(f"{results.folder} belongs to the study {results.manifest.study}, not {given.name}")
-    return given
+    if study.name != results.manifest.study:
+        raise TrocarError(f"{results.folder} belongs to the study {results.manifest.study}, not {study.name}")
+    return study
 
 
 def statistics(results: Results) -> list[tuple[str, ...]]:
     """A row of statistics for each numeric result; see `HEADINGS`."""
-    found = []
+    rows = []
     for name in results.outcomes:
         values = numbers(results, name)
         if values is not None and values.size:
             quantiles = np.quantile(values, [0.0, 0.05, 0.5, 0.95, 1.0])
             figures = (values.mean(), values.std(), *quantiles)
-            found.append((name, str(len(values)), *(f"{x:.4g}" for x in figures)))
-    return found
+            rows.append((name, str(len(values)), *(f"{x:.4g}" for x in figures)))
+    return rows
 
 
 def numbers(results: Results, name: str) -> np.ndarray | None:

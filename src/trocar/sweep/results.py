@@ -83,8 +83,8 @@ class Results:
 
     def __getitem__(self, name: str) -> Any:
         """Values (N,), or (N, k) for a column of arrays, of the N rows without errors, in order."""
-        found = self.table(list(dict.fromkeys([name, ERROR])))
-        values = found.filter(found[ERROR].is_null())[name].combine_chunks()
+        table = self.table(list(dict.fromkeys([name, ERROR])))
+        values = table.filter(table[ERROR].is_null())[name].combine_chunks()
         arrow = optional("pyarrow")
         if arrow.types.is_list(values.type):
             return np.array(values.to_pylist(), dtype=float)
@@ -94,8 +94,8 @@ class Results:
     def errors(self) -> list[tuple[int, str]]:
         """Row number and error of every failed row."""
         dataset = optional("pyarrow.dataset")
-        found = self.dataset.to_table(columns=[ROW, ERROR], filter=dataset.field(ERROR).is_valid())
-        return list(zip(found[ROW].to_pylist(), found[ERROR].to_pylist(), strict=True))
+        failed = self.dataset.to_table(columns=[ROW, ERROR], filter=dataset.field(ERROR).is_valid())
+        return list(zip(failed[ROW].to_pylist(), failed[ERROR].to_pylist(), strict=True))
 
     def _check(self, *names: str) -> None:
         for name in names:

@@ -1,4 +1,4 @@
-"""The loop of a sweep for every executor: submits chunks and writes partitions until all rows are done."""
+"""The loop of a sweep for every executor: chunks of rows, written as soon as they are evaluated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,19 @@ from typing import Any
 import trocar
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.sweep import folder as folders
-from trocar.sweep.evaluation import Chunk, Evaluated, Job, failed
-from trocar.sweep.executors import EXECUTORS, Executor, Lost, load_executor
+from trocar.sweep.evaluation import Chunk, Job
+from trocar.sweep.executors import EXECUTORS, evaluated, load_executor
 from trocar.sweep.extras import check_installed
 from trocar.sweep.folder import Manifest, Range
 from trocar.sweep.results import Results, unify
 from trocar.sweep.study import Study, function_study, load_study
 from trocar.sweep.table import Columns, as_table, check_fits, fingerprint, size, with_seeds
 
-SHORTEST, LONGEST = 0.5, 10.0  # duration of a chunk [s]
-SHARES = 20  # remaining chunks per worker to aim for, unless chunks become shorter than SHORTEST
-LARGEST_CHUNK = 20_000  # rows; bounds the memory
-GROWTH = 16  # largest growth from one chunk to the next; the first is a single call
+REQUIRED = {"processes": ("joblib", "cloudpickle"), "ray": ("ray", "cloudpickle")}  # packages of an executor
+MIN_TIME, MAX_TIME = 0.5, 10.0  # duration of a chunk [s]
+SHARES = 20  # remaining chunks per worker to aim for, unless chunks become shorter than MIN_TIME
+MAX_CHUNK = 20_000  # rows; bounds the memory
+MAX_GROWTH = 16  # from one chunk to the next; the first is a single call
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,13 @@ def sweep(
     rows: int | None = None,
     seed: int = 0,
     batch: int | None = None,
-    retries: int = 2,
     progress: Callable[[Progress], None] | None = None,
 ) -> Results:
     """Run a study over its table and return the results, which are stored in the folder `output`.
 
-    If the function raises, the column `error` of that row contains the exception. Rows of a lost worker are run again.
+    If the function raises, the column `error` of that row contains the exception. If a worker process is lost, the
+    sweep ends with an error; the finished rows are kept, and `resume` continues with the others. Ray itself runs the
+    rows of a lost worker or node again.
 
     Args:
         study: a function with the parameters as arguments, or the name or file of a study (see `load_study`).
@@ -67,11 +69,8 @@ def sweep(
         resume: continue an interrupted sweep in the same folder.
         seed: seed of the table and of the rows' seeds.
         batch: for a function: call it with columns of this many rows.
-        retries: retries of rows of a lost worker before the loss becomes their error.
         progress: function called after every chunk.
     """
-    if not isinstance(retries, int) or retries < 0:
-        raise TrocarError(f"retries must be an integer of 0 or more, got {shown(retries)}")
     if not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise TrocarError(f"seed must be an integer of 0 or more, got {shown(seed)}")
     if rows is not None and (not isinstance(rows, int) or rows < 1):
@@ -81,7 +80,7 @@ def sweep(
     if "\0" in str(output):
         raise TrocarError(f"output must be a folder, got {shown(output)}")
     check_known("executor", EXECUTORS, executor)
-    check_installed("pyarrow", *(["ray"] if executor == "ray" else []))  # before anything is created
+    check_installed("pyarrow", *REQUIRED.get(executor, ()))  # before anything is created
     chosen = _chosen(study, batch)
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
@@ -106,12 +105,23 @@ def sweep(
         folders.read_manifest(place)  # before a folder is created
     with folders.locked(place):
         done = folders.begin(place, manifest, resume)
-        pending = Pending(columns, folders.missing(done, manifest.rows), manifest.step)
+        pending = folders.missing(done, manifest.rows)
         if pending:
-            with load_executor(executor, job, workers, address) as running:
-                _run(running, pending, job, place, retries, progress or (lambda state: None))
+            start = _Start(executor, job, workers, address, progress or (lambda state: None))
+            _run(columns, pending, manifest, place, start)
         unify(place)
     return Results(place)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where the rows are evaluated, and who is told about it."""
+
+    executor: str
+    job: Job
+    workers: int | None
+    address: str | None
+    progress: Callable[[Progress], None]
 
 
 def _chosen(study: object, batch: int | None) -> Study:
@@ -122,91 +132,46 @@ def _chosen(study: object, batch: int | None) -> Study:
     return function_study(study, batch)  # type: ignore[arg-type]
 
 
-class Pending:
-    """Pending rows, handed out in chunks that begin at multiples of `step`."""
+class Chunks:
+    """Pending rows in chunks that begin at multiples of `step`; their size follows from the speed of finished ones."""
 
-    def __init__(self, columns: Columns, ranges: list[Range], step: int) -> None:
-        self.columns, self.step, self.rows = columns, step, size(columns)
-        self._ranges = deque(ranges)
-        self._again: deque[Chunk] = deque()
-        self.left = sum(stop - start for start, stop in ranges)  # rows not handed out
+    def __init__(self, columns: Columns, ranges: list[Range], step: int, workers: int) -> None:
+        self._columns, self._ranges, self._step, self._workers = columns, deque(ranges), step, workers
+        self._left = sum(stop - start for start, stop in ranges)  # rows not handed out
+        self._last, self.seconds_per_row = 0, math.inf
 
-    def __bool__(self) -> bool:
-        return bool(self._ranges or self._again)
+    def __iter__(self) -> Iterator[Chunk]:
+        while self._ranges:
+            start, stop = self._ranges.popleft()
+            end = min(stop, start + max(1, round(self.rows() / self._step)) * self._step)
+            if end < stop:
+                self._ranges.appendleft((end, stop))
+            self._left -= end - start
+            yield Chunk(start, {name: column[start:end] for name, column in self._columns.items()})
 
-    def next(self, rows: int) -> Chunk:
-        """The next chunk, with about `rows` rows."""
-        if self._again:
-            return self._again.popleft()
-        start, stop = self._ranges.popleft()
-        end = min(stop, start + max(1, round(rows / self.step)) * self.step)
-        if end < stop:
-            self._ranges.appendleft((end, stop))
-        self.left -= end - start
-        return self._chunk(start, end, 0)
-
-    def again(self, chunk: Chunk) -> None:
-        """Retry a lost chunk one call at a time, so that a row that kills its worker does not affect the others."""
-        for start in range(chunk.start, chunk.stop, self.step):
-            self._again.append(self._chunk(start, min(start + self.step, chunk.stop), chunk.attempts + 1))
-
-    def _chunk(self, start: int, stop: int, attempts: int) -> Chunk:
-        return Chunk(start, {name: column[start:stop] for name, column in self.columns.items()}, attempts)
-
-
-class Pace:
-    """Size of the next chunk, from the speed of recent ones."""
-
-    def __init__(self, workers: int, step: int) -> None:
-        self._workers, self._step = workers, step
-        self._last = 0
-        self.seconds_per_row = math.inf
-
-    def see(self, rows: int, seconds: float) -> None:
-        """Record that a chunk of `rows` rows took this many seconds."""
-        self.seconds_per_row = max(seconds, 1e-9) / rows
-
-    def rows(self, left: int) -> int:
-        """Number of rows in the next chunk, with `left` pending rows."""
+    def rows(self) -> int:
+        """Number of rows in the next chunk; the first is a single call."""
         if math.isinf(self.seconds_per_row):
             return self._step
-        share = left * self.seconds_per_row / (SHARES * self._workers)
-        wanted = min(max(SHORTEST, share), LONGEST) / self.seconds_per_row
-        self._last = int(min(math.ceil(wanted), max(self._last, self._step) * GROWTH, LARGEST_CHUNK))
+        share = self._left * self.seconds_per_row / (SHARES * self._workers)
+        rows = min(max(MIN_TIME, share), MAX_TIME) / self.seconds_per_row
+        self._last = int(min(math.ceil(rows), max(self._last, self._step) * MAX_GROWTH, MAX_CHUNK))
         return max(self._last, self._step)
 
 
-def _run(
-    executor: Executor, pending: Pending, job: Job, folder: Path, retries: int, progress: Callable[[Progress], None]
-) -> None:
-    pace = Pace(executor.workers, pending.step)
-    flying, done, errors = 0, pending.rows - pending.left, 0
-    first, begin = done, time.monotonic()
-    while pending or flying:
-        while pending and flying < executor.capacity:
-            executor.submit(pending.next(pace.rows(pending.left)))
-            flying += 1
-        for chunk, outcome in executor.finished():
-            flying -= 1
-            if isinstance(outcome, Lost):
-                if chunk.attempts < retries:
-                    pending.again(chunk)
-                    continue
-                outcome = failed(job, chunk, f"lost: {outcome.reason}, in {chunk.attempts + 1} attempts")
-            else:
-                pace.see(len(chunk), outcome.seconds)
-            if pending and flying < executor.capacity:  # give the worker new work before writing the file
-                executor.submit(pending.next(pace.rows(pending.left)))
-                flying += 1
-            _keep(folder, chunk, outcome)
+def _run(columns: Columns, ranges: list[Range], manifest: Manifest, place: Path, start: _Start) -> None:
+    """Evaluate the rows of these ranges and write each chunk as soon as it is finished."""
+    total, errors, begin = size(columns), 0, time.monotonic()
+    done = first = total - sum(stop - start for start, stop in ranges)
+    with load_executor(start.executor, start.job, start.workers, start.address) as (workers, submit):
+        chunks = Chunks(columns, ranges, manifest.step, workers)
+        for chunk, outcome in evaluated(submit, chunks, 1 if start.executor == "serial" else 2 * workers):
+            chunks.seconds_per_row = max(outcome.seconds, 1e-9) / len(chunk)
+            folders.write_partition(place, chunk.start, chunk.stop, outcome.content)
             done += len(chunk)
             errors += outcome.errors
             rate = (time.monotonic() - begin) / (done - first)
-            progress(Progress(done, pending.rows, errors, rate * (pending.rows - done)))
-
-
-def _keep(folder: Path, chunk: Chunk, outcome: Evaluated) -> None:
-    folders.write_partition(folder, chunk.start, chunk.stop, outcome.content)
+            start.progress(Progress(done, total, errors, rate * (total - done)))
 
 
 def _takes_seed(study: Study) -> bool:

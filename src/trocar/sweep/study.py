@@ -34,7 +34,7 @@ STUDIES = {
     "payload": "Payload and force estimates under day-to-day changes of friction",
     "sensitivity": "Sensitivity of the tip to every parameter",
 }
-LARGEST_BATCH = 1_000_000
+MAX_BATCH = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,12 @@ class Study:
         """The parameters of the study. rows: approximate number of rows. Default: the study's own number."""
         make = getattr(self.module, "table", None)
         if make is None:
-            raise TrocarError(f"the study {self.name} has no function table(rows, seed); add one or pass --table FILE")
-        wanted = getattr(self.module, "ROWS", 100) if rows is None else rows
+            raise TrocarError(f"the study {self.name} has no function table(rows, seed); add one, or pass a table")
+        count = getattr(self.module, "ROWS", 100) if rows is None else rows
         try:
-            return make(wanted, seed)
+            return make(count, seed)
         except Exception as error:
-            raise TrocarError(f"table(rows={wanted}, seed={seed}) of {self.name} raised {_named(error)}") from error
+            raise TrocarError(f"table(rows={count}, seed={seed}) of {self.name} raised {_named(error)}") from error
 
     def shippable(self) -> Code:
         """The code to send to other processes."""
@@ -160,8 +160,8 @@ def _batch(module: ModuleType, name: str) -> int | None:
 
 
 def _checked_batch(batch: Any, name: str) -> int | None:
-    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= LARGEST_BATCH):
-        raise TrocarError(f"BATCH of {name} must be an integer from 1 to {LARGEST_BATCH:,}, got {shown(batch)}")
+    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH):
+        raise TrocarError(f"BATCH of {name} must be an integer from 1 to {MAX_BATCH:,}, got {shown(batch)}")
     return batch
 
 

@@ -17,8 +17,8 @@ from trocar.sweep.extras import optional
 
 ROW, ERROR = "row", "error"  # columns of every result: row number, and error or null
 SEED = "seed"
-LARGEST = 10_000_000  # most rows of a table
-LARGEST_FILE = 2 * 2**30  # largest file of a table [bytes]
+MAX_ROWS = 10_000_000  # most rows of a table
+MAX_FILE = 2 * 2**30  # largest file of a table [bytes]
 
 Columns = dict[str, np.ndarray]
 
@@ -66,7 +66,7 @@ def read_table(path: str | Path) -> Columns:
     path = Path(path)
     if not path.is_file():
         raise TrocarError(f"the table {path} {'is a folder' if path.is_dir() else 'does not exist'}; name a file")
-    if path.stat().st_size > LARGEST_FILE:
+    if path.stat().st_size > MAX_FILE:
         raise TrocarError(f"the table {path} is larger than 2 GB; split it")
     arrow = optional("pyarrow")
     readers: dict[str, Callable[[Path], Any]] = {
@@ -76,14 +76,14 @@ def read_table(path: str | Path) -> Columns:
     if path.suffix not in readers:
         raise TrocarError(f"a table must be a file NAME.csv or NAME.parquet, got {path}")
     try:
-        found = readers[path.suffix](path)
-        names = found.column_names
+        table = readers[path.suffix](path)
+        names = table.column_names
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise TrocarError(f"the table {path} cannot be read: {error}") from None
     if len(set(names)) < len(names):
         raise TrocarError(f"the table {path} has two columns with the same name: {shown(names)}")
     try:
-        return as_table(found)
+        return as_table(table)
     except TrocarError as error:
         raise TrocarError(f"{path}: {error}") from None
 
@@ -103,11 +103,11 @@ def size(columns: Mapping[str, np.ndarray]) -> int:
 
 def fingerprint(columns: Mapping[str, np.ndarray]) -> str:
     """Hash of the names, types and values of a table."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, column in columns.items():
-        found.update(json.dumps([name, column.dtype.kind, len(column)]).encode())
-        found.update(json.dumps(column.tolist()).encode() if column.dtype.kind == "U" else column.tobytes())
-    return found.hexdigest()
+        digest.update(json.dumps([name, column.dtype.kind, len(column)]).encode())
+        digest.update(json.dumps(column.tolist()).encode() if column.dtype.kind == "U" else column.tobytes())
+    return digest.hexdigest()
 
 
 def check_fits(columns: Mapping[str, np.ndarray], function: Callable[..., Any]) -> None:
@@ -180,5 +180,5 @@ def _not_a_column(name: str, values: Any) -> TrocarError:
 
 
 def _check_size(rows: int) -> None:
-    if not 1 <= rows <= LARGEST:
-        raise TrocarError(f"a table has 1 to {LARGEST:,} rows, got {rows:,}")
+    if not 1 <= rows <= MAX_ROWS:
+        raise TrocarError(f"a table has 1 to {MAX_ROWS:,} rows, got {rows:,}")

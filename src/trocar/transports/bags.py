@@ -26,7 +26,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 from trocar.recording.bag_file import SUFFIXES
 from trocar.robot.bus import Subscription
-from trocar.robot.clients.instrument import PSM
+from trocar.robot.clients.devices import PSMClient
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
@@ -194,7 +194,7 @@ def _move_to(robot: Robot, name: str, message: Message) -> None:
     """Move an arm to where its servo commands begin; efforts and velocities begin anywhere."""
     arm = robot.arm(name.partition("/")[0])
     reached = True
-    if name.endswith("/jaw/servo_jp") and isinstance(arm, PSM) and isinstance(message, JointState):
+    if name.endswith("/jaw/servo_jp") and isinstance(arm, PSMClient) and isinstance(message, JointState):
         reached = arm.jaw.move_jp(message.position).wait()
     elif name.endswith("/servo_jp") and isinstance(message, JointState):
         reached = arm.move_jp(message.position).wait()

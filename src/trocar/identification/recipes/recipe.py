@@ -1,7 +1,7 @@
 """Recipes: the structure of an arm's model, and the filters and weights of its identification.
 
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
-published recording. Other arms get a general one (`general_recipe.py`). `trocar identify --search` writes a new one.
+published recording. Other arms get a general one (`general.py`). `trocar identify --search` writes a new one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.elastics import elastic
 from trocar.arms.file_fields import Fields
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, load_parameters
-from trocar.arms.tables import read, stem
+from trocar.arms.tables import DATA, read, stem
 from trocar.errors import TrocarError, check_known, shown
 from trocar.identification.consistency import Prior, prior
 from trocar.identification.recipes.general import general_table, prior_of_set
@@ -24,7 +24,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import from_pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
-RECIPES = ("PSM", "MTML", "MTMR")  # arms with a built-in recipe
+RECIPES = tuple(arm for arm in ARMS if (DATA / f"recipe_{stem(arm)}.toml").exists())  # arms with a built-in recipe
 FIELDS = ("arm", "geometry", "prior", "columns", "rate", "filters", "weights", "deltas", "drives", "elastics")
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")

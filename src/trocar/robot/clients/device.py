@@ -1,15 +1,17 @@
-"""Base of all device clients: topics in a namespace, waiting by the robot's clock, operating states."""
+"""Bases of all clients: methods generated from the interface, waiting by the robot's clock, operating states."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
 
 from trocar.robot.bus import Bus
+from trocar.robot.clients.methods import methods
+from trocar.robot.interface import Interface
 from trocar.robot.messages import Message, OperatingState, String
 
-REMEMBERED = 256  # operating states kept
+MAX_STATES = 256  # operating states kept
 
 
 class Clock(Protocol):
@@ -24,15 +26,48 @@ class Clock(Protocol):
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool: ...
 
 
-class Device:
-    """A device on the bus, by name.
+class DeviceClient:
+    """A device on the bus, by name. A subclass gets a method for every row of its interface.
+
+    Class arguments:
+        interface: rows to generate; methods of the class itself and of its bases take precedence.
+        parts: clients of its namespaces, such as body. Rows of other namespaces have flat names: trajectory_j_ratio.
 
     Attributes:
         robot: bus and clock. connection_timeout: longest wait of a getter for valid data [s].
+        states: the device with the operating state of motions.
     """
 
-    def __init__(self, robot: Clock, name: str, connection_timeout: float = 1.0) -> None:
-        self.robot, self._name, self.connection_timeout = robot, name, connection_timeout
+    default_name: ClassVar[str] = ""
+    default_timeout: ClassVar[float] = 1.0
+    parts: ClassVar[Mapping[str, type[DeviceClient]]] = {}
+    states: StatefulDevice
+
+    def __init_subclass__(
+        cls, interface: Interface | None = None, parts: Mapping[str, type[DeviceClient]] | None = None
+    ) -> None:
+        cls.parts = {**cls.parts, **(parts or {})}
+        for method in () if interface is None else methods(interface):
+            in_part = method.space in cls.parts and hasattr(cls.parts[method.space], method.name)
+            if not in_part and not hasattr(cls, method.flat_name):
+                setattr(cls, method.flat_name, method.function())
+
+    def __init__(
+        self,
+        robot: Clock,
+        name: str = "",
+        connection_timeout: float | None = None,
+        states: StatefulDevice | None = None,
+    ) -> None:
+        if not (name or self.default_name):
+            raise TypeError(f"{type(self).__name__} needs the name of a device")
+        self.robot, self._name = robot, name or self.default_name
+        self.connection_timeout = self.default_timeout if connection_timeout is None else connection_timeout
+        if states is not None:
+            self.states = states
+        for space, kind in self.parts.items():
+            part = kind(robot, f"{self._name}/{space}", self.connection_timeout, getattr(self, "states", None))
+            setattr(self, space, part)
 
     def name(self) -> str:
         return self._name
@@ -45,26 +80,52 @@ class Device:
         """Result of a service."""
         return self.robot.bus.call(f"{self._name}/{service}", *arguments)
 
+    def read(self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: float | None = None) -> Any:
+        """Fields of the current message of a topic, with its time [s] if stamped."""
+        message = self.receive(topic, wait_timeout)
+        values = tuple(getattr(message, field) for field in fields)
+        return (*values, message.time) if stamped else values[0]
+
+    def command(self, topic: str, message: Callable[..., Message], moves: bool, *arguments: Any) -> MoveHandle | None:
+        """Send a command built from its arguments; returns the handle of a motion."""
+        sent = message(*arguments)
+        handle = MoveHandle(self.states) if moves else None
+        self.send(topic, sent)
+        return handle
+
+    def ask(self, service: str, *arguments: Any) -> Any:
+        """Answer of a service; kinematics take a last argument `extra` that adds result and message to the value."""
+        if not service.endswith("kinematics"):
+            return self.call(service, *arguments)
+        answer = self.call(service, *arguments[:-1])
+        return answer.value if arguments[-1] is None else (answer.value, answer.result, answer.message)
+
     def receive(self, topic: str, wait_timeout: float | None = None) -> Any:
         """The current message of a topic. Waits for valid data; raises TimeoutError after the timeout [s]."""
         path = f"{self._name}/{topic}"
         timeout = self.connection_timeout if wait_timeout is None else wait_timeout
         message = self.robot.bus.read(path)
         if message is None or not message.valid:
-            self.robot.wait_for(lambda: (found := self.robot.bus.read(path)) is not None and found.valid, timeout)
+            self.robot.wait_for(lambda: (last := self.robot.bus.read(path)) is not None and last.valid, timeout)
             message = self.robot.bus.read(path)
         if message is None or not message.valid:
             raise TimeoutError(f"no valid data on {path} within {timeout:g} s")
         return message
 
 
-class StatefulDevice(Device):
+class StatefulDevice(DeviceClient):
     """A device with operating states."""
 
-    def __init__(self, robot: Clock, name: str, connection_timeout: float = 1.0) -> None:
-        super().__init__(robot, name, connection_timeout)
-        self._states: deque[OperatingState] = deque(maxlen=REMEMBERED)
-        robot.bus.subscribe(f"{name}/operating_state", self._remember)
+    def __init__(
+        self,
+        robot: Clock,
+        name: str = "",
+        connection_timeout: float | None = None,
+        states: StatefulDevice | None = None,
+    ) -> None:
+        super().__init__(robot, name, connection_timeout, self)
+        self._states: deque[OperatingState] = deque(maxlen=MAX_STATES)
+        robot.bus.subscribe(f"{self._name}/operating_state", self._remember)
 
     def _remember(self, message: Message) -> None:
         assert isinstance(message, OperatingState)
@@ -140,3 +201,29 @@ class StatefulDevice(Device):
             return True
         self.state_command(command)
         return self.robot.wait_for(reached, timeout) if timeout > 0 else reached()
+
+
+def time_of_command(robot: Clock, state_topic: str) -> int:
+    """Time [ns] that separates the operating states before a command sent now from those after it.
+
+    In fast time a state may have been published at this moment, with a stamp later than the clock; it precedes the
+    command.
+    """
+    last = robot.bus.read(state_topic)
+    return max(robot.now, 0 if last is None else last.stamp)
+
+
+class MoveHandle:
+    """Returned by the move commands of an arm; holds the time of the command."""
+
+    def __init__(self, device: StatefulDevice) -> None:
+        self._device = device
+        self._start = time_of_command(device.robot, f"{device.name()}/operating_state")
+
+    def wait(self, is_busy: bool = False, timeout: float = 30.0) -> bool:
+        """Wait for the end of the motion, or with is_busy=True for its start; False after `timeout` [s]."""
+        return self._device.wait_for_busy(is_busy, self._start, timeout)
+
+    def is_busy(self, timeout: float = 30.0) -> bool:
+        """True until the motion has ended. Raises RuntimeWarning if it has not begun within `timeout` [s]."""
+        return self._device.is_busy_since(self._start, timeout)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
 
-from trocar.robot.conformance import devices, extensions, kinematics, motion, reading, states
+from trocar.robot.conformance import devices, kinematics, motion, reading, states
 from trocar.robot.conformance.subject import Failed, Skipped, Subject
 from trocar.robot.interface import INTERFACES
 
@@ -73,7 +73,6 @@ CHECKS = (
     *_checks(Permission.motion, motion.wrong_content, motion.servo_is_idle, motion.move_busy, motion.zero_length_move),
     *_checks(Permission.motion, motion.replaced_goal, motion.last_sample, motion.velocities),
     *_checks(Permission.motion, motion.jaw, kinds=("PSM",)),
-    *_checks(Permission.motion, extensions.joint_velocity, extensions.interpolated),
     *_checks(Permission.motion, states.repeated_commands, states.pause_and_resume, states.wrong_state),
     *_checks(Permission.unbounded, motion.clipping, motion.effort_control, states.power_cycle),
     *_checks(Permission.unbounded, states.unhome, states.fault),

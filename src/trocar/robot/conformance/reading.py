@@ -34,8 +34,6 @@ def topics(subject: Subject) -> None:
     there = subject.robot.bus.topics
     for topic in subject.interface.topics:
         name = subject.path(topic.name)
-        if topic.extension and name not in there:
-            continue
         require(name in there, f"{topic.name} does not exist")
         require(there[name].message is topic.message, f"{topic.name} is a {there[name].message.__name__}")
         require(there[name].direction is topic.direction, f"{topic.name} is a {there[name].direction}")

@@ -120,14 +120,10 @@ class Subject:
         del messages[:]
         return messages
 
-    def serves(self, topic: str) -> bool:
-        return self.path(topic) in self.robot.bus.topics
-
     @property
     def state_topics(self) -> list[Topic]:
-        """State topics of the table; extensions only if they are served."""
-        states = [topic for topic in self.interface.topics if topic.direction is Direction.state]
-        return [topic for topic in states if not topic.extension or self.serves(topic.name)]
+        """State topics of the table."""
+        return [topic for topic in self.interface.topics if topic.direction is Direction.state]
 
     def end_check(self) -> None:
         """Close the subscriptions of a check."""

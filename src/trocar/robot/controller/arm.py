@@ -17,7 +17,6 @@ import numpy as np
 from trocar.errors import TrocarError
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
-from trocar.robot.controller.extensions import Extensions
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
@@ -49,7 +48,6 @@ class ArmController(PoweredArm):
         self.interface, self.n_tip = interface, self.arm.tip_joints
         self.tip = Tip(self.arm)
         self.reports = Reports(self)
-        self.extensions = Extensions(self)
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
@@ -80,7 +78,7 @@ class ArmController(PoweredArm):
 
     def sources(self) -> dict[str, Callable[[], Message]]:
         """Sources of the state topics."""
-        return self.reports.states() | self.extensions.sources()
+        return self.reports.states()
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
         """Handlers by command."""
@@ -104,7 +102,6 @@ class ArmController(PoweredArm):
             "trajectory_j/set_ratio": lambda m: self.set_ratio(m.value),
             "trajectory_j/set_ratio_v": lambda m: self.set_ratio(m.value, of="v"),
             "trajectory_j/set_ratio_a": lambda m: self.set_ratio(m.value, of="a"),
-            **self.extensions.handlers(),
         }
 
     def _accept(self, handler: Callable[[Any], None]) -> Callable[[Message], None]:
@@ -254,8 +251,8 @@ class ArmController(PoweredArm):
             self.goal = None
             self.effort = self.padded(tau, np.zeros(self.n))
 
-    def servo_cf(self, frame: str, wrench: Array, command: str = "") -> None:
-        command = command or f"{frame}_servo_cf"
+    def servo_cf(self, frame: str, wrench: Array) -> None:
+        command = f"{frame}_servo_cf"
         w = self.checked_vector(command, wrench)
         if self.ready(command, CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             if frame != self.wrench[0]:
@@ -277,22 +274,17 @@ class ArmController(PoweredArm):
     def move_cp(self, T: Array) -> None:
         T = self.checked_pose("move_cp", T)
         if self.ready("move_cp", CARTESIAN) and self.switch(CARTESIAN, TRAJECTORY):
-            self.approach(T)
-
-    def approach(self, T: Array, busy: bool = True) -> None:
-        """Start a motion to a pose (4, 4) in the frame of reference; `busy`: as a move, which reports its end."""
-        q = self.solved(T)
-        if q is None:
-            self.trajectory.stop()
-            if busy:
+            q = self.solved(T)
+            if q is None:
+                self.trajectory.stop()
                 self.bus.publish(f"{self.name}/goal_reached", Bool(value=False))
                 self.states.set(busy=False)
-            return
-        goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
-        self.begin_move(self.padded(q, goal), busy)
+                return
+            goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
+            self.begin_move(self.padded(q, goal))
 
-    def begin_move(self, goal: Array, busy: bool = True) -> None:
-        """Start a motion from the setpoint to joint positions (n,); `busy`: as a move, which reports its end."""
+    def begin_move(self, goal: Array) -> None:
+        """Start a motion from the setpoint to joint positions (n,)."""
         running = self.trajectory.active
         q = self.trajectory.q if running else self.hardware.setpoint()
         dq = self.trajectory.dq if running else self._velocity
@@ -304,8 +296,7 @@ class ArmController(PoweredArm):
             self.trajectory.stop()
             self.end_move(False)
             return
-        if busy:
-            self.states.set(busy=True)
+        self.states.set(busy=True)
 
     def end_move(self, reached: bool) -> None:
         """End the running move; clients receive the last sample before the arm is idle."""
@@ -339,9 +330,6 @@ class ArmController(PoweredArm):
 
     def follow(self, kind: str, goal: Any) -> None:
         self._pushed = None
-        if kind in ("rate", "effort"):
-            self.extensions.follow(kind, goal)
-            return
         if kind == "joints":
             q, dq = goal
             self.hardware.track(self.clipped(q), dq, asked=q)
@@ -375,9 +363,9 @@ class ArmController(PoweredArm):
     def solve(self, local: Array, seed: Array) -> Array:
         """Inverse kinematics (n_tip,) of a proper pose (4, 4) in the arm's base."""
         distance = math.hypot(*local[:3, 3].tolist())
-        if distance > c.FARTHEST:
+        if distance > c.MAX_DISTANCE:
             raise TrocarError(f"the position is {distance:g} m from the arm's base")
-        if self.arm.has_rcm and distance < c.NEAREST_TO_RCM:
+        if self.arm.has_rcm and distance < c.MIN_DISTANCE_TO_RCM:
             raise TrocarError("InverseKinematics, can't solve IK too close to RCM")
         return self.tip.joints(local, seed)
 

@@ -158,8 +158,8 @@ class MTMController(ArmController):
 
     # -- efforts -------------------------------------------------------------------------------------------------------
 
-    def servo_cf(self, frame: str, wrench: Array, command: str = "") -> None:
-        super().servo_cf(frame, wrench, command)
+    def servo_cf(self, frame: str, wrench: Array) -> None:
+        super().servo_cf(frame, wrench)
         self._impedance = None
 
     def servo_ci(self, goal: CartesianImpedance) -> None:

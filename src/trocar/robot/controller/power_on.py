@@ -31,7 +31,7 @@ class PoweredArm:
     def __init__(self, hardware: Hardware) -> None:
         self.hardware = hardware
         self.name, self.arm, self.bus = hardware.name, hardware.arm, hardware.bus
-        self.constants, self.n = c.constants(self.arm), self.arm.n
+        self.constants, self.n = self.arm.controller, self.arm.n
         self.states = OperatingStates(self.bus, self.name)
         joints = self.arm.joints
         self.trajectory = JointTrajectory(

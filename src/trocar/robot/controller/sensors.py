@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY, constants
+from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
 from trocar.spatial import Array
 
 SHORTEST = 1e-6  # least time between encoder edges [s]
@@ -60,7 +60,7 @@ class ActuatorSensors:
         N = len(gear)
         self.bias = np.zeros(N)  # encoder bias after calibration
         self.q, self.dq = np.zeros(N), np.zeros(N)
-        self._tolerance = np.concatenate([constants(arm).pots for arm in arms])
+        self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
         self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
         self.inconsistent = np.zeros(N, dtype=bool)
         self._counts: Array | None = None

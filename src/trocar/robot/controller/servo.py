@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.robot.controller.constants import PERIOD, constants
+from trocar.robot.controller.constants import PERIOD
 from trocar.spatial import Array
 
 
@@ -27,7 +27,7 @@ class Servo:
     """
 
     def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
-        published = [constants(arm) for arm in arms]
+        published = [arm.controller for arm in arms]
         self._kp, self._ki, self._kd = (
             np.concatenate([np.array(getattr(arm.gains, k), dtype=float) for arm in arms]) for k in ("kp", "ki", "kd")
         )

@@ -49,13 +49,13 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 def run(replicate: int, seed: int) -> dict[str, Any]:
     """Base parameters by both methods from resampled residuals, and their analytic deviations."""
     recording, fits = original()
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for method in METHODS:
         residual = np.asarray(recording.tau) - fits[method].predicted
         tau = fits[method].predicted + _resampled(residual, np.random.default_rng(seed))
         again = _FIT[method](replace(recording, tau=tau))
-        found |= {method: again.values, f"{method}_deviations": again.deviations}
-    return found
+        results |= {method: again.values, f"{method}_deviations": again.deviations}
+    return results
 
 
 @cache
@@ -83,12 +83,12 @@ def _mechanism() -> Mechanism:
 
 def _noise(shape: tuple[int, ...]) -> Array:
     """First-order correlated noise."""
-    kept = np.exp(-1.0 / (RATE * MEMORY))
+    memory = np.exp(-1.0 / (RATE * MEMORY))
     white = np.random.default_rng(0).normal(size=shape)
     noise = np.empty(shape)
     noise[0] = white[0]
     for k in range(1, len(noise)):
-        noise[k] = kept * noise[k - 1] + np.sqrt(1.0 - kept**2) * white[k]
+        noise[k] = memory * noise[k - 1] + np.sqrt(1.0 - memory**2) * white[k]
     return NOISE * noise
 
 
@@ -104,32 +104,32 @@ def _least_squares(recording: Recording) -> Fit:
     mechanism, tau = _mechanism(), np.asarray(recording.tau)
     assert recording.ddq is not None
     Y = mechanism.regressor(recording.q, recording.dq, recording.ddq)
-    found = base_estimate(Y, tau, mechanism.base_parameters, mechanism.parameter_names, 1.0 / NOISE)
-    return Fit(found.names, found.values, found.standard_deviations, tau - found.residual)
+    estimate = base_estimate(Y, tau, mechanism.base_parameters, mechanism.parameter_names, 1.0 / NOISE)
+    return Fit(estimate.names, estimate.values, estimate.standard_deviations, tau - estimate.residual)
 
 
 def _consistent(recording: Recording) -> Fit:
     """Base parameters of links, rotors and viscous friction. The prior separates elements of dry friction."""
-    found = identify(recording, ARM, cross_validate=False)
-    names, B = _base(found)
-    value = dict(zip(found.mechanism().parameter_names, found.mechanism().parameter_vector, strict=True))
-    known = [name for name in found.names if "hysteresis" not in name]
-    place = [found.names.index(name) for name in known]
-    columns = B[:, [_all_names(found).index(name) for name in known]]
-    deviations = np.sqrt(np.diag(columns @ found.covariance[np.ix_(place, place)] @ columns.T))
-    return Fit(names, columns @ np.array([value[name] for name in known]), deviations, found.efforts(recording))
+    identified = identify(recording, ARM, cross_validate=False)
+    names, B = _base(identified)
+    value = dict(zip(identified.mechanism().parameter_names, identified.mechanism().parameter_vector, strict=True))
+    known = [name for name in identified.names if "hysteresis" not in name]
+    place = [identified.names.index(name) for name in known]
+    columns = B[:, [_all_names(identified).index(name) for name in known]]
+    deviations = np.sqrt(np.diag(columns @ identified.covariance[np.ix_(place, place)] @ columns.T))
+    return Fit(names, columns @ np.array([value[name] for name in known]), deviations, identified.efforts(recording))
 
 
 _FIT = {"least_squares": _least_squares, "consistent": _consistent}
 
 
-def _all_names(found: Identified) -> tuple[str, ...]:
-    return found.recipe.mechanism().parameter_names
+def _all_names(identified: Identified) -> tuple[str, ...]:
+    return identified.recipe.mechanism().parameter_names
 
 
-def _base(found: Identified) -> tuple[tuple[str, ...], Array]:
+def _base(identified: Identified) -> tuple[tuple[str, ...], Array]:
     """Names (b,) and matrix (b, p) of the base parameters of links, rotors and viscous friction."""
-    mechanism = found.recipe.mechanism()
+    mechanism = identified.recipe.mechanism()
     base = mechanism.base_parameters
     rows = [k for k, i in enumerate(base.independent) if "hysteresis" not in mechanism.parameter_names[i]]
     return tuple(mechanism.parameter_names[base.independent[k]] for k in rows), base.B[rows]
@@ -147,14 +147,14 @@ def ratios(results: Results, method: str) -> tuple[Array, Array]:
 
 
 def findings(results: Results) -> list[tuple[str, str]]:
-    found = []
+    identified = []
     for method in METHODS:
         ratio, error = ratios(results, method)
         within = int((np.abs(ratio - 1.0) <= 2.0 * error).sum())
         text = f"median {np.median(ratio):.3f} +- {np.median(error):.3f}, from {ratio.min():.2f} to {ratio.max():.2f}"
         agree = f"{within} of {len(ratio)} parameters are within two standard errors of 1"
-        found.append((f"{method.replace('_', ' ')}: bootstrap over analytic deviation", f"{text}; {agree}"))
-    return found
+        identified.append((f"{method.replace('_', ' ')}: bootstrap over analytic deviation", f"{text}; {agree}"))
+    return identified
 
 
 def figures(results: Results) -> list[tuple[Figure, str]]:

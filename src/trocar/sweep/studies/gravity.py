@@ -91,15 +91,15 @@ def _gravity(pitch: Array) -> Array:
 def findings(results: Results) -> list[tuple[str, str]]:
     drifts, error, mass = results["drifts"], np.degrees(results["mounting_error"]), results["added_mass"]
     exact = (np.abs(error) < 2.0) & (mass < 0.02)
-    found = [("poses that drift", f"{drifts.mean():.1%} of {len(drifts)}")]
+    lines = [("poses that drift", f"{drifts.mean():.1%} of {len(drifts)}")]
     if exact.any():
         text = f"{drifts[exact].mean():.1%} of {exact.sum()}"
-        found.append(("with a mounting known to 2 degrees and less than 20 g added", text))
+        lines.append(("with a mounting known to 2 degrees and less than 20 g added", text))
     for low, high in ((0.0, 2.5), (2.5, 5.0), (5.0, 10.0)):
         at = (np.abs(error) >= low) & (np.abs(error) < high)
         if at.any():
-            found.append((f"mounting wrong by {low:g} to {high:g} degrees", f"{drifts[at].mean():.1%} of {at.sum()}"))
-    return found
+            lines.append((f"mounting wrong by {low:g} to {high:g} degrees", f"{drifts[at].mean():.1%} of {at.sum()}"))
+    return lines
 
 
 def figures(results: Results) -> list[tuple[Figure, str]]:

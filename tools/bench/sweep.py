@@ -18,6 +18,7 @@ from trocar.errors import TrocarError
 from trocar.sweep.extras import optional
 from trocar.sweep.run import sweep
 
+ROOT = Path(__file__).parents[2]
 STEPS = 20_000  # per item of the speed-up, about 5 ms in generated code
 ITEMS = 2000  # about 10 s on one core
 LIGHT = 20_000  # items for the overhead
@@ -27,7 +28,7 @@ _MEMORY = """
 import json, re, sys, time
 import trocar as tr
 from trocar.sweep import Results
-from trocar.sweep.timing import light
+from tools.bench.sweep import light
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) / 1e3
@@ -48,14 +49,14 @@ def heavy(push: float) -> dict[str, float]:
     """Simulate a pushed PSM; takes some milliseconds."""
     from trocar import batch
 
-    arms = _kept.setdefault("arms", batch.load("PSM"))
+    arms = _arms.setdefault("arms", batch.load("PSM"))
     home = np.array(arms.mechanism.arm.home)
     tau = arms.mechanism.gravity(home) + push * np.array([1.0, 0, 0, 0, 0, 0, 0])
     end, _ = arms.rollout(arms.state(home), tau, 1e-4, STEPS, log=False)
     return {"yaw": float(end.q[0])}
 
 
-_kept: dict[str, Any] = {}
+_arms: dict[str, Any] = {}
 
 
 def light(x: float) -> dict[str, float]:
@@ -63,7 +64,7 @@ def light(x: float) -> dict[str, float]:
     return {"y": x * x, "z": x + 1.0}
 
 
-def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = None) -> dict[str, float]:
+def figures(rounds: int = 3, progress: Callable[[float], None] | None = None) -> dict[str, float]:
     """Medians over the rounds; calls of a round are interleaved, ratios are computed within a round.
 
     sweep_two_workers_speedup: whole sweeps of 2,000 simulations of 5 ms in processes, including start-up.
@@ -76,10 +77,10 @@ def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = No
     for package in ("pyarrow", "cloudpickle"):
         optional(package)
     tell = progress or (lambda fraction: None)
-    found: dict[str, list[float]] = {}
+    samples: dict[str, list[float]] = {}
 
     def note(name: str, value: float) -> None:
-        found.setdefault(name, []).append(value)
+        samples.setdefault(name, []).append(value)
 
     place = Path(tempfile.mkdtemp(prefix="trocar-bench-"))
     try:
@@ -98,14 +99,14 @@ def sweep_figures(rounds: int = 3, progress: Callable[[float], None] | None = No
                 )
                 note(f"sweep_{executor}_overhead_us", 1e6 * (slope - bare))
             command = [sys.executable, "-c", _MEMORY, str(place / "memory"), str(MANY)]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
             shutil.rmtree(place / "memory")
-            for name, value in zip(("write_s", "read_s", "memory_growth_mb"), json.loads(said), strict=True):
+            for name, value in zip(("write_s", "read_s", "memory_growth_mb"), json.loads(output), strict=True):
                 note(f"sweep_100k_rows_{name}", value)
             tell((k + 1) / rounds)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    return {name: float(np.median(values)) for name, values in found.items()}
+    return {name: float(np.median(values)) for name, values in samples.items()}
 
 
 def _seconds(function: Callable[..., Any], rows: int, place: Path, executor: str, workers: int | None = None) -> float:

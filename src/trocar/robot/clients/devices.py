@@ -1,0 +1,191 @@
+"""Clients of every kind of device, generated from the interface table; `devices.pyi` has the types of all methods.
+
+`tools/client_stub.py` writes that file; a test compares it with these classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.robot import interface
+from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
+from trocar.robot.clients.methods import part
+from trocar.robot.messages import Bool, Floats, Message, String
+
+CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)  # angles of a jaw [rad]
+
+
+class WrenchFrame(DeviceClient, interface=part(interface.ARM, "spatial")):
+    """Wrenches and the Jacobian of an arm in one frame: `body` (tip axes) or `spatial` (base axes and origin)."""
+
+
+class LocalFrame(DeviceClient, interface=part(interface.ARM, "local")):
+    """Poses of an arm in its own base."""
+
+
+class ArmClient(
+    StatefulDevice,
+    interface=interface.ARM,
+    parts={"body": WrenchFrame, "spatial": WrenchFrame, "local": LocalFrame},
+):
+    """An arm: PSM, ECM or MTM.
+
+    `inverse_kinematics(jp, cp)` returns the joint positions that place the tip at `cp` (4, 4) in the arm's own base,
+    closest to the seed `jp`; `forward_kinematics(jp)` the pose (4, 4) of the tip, or of link k for k < n positions.
+    """
+
+
+def _insert_jp(self: ArmClient, depth: float) -> MoveHandle:
+    """Move the insertion joint alone to a depth [m]."""
+    q = self.setpoint_jp()[0].copy()
+    q[2] = depth
+    return self.move_jp(q)
+
+
+class JawClient(DeviceClient, interface=part(interface.PSM, "jaw")):
+    """The jaw of an instrument, one joint; its motions share the arm's busy state."""
+
+    def close(self) -> MoveHandle:
+        """Close beyond contact, to -20 deg, so that the jaw grips."""
+        return self.move_jp(CLOSED)
+
+    def open(self, angle: float = OPEN) -> MoveHandle:
+        """Open to an angle [rad]."""
+        return self.move_jp(angle)
+
+
+class PSMClient(ArmClient, interface=interface.PSM, parts={"jaw": JawClient}):
+    """A patient side manipulator."""
+
+    default_timeout = 5.0
+    insert_jp = _insert_jp
+
+    def set_tool_present(self, tool_present: bool) -> None:
+        """Emulate the insertion or removal of an instrument."""
+        self.emulate_tool_present(tool_present)
+
+
+class ECMClient(ArmClient, interface=interface.ECM):
+    """An endoscope camera manipulator."""
+
+    default_name, default_timeout = "ECM", 5.0
+    insert_jp = _insert_jp
+
+
+class GripperClient(DeviceClient, interface=part(interface.MTM, "gripper")):
+    """The gripper of a master, one joint, measured only."""
+
+
+class MTMClient(ArmClient, interface=interface.MTM, parts={"gripper": GripperClient}):
+    """A master tool manipulator."""
+
+    default_timeout = 5.0
+
+    def lock_orientation_as_is(self) -> None:
+        """Lock the current orientation while a wrench is commanded."""
+        self.lock_orientation(self.setpoint_cp()[0][:3, :3])
+
+
+class SetUpFrame(DeviceClient, interface=part(interface.SUJ_ARM, "local")):
+    """Pose of set-up joints in the base of the cart."""
+
+
+class SetUpArmClient(StatefulDevice, interface=interface.SUJ_ARM, parts={"local": SetUpFrame}):
+    """The set-up joints of one arm of the cart.
+
+    `move_jp` places them at once, as by hand with the brakes released; its handle waits for a motion in vain.
+    """
+
+
+class SUJClient(
+    StatefulDevice,
+    interface=interface.SUJ,
+    parts=dict.fromkeys(("ECM", "PSM1", "PSM2", "PSM3"), SetUpArmClient),
+):
+    """All set-up joints of a cart."""
+
+    default_name = "SUJ"
+
+
+class SystemClient(DeviceClient, interface=interface.SYSTEM):
+    """All arms together: power, homing and sounds."""
+
+    default_name = "system"
+
+    def beep(self, duration: float, frequency: float, volume: float = 1.0) -> None:
+        """Beep for a duration [s] at a frequency [Hz]."""
+        self.send("beep", Floats(values=np.array([duration, frequency, volume], dtype=float)))
+
+
+class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
+    """The surgeon's console: pedals, and teleoperation: on or off, its scale, the selected pairs of arms."""
+
+    default_name = "console"
+
+    def __init__(self, robot: Clock, name: str = "", connection_timeout: float | None = None) -> None:
+        super().__init__(robot, name, connection_timeout)
+        self._selected: set[str] = set()
+        handlers = {f"{self._name}/teleop/selected": self._select, f"{self._name}/teleop/unselected": self._unselect}
+        with robot.bus.lock:
+            past = [(message, handler) for topic, handler in handlers.items() for message in robot.bus.history(topic)]
+            for topic, handler in handlers.items():
+                robot.bus.subscribe(topic, handler)
+            self._selected.clear()
+            for message, handler in sorted(past, key=lambda entry: entry[0].stamp):
+                handler(message)
+
+    def _select(self, message: Message) -> None:
+        assert isinstance(message, String)
+        self._selected.add(message.value)
+
+    def _unselect(self, message: Message) -> None:
+        assert isinstance(message, String)
+        self._selected.discard(message.value)
+
+    def teleop_start(self) -> None:
+        """Enable teleoperation."""
+        self.send("teleop/enable", Bool(value=True))
+
+    def teleop_stop(self) -> None:
+        """Disable teleoperation."""
+        self.send("teleop/enable", Bool(value=False))
+
+    def teleop_is_selected(self, name: str) -> bool:
+        """True if a pair of arms is selected."""
+        return name in self._selected
+
+
+class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
+    """Both MTMs that drive the ECM.
+
+    `current_state()` is DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM or ENABLED.
+    """
+
+    default_name = "MTML_MTMR_ECM"
+
+    def __init__(self, robot: Clock, name: str = "", connection_timeout: float | None = None) -> None:
+        super().__init__(robot, name, connection_timeout)
+        if f"{self._name}/state_command" not in robot.bus.topics:
+            raise TrocarError(
+                f"the robot has no teleoperation {self._name}; trocar.teleoperation.Teleoperation(robot) adds it"
+            )
+
+    def enable(self) -> None:
+        self.state_command("enable")
+
+    def disable(self) -> None:
+        self.state_command("disable")
+
+    def is_following(self) -> bool:
+        return self.following()
+
+
+class TeleopPSMClient(TeleopECMClient, interface=interface.TELEOP_PSM):
+    """An MTM that drives a PSM, such as MTMR_PSM1. `alignment_offset()` is the rotation from the MTM to the PSM."""
+
+    default_name = ""
+
+    def align_MTM(self) -> None:
+        """Align the MTM with the PSM and hold it there."""
+        self.state_command("align_MTM")

@@ -1,0 +1,195 @@
+"""Python methods of the rows of the interface table, with the names of the packages crtk 1.4 and dvrk 2.4.
+
+The clients in `devices` and `crtk.utils` of scripts are built from them: a new row of the table is a new method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.robot import messages as m
+from trocar.robot.interface import Direction, Interface, Topic
+from trocar.spatial import Array
+
+Stamped = tuple[Array, float]  # a value and the time of measurement [s]
+Joints = tuple[Array, Array, Array, float]  # positions, velocities, efforts and the time of measurement [s]
+
+# Field of a message that a getter returns, its type and description; all of JointState in `_JOINTS`.
+_CONTENT: dict[type[m.Message], tuple[str, str, str]] = {
+    m.Pose: ("T", "Array", "Pose (4, 4) [m]"),
+    m.Twist: ("vector", "Array", "Twist (6,) [m/s, rad/s]"),
+    m.Wrench: ("vector", "Array", "Wrench (6,) [N, N m], computed from motor currents,"),
+    m.Matrix: ("values", "Array", "Jacobian (6, n), linear rows first,"),
+    m.Rotation: ("R", "Array", "Rotation (3, 3)"),
+    m.Bool: ("value", "bool", "Last value"),
+    m.Float: ("value", "float", "Last value"),
+    m.String: ("value", "str", "Last text"),
+    m.Joy: ("buttons", "tuple[int, ...]", "Last state (0 released, 1 pressed, 2 clicked)"),
+}
+_JOINTS = {
+    "s": (("position", "velocity", "effort"), "Joint positions [rad, m], velocities, efforts [N m, N]"),
+    "p": (("position",), "Joint positions [rad, m]"),
+    "v": (("velocity",), "Joint velocities [rad/s, m/s]"),
+    "f": (("effort",), "Joint efforts [N m, N]"),
+}
+# Parameter and description of commands, by the end of their names.
+_COMMANDS = {
+    "hold": ("", "Hold the current setpoint."),
+    "free": ("", "Apply no effort beyond gravity compensation."),
+    "servo_jp": ("setpoint_p", "Follow joint positions [rad, m] immediately; optionally with velocities setpoint_v."),
+    "servo_jr": ("setpoint", "Follow the setpoint plus a difference [rad, m]."),
+    "servo_jf": ("setpoint", "Apply joint efforts [N m, N]."),
+    "servo_cp": ("setpoint", "Follow a tip pose (4, 4) immediately."),
+    "servo_cf": ("setpoint", "Apply a wrench (6,) [N, N m] until the next command."),
+    "servo_cs": ("setpoint", "Follow a pose and apply a wrench, each optional."),
+    "servo_ci": ("gains", "Follow a Cartesian impedance."),
+    "move_jp": ("setpoint", "Move to joint positions [rad, m] within the published velocities and accelerations."),
+    "move_jr": ("setpoint", "Move by a difference of joint positions [rad, m]."),
+    "move_cp": ("setpoint", "Move the tip to a pose (4, 4) along a joint trajectory."),
+    "set_base_frame": ("base_frame", "Set the pose (4, 4) of the base in the reference frame."),
+    "set_cf_orientation_absolute": ("absolute", "Give body wrenches in axes of the reference frame, not of the tip."),
+    "use_gravity_compensation": ("gravity_compensation", "Add gravity compensation to commanded efforts."),
+    "set_ratio": ("ratio", "Scale the velocities and accelerations of moves, 0 < ratio <= 1."),
+    "emulate_tool_present": ("tool_present", "Emulate the insertion or removal of an instrument."),
+    "lock_orientation": ("orientation", "Lock an orientation (3, 3), in the reference frame, under wrenches."),
+    "unlock_orientation": ("", "Let the wrist turn freely under wrenches."),
+    "power_on": ("", "Enable every arm."),
+    "power_off": ("", "Disable every arm."),
+    "home": ("", "Enable and home every arm."),
+    "set_volume": ("volume", "Set the volume of beeps and speech, 0 to 1."),
+    "string_to_speech": ("text", "Speak a text; the simulated robot publishes it as a message."),
+    "select": ("name", "Select a pair of arms, such as MTMR_PSM1."),
+    "unselect": ("name", "Unselect a pair of arms."),
+    "set_scale": ("scale", "Set the scale from master to instrument motion, 0 < scale <= 1."),
+    "set_align_MTM": ("align", "Set whether to align the master before following."),
+    "lock_rotation": ("lock", "Lock or unlock the rotation of the instrument; unlocking aligns the master again."),
+    "lock_translation": ("lock", "Lock or unlock the translation of the instrument."),
+    "state_command": ("command", "Send a command such as enable or disable."),
+}  # fmt: skip
+# Parameters of services, by their type in ROS.
+_SERVICES = {
+    "crtk_msgs/QueryForwardKinematics": "jp: ArrayLike, extra: Any = None",
+    "crtk_msgs/QueryInverseKinematics": "jp: ArrayLike, cp: ArrayLike, extra: Any = None",
+    "cisst_msgs/ConvertFloat64Array": "values: ArrayLike",
+}
+_UNSTAMPED = (m.Rotation,)  # states whose getters return the bare value
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a client.
+
+    Attributes:
+        space: namespace of its topic. name: without the namespace. hook: method of `DeviceClient` that it calls with
+            `first` and its own arguments. parameters, result: types, as in source code.
+    """
+
+    space: str
+    name: str
+    hook: str
+    first: tuple[Any, ...]
+    parameters: str
+    result: str
+    doc: str
+
+    @property
+    def flat_name(self) -> str:
+        """Name with the namespace, such as trajectory_j_ratio."""
+        return "_".join([*self.space.split("/"), self.name]).lstrip("_")
+
+    def function(self) -> Callable[..., Any]:
+        """The method as a function of a client."""
+        names = [parameter.partition(":")[0] for parameter in self.parameters.split(", ") if parameter]
+        head = f"def {self.flat_name}({', '.join(['self', *filter(None, [self.parameters])])}) -> {self.result}:"
+        body = f"return self.{self.hook}({', '.join(['*first', *names])})"
+        namespace: dict[str, Any] = {"first": self.first}
+        exec(f"from __future__ import annotations\n{head}\n    {body}", namespace)
+        function: Callable[..., Any] = namespace[self.flat_name]
+        function.__doc__ = self.doc
+        return function
+
+
+def part(interface: Interface, prefix: str) -> Interface:
+    """Rows of a namespace, without its name."""
+    start = f"{prefix}/"
+    topics = [replace(row, name=row.name[len(start) :]) for row in interface.topics if row.name.startswith(start)]
+    services = [replace(row, name=row.name[len(start) :]) for row in interface.services if row.name.startswith(start)]
+    return Interface(tuple(topics), tuple(services))
+
+
+def methods(interface: Interface) -> Iterator[Method]:
+    """Methods of all rows of an interface. A value that a command sets has a second getter: trajectory_j_get_ratio."""
+    names = {topic.name for topic in interface.topics}
+    for topic in interface.topics:
+        space, slash, end = topic.name.rpartition("/")
+        if topic.direction is Direction.command:
+            yield _command(topic, space, end)
+            continue
+        for getter in _getters(topic, space, end):
+            yield getter
+            if f"{space}{slash}set_{end}" in names:
+                yield replace(getter, name=f"get_{end}")
+    for service in interface.services:
+        space, _, end = service.name.rpartition("/")
+        parameters = _SERVICES.get(service.ros, "")
+        doc = f"Answer of {service.name}{'; with extra: (value, result, message)' * ('extra' in parameters)}."
+        yield Method(space, end, "ask", (service.name,), parameters, "Any", doc)
+
+
+def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:
+    parameters = "wait_timeout: float | None = None"
+    if topic.message is m.JointState:
+        for letter, (fields, doc) in _JOINTS.items():
+            result = "Joints" if len(fields) > 1 else "Stamped"
+            doc = f"{doc} and the time of measurement [s]."
+            yield Method(space, end[:-1] + letter, "read", (topic.name, fields, True), parameters, result, doc)
+    elif topic.message in _CONTENT:
+        field, kind, doc = _CONTENT[topic.message]
+        stamped = topic.direction is Direction.state and topic.message not in _UNSTAMPED
+        doc = f"{doc} and the time of measurement [s]." if stamped else f"{doc} of {topic.name}."
+        result = "Stamped" if stamped else kind
+        yield Method(space, end, "read", (topic.name, (field,), stamped), parameters, result, doc)
+
+
+def _command(topic: Topic, space: str, end: str) -> Method:
+    default = end.removeprefix("set_") if end.startswith("set_") else "value"
+    name, doc = _COMMANDS.get(end, (default, f"Send a command to {topic.name}."))
+    kind, message = _writer(topic)
+    parameters = f"{name}: {kind}" if kind else ""
+    if end == "servo_jp":
+        parameters += ", setpoint_v: ArrayLike = ()"
+    moves = end.startswith("move_")
+    first = topic.name, message, moves
+    return Method(space, end, "command", first, parameters, "MoveHandle" if moves else "None", doc)
+
+
+def _writer(topic: Topic) -> tuple[str, Callable[..., m.Message]]:
+    """Type of the argument of a command, and the message made from it. The device checks the content."""
+    kind: Any = topic.message
+    if topic.message is m.JointState:
+        if topic.name.endswith("servo_jp"):
+            return "ArrayLike", lambda p, v: kind(position=_row(p), velocity=_row(v))
+        field = {"v": "velocity", "f": "effort"}.get(topic.name[-1], "position")
+        return "ArrayLike", lambda values: kind(**{field: _row(values)})
+    if kind in (m.Twist, m.Wrench):
+        return "ArrayLike", lambda vector: kind(vector=_row(vector))
+    if kind in (m.Pose, m.Rotation):
+        field = "T" if kind is m.Pose else "R"
+        return "ArrayLike", lambda matrix: kind(**{field: np.array(matrix, dtype=float)})
+    if kind in (m.Bool, m.Float):
+        convert = bool if kind is m.Bool else float
+        return convert.__name__, lambda value: kind(value=convert(value))
+    return {
+        m.String: ("str", lambda value: kind(value=value)),
+        m.Joy: ("int", lambda button: kind(buttons=(button,))),
+        m.Empty: ("", kind),
+    }.get(kind, (kind.__name__, lambda message: message))
+
+
+def _row(values: ArrayLike) -> Array:
+    return np.array(values, dtype=float).reshape(-1)

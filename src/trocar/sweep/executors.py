@@ -1,0 +1,193 @@
+"""Executors of a sweep: chunks evaluated in this process, in several (loky of joblib), or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError, check_known, shown
+from trocar.sweep.evaluation import Chunk, Evaluated, Job, evaluate
+from trocar.sweep.extras import optional
+
+EXECUTORS = ("serial", "processes", "ray")
+MAX_WORKERS = 4096
+RETRIES = 2  # Ray's retries of a chunk whose worker or node was lost
+LOOPBACK = "127.0.0.1"
+OBJECT_STORE = 200 * 2**20  # of a local Ray cluster, which transfers partitions [bytes]
+MAX_PATH = 30  # length of the temporary folder of a local cluster: socket paths in it are limited to 107 bytes
+# One thread per worker: otherwise linear algebra starts one thread per core in every worker.
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+# A local Ray cluster listens on loopback, with a token that exists in the environment of this process only.
+LOCAL_RAY = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback; despite its name also on Linux
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers use this Python, also under `uv run`
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning without a GPU
+}
+_LOST = "the finished rows are kept: continue with resume=True, or run the remaining rows with executor='serial'"
+
+_ray_is_local = False  # Ray was imported with the environment of a local cluster
+Submit = Callable[[Chunk], "Future[Evaluated]"]
+
+
+@contextmanager
+def load_executor(name: str, job: Job, workers: int | None, address: str | None) -> Iterator[tuple[int, Submit]]:
+    """Number of workers, and a function that starts a chunk. All executors give the same rows.
+
+    Args:
+        name: "serial", "processes" or "ray". workers: default one per core available to this process (Ray: of the
+            cluster). address: address of a Ray cluster (HOST:PORT or "auto"). Default: RAY_ADDRESS, else a local one.
+    """
+    check_known("executor", EXECUTORS, name)
+    if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS):
+        raise TrocarError(f"workers must be an integer from 1 to {MAX_WORKERS}, got {shown(workers)}")
+    if address is not None and name != "ray":
+        raise TrocarError(f"address is the address of a Ray cluster; use executor='ray', not {name!r}")
+    if name == "serial":
+        if workers not in (None, 1):
+            raise TrocarError(f"the serial executor has one worker, got workers={workers}; use processes or ray")
+        yield 1, lambda chunk: _finished(job, chunk)
+    elif name == "processes":
+        with _processes(job, workers or _cores()) as submit:
+            yield workers or _cores(), submit
+    else:
+        with _ray(job, workers, address or os.environ.get("RAY_ADDRESS")) as (count, submit):
+            yield count, submit
+
+
+def evaluated(submit: Submit, chunks: Iterable[Chunk], capacity: int) -> Iterator[tuple[Chunk, Evaluated]]:
+    """Chunks with their results as they finish, with at most `capacity` of them started and unfinished."""
+    running: dict[Future[Evaluated], Chunk] = {}
+    for chunk in chunks:
+        running[submit(chunk)] = chunk
+        if len(running) >= capacity:
+            yield from _first(running)
+    while running:
+        yield from _first(running)
+
+
+def _first(running: dict[Future[Evaluated], Chunk]) -> Iterator[tuple[Chunk, Evaluated]]:
+    for future in wait(running, return_when=FIRST_COMPLETED).done:
+        yield running.pop(future), future.result()
+
+
+def _finished(job: Job, chunk: Chunk) -> Future[Evaluated]:
+    future: Future[Evaluated] = Future()
+    future.set_result(evaluate(job, chunk))
+    return future
+
+
+@contextmanager
+def _processes(job: Job, workers: int) -> Iterator[Submit]:
+    """Processes of loky: other programs than the user's script, which is not run again."""
+    loky = optional("joblib.externals.loky")
+    environment = {name: os.environ.get(name, "1") for name in THREADS}
+    environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    pool = loky.ProcessPoolExecutor(max_workers=workers, env=environment)
+    try:
+        yield lambda chunk: pool.submit(evaluate, job, chunk)
+    except loky.BrokenProcessPool:
+        raise TrocarError(f"a worker process was killed, by a crash or for lack of memory; {_LOST}") from None
+    finally:
+        pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[int, Submit]]:
+    """Tasks on a Ray cluster: an existing one, or a local one that lives as long as the sweep.
+
+    The local cluster stores its files in a temporary folder that is removed at the end.
+    """
+    with ExitStack() as running:
+        if address is None and not _used_ray():
+            running.enter_context(_local_environment())
+        ray = optional("ray")
+        if not ray.is_initialized():
+            folder = None if address else temporary_folder()
+            if folder is not None:
+                running.callback(shutil.rmtree, folder, ignore_errors=True)
+            running.callback(ray.shutdown)
+            _connect(ray, workers, address, folder)
+        count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        # a task uses one core: its arithmetic is single-threaded
+        task, shared = ray.remote(max_retries=RETRIES, num_cpus=1)(evaluate), ray.put(job)
+        try:
+            yield count, lambda chunk: task.remote(shared, chunk).future()
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, TrocarError):  # concerns the whole study, not a row
+                raise TrocarError(str(error.cause)) from None
+            cause = f"{type(error.cause).__name__}: {error.cause}".partition("\n")[0]
+            raise TrocarError(f"a Ray worker cannot run the study: {cause}") from error
+        except ray.exceptions.RayError as error:
+            raise TrocarError(f"Ray lost a chunk of rows ({type(error).__name__}); {_LOST}") from error
+
+
+def _used_ray() -> bool:
+    """True if this process is connected to a cluster. Raises if Ray was imported, which fixes its settings."""
+    if "ray" not in sys.modules:
+        return False
+    ray = optional("ray")
+    if not ray.is_initialized() and not _ray_is_local:
+        raise TrocarError(
+            "Ray was imported before the sweep, so a local cluster could not be kept on loopback; "
+            "call ray.init() before the sweep, or give the address of a cluster"
+        )
+    return bool(ray.is_initialized())
+
+
+@contextmanager
+def _local_environment() -> Iterator[None]:
+    """The environment of a local cluster. Ray reads it when it is imported, so it never changes in a process."""
+    global _ray_is_local
+    _ray_is_local = True
+    before = {name: os.environ.get(name) for name in LOCAL_RAY}
+    os.environ.update(LOCAL_RAY)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _connect(ray: Any, workers: int | None, address: str | None, folder: Path | None) -> None:
+    options: dict[str, Any] = {"address": address}
+    if folder is not None:
+        options = {
+            "num_cpus": workers or _cores(),
+            "include_dashboard": False,
+            "object_store_memory": OBJECT_STORE,
+            "_node_ip_address": LOOPBACK,
+            "_temp_dir": str(folder),
+        }
+    try:
+        ray.init(logging_level="ERROR", log_to_driver=False, configure_logging=False, **options)
+    except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
+        where = f"no Ray cluster at {address}" if address else "a local Ray cluster could not be started"
+        raise TrocarError(f"{where}: {' '.join(str(error).split())}") from error
+    host = ray.util.get_node_ip_address()
+    if folder is not None and host != LOOPBACK:
+        raise TrocarError(f"Ray listens on {host} instead of {LOOPBACK}; use executor='processes'")
+
+
+def temporary_folder() -> Path:
+    """A new folder with a path short enough for the sockets in it."""
+    place = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="trocar-ray-", dir=place if len(place) <= MAX_PATH else "/tmp"))
+
+
+def _cores() -> int:
+    """Number of cores available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

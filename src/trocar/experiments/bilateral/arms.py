@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import batch
-from trocar.control import JointPID, Setpoint, State
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -133,9 +132,9 @@ class Side:
     def __init__(self, arm: TipArm) -> None:
         self.arm, facts = arm, arm.mechanism.arm
         self._coupling = np.asarray(facts.motors.coupling)
-        self._motor_from_joint = np.linalg.inv(self._coupling)
+        self._motor_from_joint = A = np.linalg.inv(self._coupling)
         self._limit = np.asarray(facts.motors.effort)[:, None]
-        self._pid = JointPID(facts, ki=0.0)
+        self._kp, self._kd = (A.T @ (np.asarray(k)[:, None] * A) for k in (facts.gains.kp, facts.gains.kd))
         self.tau: Array | None = None
         self.q0 = arm.q.copy()
         self.read()
@@ -163,7 +162,7 @@ class Master(Side):
         arm = self.arm
         tau = arm.gravity(arm.q)
         tau[:3] += np.einsum("imN,iN->mN", self.J[:3, :3], F)
-        tau[3:] += self._pid(State(0.0, arm.q, arm.dq), Setpoint(self.q0))[3:]
+        tau[3:] += self._kp[3:, 3:] @ (self.q0 - arm.q)[3:] - self._kd[3:, 3:] @ arm.dq[3:]
         self._step(tau, hand)
 
 
@@ -199,7 +198,7 @@ class Slave(Side):
         self.q_d = self.q_d.copy()
         self.q_d[:3] += rate * self._dt
         self.dq_d[:3] = dq
-        tau = self._pid(State(0.0, arm.q, arm.dq), Setpoint(self.q_d, self.dq_d)) + arm.gravity(arm.q)
+        tau = self._kp @ (self.q_d - arm.q) + self._kd @ (self.dq_d - arm.dq) + arm.gravity(arm.q)
         tau[:3] += np.einsum("imN,iN->mN", self.J[:3, :3], force)
         self._step(tau, load)
 

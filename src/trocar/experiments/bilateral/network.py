@@ -10,7 +10,7 @@ from trocar.experiments.bilateral.laboratory import pair
 from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.passivity import TimeDomainPassivity
 from trocar.teleoperation.channel import Channel
-from trocar.teleoperation.network_presets import netfi
+from trocar.teleoperation.channel import netfi
 
 SCALE, OUTAGE_AT = 0.2, 1.0
 PACKETS = 10_000

@@ -10,7 +10,7 @@ from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import DampingInjection, Passivity, TimeDomainPassivity, WaveVariables
 from trocar.spatial import Array
-from trocar.teleoperation.network_presets import netfi
+from trocar.teleoperation.channel import netfi
 
 DELAYS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 STIFFNESS = (100.0, 300.0, 1000.0, 3000.0, 6000.0)

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
@@ -190,9 +191,14 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 def memory() -> int:
     """Memory of this machine, or of the container it runs in [bytes]."""
+    return _memory(CONTAINER)
+
+
+@cache
+def _memory(limit: Path) -> int:
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(machine, int(CONTAINER.read_text()))
+        return min(machine, int(limit.read_text()))
     except (OSError, ValueError):  # no container, or "max"
         return machine
 

@@ -197,8 +197,9 @@ def test_arms_are_recognised_by_their_topics_and_a_missing_arm_is_an_error(shado
 
 def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_commands(shadow, source):
     pytest.importorskip("viser")
-    from trocar.view.server import serve, stop
-    from trocar.view.shadow_page import ShadowPage
+    from trocar.view.pages import shadow_page
+    from trocar.view.panels.shadow import ShadowCurves, ShadowState
+    from trocar.view.server import serve
 
     class Browser:
         def send_file_download(self, name, content, save_immediately):
@@ -207,19 +208,19 @@ def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_comman
     play(source, *motion(60, seed=3))
     server = serve(port=0)
     try:
-        page = ShadowPage(server, shadow, "PSM1")
-        page.joint.value = "pitch"
+        page = shadow_page(server, shadow, "PSM1")
+        state, curves = page.panel(ShadowState), page.panel(ShadowCurves)
+        curves.joint.value = "pitch"
         page.draw()
-        page.refresh()
         found = shadow.recording()
         np.testing.assert_allclose(page.drawing.data.qpos[: shadow.arm.E.shape[0]], shadow.arm.E @ found.q[-1])
-        np.testing.assert_allclose(page.residual.data[1][-1], found.extra["residual_tau"][-1, 1])
-        np.testing.assert_allclose(page.effort.data[2][-1], found.extra["predicted_tau"][-1, 1])
-        assert f"**{found.extra['residual_tau'][-1, 1]:.3f}**" in page.table.content
-        assert "read only" in page.status.content
+        np.testing.assert_allclose(curves.residual.data[1][-1], found.extra["residual_tau"][-1, 1])
+        np.testing.assert_allclose(curves.effort.data[2][-1], found.extra["predicted_tau"][-1, 1])
+        assert f"**{found.extra['residual_tau'][-1, 1]:.3f}**" in state.table.content
+        assert "read only" in state.status.content
         labels = [handle.label for handle in server.gui._gui_input_handle_from_uuid.values()]
         assert labels == ["Save recording .npz", "Save recording .csv", "Joint"]
-        page.send(browser := Browser(), ".npz")
+        state.send(browser := Browser(), ".npz")
         assert browser.file[0] == "PSM1.npz"
     finally:
-        stop(server)
+        server.stop()

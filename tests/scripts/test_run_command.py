@@ -106,25 +106,32 @@ def test_odd_command_lines_end_with_status_2_and_never_a_traceback(script):
         assert not re.search("Traceback", ran.output), line
 
 
-def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
+@pytest.fixture
+def page_of():
+    """A function that makes the page of a robot, without its thread."""
     pytest.importorskip("viser")
-    from trocar.commands.run_view import add_pedals, show, watched
+    from trocar.view.pages import script_page
+    from trocar.view.server import serve
+
+    server = serve(port=0)
+    yield lambda robot: script_page(server, robot)
+    server.stop()
+
+
+def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals(page_of):
     from trocar.robot import Robot
-    from trocar.view.model_drawing import ModelDrawing
-    from trocar.view.server import serve, stop
+    from trocar.view.panels.states import Pedals
 
     with Robot(ONE_ARM, start="ready") as robot:
-        server = serve(port=0)
-        drawing = ModelDrawing(server.scene, "/robot", robot.scene.spec)
+        page = page_of(robot)
+        drawing = page.drawing
         before = drawing.data.xpos.copy()
         q, _ = robot.psm("PSM1").setpoint_jp()
         robot.psm("PSM1").move_jp(q + np.array([0.3, 0.0, 0.05, 0.0, 0.0, 0.0])).wait()
-        show(robot, drawing)
-        boxes = add_pedals(server.gui, robot)
+        page.draw()
         for pressed in (True, False):
-            boxes["clutch"].value = pressed
+            page.panel(Pedals).boxes["clutch"].value = pressed
             assert robot.bus.read("footpedals/clutch").buttons == (int(pressed),)
-        stop(server)
         mujoco.mj_kinematics(robot.scene.model, robot.scene.data)
         moved = robot.scene.data.xpos
         names = [robot.scene.model.body(k).name for k in range(1, robot.scene.model.nbody)]
@@ -133,12 +140,12 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals():
             np.testing.assert_allclose(drawing.data.xpos[body], moved[robot.scene.model.body(name).id], atol=1e-9)
             np.testing.assert_allclose(drawing._nodes[name].position, drawing.data.xpos[body], atol=2e-6)
         assert abs(drawing.data.xpos - before).max() > 0.02
-        with watched(robot, 0) as url:
-            assert url.startswith("http://127.0.0.1:")
+        assert page.address.startswith("http://127.0.0.1:")
 
 
-def test_a_page_that_takes_long_to_draw_is_drawn_less_often(monkeypatch):
-    from trocar.commands import run_view
+def test_a_page_that_takes_long_to_draw_is_drawn_less_often(page_of, monkeypatch):
+    from trocar.robot import Robot
+    from trocar.view import page as page_module
 
     costs = [0.001, 0.001, 0.02, 0.001, 0.0]  # of each picture [s]
     clock, pauses = [0.0], []
@@ -148,54 +155,59 @@ def test_a_page_that_takes_long_to_draw_is_drawn_less_often(monkeypatch):
             pauses.append(pause)
             return len(pauses) > len(costs)
 
-    def refresh():
+    def draw():
         clock[0] += costs[len(pauses) - 1]
 
-    monkeypatch.setattr(run_view.time, "perf_counter", lambda: clock[0])
-    run_view._follow(refresh, Closing())
-    assert pauses == pytest.approx([1 / 30, 1 / 30, 1 / 30, 0.18, 1 / 30, 1 / 30])
+    with Robot(ONE_ARM, start="ready") as robot:
+        page = page_of(robot)
+        monkeypatch.setattr(page_module.time, "perf_counter", lambda: clock[0])
+        monkeypatch.setattr(page, "draw", draw)
+        monkeypatch.setattr(page, "_closing", Closing())
+        page._run()
+    assert pauses == pytest.approx([1 / 40, 0.024, 0.024, 0.18, 0.024, 1 / 40])
 
 
-def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(monkeypatch):
-    pytest.importorskip("viser")
-    from trocar.commands.run_view import drawn
+def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(page_of, monkeypatch):
     from trocar.robot import Robot
     from trocar.view.model_drawing import ModelDrawing
 
     hung = []
     monkeypatch.setattr(ModelDrawing, "hang", lambda self, fixed: hung.append(fixed["PSM1/base"]))
-    with Robot("cart_classic", start="ready") as robot, drawn(robot, 0) as (_, refresh):
-        refresh()
+    with Robot("cart_classic", start="ready") as robot:
+        page = page_of(robot)
+        page.draw()
         assert len(hung) == 1
         joints = np.array(robot.scene.cart.q_setup[robot.scene.mount("PSM1")])
         robot.scene.set_up("PSM1", joints + 0.01)
-        refresh()
-        refresh()
+        page.draw()
+        page.draw()
         assert len(hung) == 2
         assert abs(hung[1] - hung[0]).max() > 1e-3
 
 
 def test_the_page_shows_operating_states_and_the_latest_messages_first():
-    from trocar.commands.run_view import MESSAGES, status
+    pytest.importorskip("viser")
     from trocar.robot import Robot
+    from trocar.view.panels.states import MAX_LINES, States
 
     with Robot(ONE_ARM, start="ready") as robot:
+        status = States(robot).text
         psm = robot.psm("PSM1")
-        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", status(robot))
-        assert "no warnings, no errors" in status(robot)
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", status())
+        assert "no warnings, no errors" in status()
         psm.state_command("<b>dance")
         robot.run(0.5)
-        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status(robot))
+        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status())
         q, _ = psm.setpoint_jp()
         psm.servo_jp(q + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0]))
         robot.run(0.01)
-        page = status(robot)
+        page = status()
         assert re.search(r">PSM1</td><td[^>]*><b[^>]*>FAULT</b></td><td[^>]*>not homed<", page)
         assert 0 < page.index("PID: tracking error, mask (1 for error): 1 0 0 0 0 0 0") < page.index("dance")
-        for _ in range(MESSAGES + 3):
+        for _ in range(MAX_LINES + 3):
             psm.state_command("resume")
         robot.run(0.01)
-        assert status(robot).count(" s <b") == MESSAGES
+        assert status().count(" s <b") == MAX_LINES
 
 
 def test_a_script_drives_the_simulated_teleoperation(tmp_path):

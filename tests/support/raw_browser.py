@@ -16,7 +16,8 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from tools.bench.page import CAMERA
-from trocar.view.server import PageServer, address
+from trocar.view.server import address
+from trocar.view.viser_internals import PageServer
 
 MARKS = itertools.count(1000)
 PATIENCE = 60.0  # [s]

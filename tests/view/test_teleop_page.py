@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 from tests.support.raw_browser import RawBrowser, until
 from trocar.robot import Robot
-from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse, training_scene
-from trocar.view.robot_endoscope import SIZE, RobotEndoscope
-from trocar.view.server import PageServer, serve, stop
-from trocar.view.teleop_page import TeleopPage
+from trocar.view.pages import PICTURE, teleop_page
+from trocar.view.panels.endoscope import Endoscope
+from trocar.view.panels.teleop import ContactArrows, Devices, MouseHandles, Pairs
+from trocar.view.robot_frames import RobotFrames
+from trocar.view.server import serve
+from trocar.view.viser_internals import PageServer
 
 
 class Shown:
@@ -26,10 +29,16 @@ class Shown:
         arms = ("PSM1", "PSM2")
         self.robot = Robot(training_scene(arms), start="ready", speed="stepped")
         self.console = DeviceConsole(self.robot, {"PSM1": self.keyboard, "PSM2": self.mouse}, scale=1.0)
-        self.endoscope = RobotEndoscope(training_scene(arms, contacts=False))
-        self.page = TeleopPage(server, self.robot, self.console, self.endoscope)
+        self.page = teleop_page(server, self.robot, self.console)
+        self.devices = self.page.panel(Devices)
         self.browser = RawBrowser(server)
         self.console.start()
+
+    def draw(self) -> None:
+        """Draw everything, whenever it was drawn last."""
+        for panel in self.page.panels:
+            self.page.due[panel] = 0.0
+        self.page.draw()
 
     def run(self, polls: int) -> None:
         for _ in range(polls):
@@ -40,11 +49,11 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown() -> Iterator[Shown]:
     server = serve(port=0)
-    made = Shown(server)
-    yield made
-    made.browser.socket.close()
-    made.page.close()
-    stop(server)
+    result = Shown(server)
+    yield result
+    result.browser.socket.close()
+    result.page.close()
+    server.stop()
 
 
 def test_keys_and_pedals_of_the_page_reach_the_console(shown: Shown) -> None:
@@ -55,26 +64,29 @@ def test_keys_and_pedals_of_the_page_reach_the_console(shown: Shown) -> None:
         until(lambda closed=closed: (shown.keyboard.read(0.0).gripper == 0.0) is closed, "the key to arrive")
     browser.send({"type": "CommandTriggerMessage", "uuid": "no such command"})
     until(lambda: shown.server.inbox.refused["CommandTriggerMessage"] == 1, "the refusal")
-    browser.set(shown.page.clutch, True)
+    browser.set(shown.devices.clutch, True)
     until(lambda: shown.console.pressed == {"clutch"}, "the clutch")
-    browser.set(shown.page.clutch, False)
+    browser.set(shown.devices.clutch, False)
     until(lambda: not shown.console.pressed, "the clutch to be released")
-    browser.set(shown.page.scale, 0.5)
+    browser.set(shown.devices.scale, 0.5)
     until(lambda: shown.console.scale == 0.5, "the scale")
-    browser.set(shown.page.scale, 7.0)
-    until(lambda: shown.server.inbox.refused["GuiUpdateMessage"] == 1, "the refusal")
+    browser.set(shown.devices.scale, 7.0)
+    until(lambda: shown.devices.scale.value == 7.0, "the value to arrive")
+    until(lambda: (shown.run(1), any("scale" in said.text for said in shown.console.messages))[1], "the refusal")
     assert shown.console.scale == 0.5
+    shown.draw()
+    assert shown.devices.scale.value == 0.5
     shown.console.set_scale(1.0)
-    shown.page.update()
-    assert shown.page.scale.value == 1.0
+    shown.draw()
+    assert shown.devices.scale.value == 1.0
 
 
 def test_a_dragged_handle_takes_the_tip_along(shown: Shown) -> None:
     server, browser, robot = shown.server, shown.browser, shown.robot
     (box,) = [c for c in server.gui._gui_input_handle_from_uuid.values() if "gripper" in getattr(c, "label", "")]
     shown.run(4)
-    shown.page.update()
-    handle, tip = shown.page._handles["PSM2"], robot.scene.T_world_tip("PSM2")
+    shown.draw()
+    handle, tip = shown.page.panel(MouseHandles).handles["PSM2"], robot.scene.T_world_tip("PSM2")
     assert np.allclose(handle.position, tip[:3, 3], atol=1e-3)
     grip = shown.console.hands["PSM2"]
     for closed in (True, False):
@@ -92,31 +104,33 @@ def test_a_dragged_handle_takes_the_tip_along(shown: Shown) -> None:
 
 def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> None:
     def picture() -> np.ndarray:
-        shown.page.update()
-        return np.array(shown.page._picture.image, dtype=int)
+        shown.draw()
+        return np.array(shown.page.panel(Endoscope).image.image, dtype=int)
 
     until(lambda: (picture()[..., 0] - picture()[..., 2] > 50).mean() > 0.2, "the plate to fill much of the picture")
-    assert picture().shape == (SIZE[1], SIZE[0], 3)
-    assert not shown.endoscope.error
-    assert not shown.page._arrows.visible
-    shown.page._aim(np.array([[[0.0, 0.0, 0.8], [0.0, 0.0, 2.0]], [[0.1, 0.0, 0.8], [0.0, 0.0, 0.01]]]))
-    assert shown.page._arrows.visible
-    assert np.allclose(shown.page._arrows.points, [[[0.0, 0.0, 0.8], [0.0, 0.0, 0.82]]])
+    assert picture().shape == (PICTURE[1], PICTURE[0], 3)
+    assert not [text for text in shown.page.messages if "endoscope" in text]
+    forces = shown.page.panel(ContactArrows)
+    assert not forces.arrows.visible
+    contacts = np.array([[[0.0, 0.0, 0.8], [0.0, 0.0, 2.0]], [[0.1, 0.0, 0.8], [0.0, 0.0, 0.01]]])
+    selection = shown.page.selection
+    forces.refresh(replace(selection, frame=replace(selection.frame, contacts=contacts)))
+    assert forces.arrows.visible
+    assert np.allclose(forces.arrows.points, [[[0.0, 0.0, 0.8], [0.0, 0.0, 0.82]]])
     shown.keyboard.connected = False
     shown.run(2)
-    shown.page.update()
-    assert "keyboard has gone; the PSM holds" in shown.page._status.content
+    shown.draw()
+    assert "keyboard has gone; the PSM holds" in shown.page.panel(Pairs).html.content
     shown.keyboard.connected = True
 
 
 def test_a_delayed_page_shows_the_past(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
-    monkeypatch.setattr(shown.page, "_line", Channel(0.1))
-    monkeypatch.setattr(shown.page._drawing, "update", seen.append)
+    monkeypatch.setattr(shown.page, "source", RobotFrames(shown.robot, 0.1))
+    monkeypatch.setattr(shown.page.drawing, "update", seen.append)
     first = shown.robot.scene.data.qpos.copy()
-    shown.page.update()
-    assert not seen
+    shown.draw()
     shown.run(22)
-    shown.page.update()
+    shown.draw()
     assert np.array_equal(seen[-1], first)
     assert not np.array_equal(shown.robot.scene.data.qpos, first)

@@ -23,7 +23,7 @@ from trocar.errors import TrocarError
 from trocar.runtime import Live, Settings
 from trocar.runtime.practice_objects import practice_objects
 from trocar.view.effort_bars import bars, composition
-from trocar.view.shown import length
+from trocar.view.plain_text import length
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_a_taken_port_is_status_2_with_one_line():
     assert result.exit_code == 2
     (line,) = result.stderr.splitlines()
     assert "is taken" in line
-    assert "--port 0" in line
+    assert "0 for any free one" in line
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from websockets.http11 import Request
 
 from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from trocar.view.access import Access
-from trocar.view.inbox import MOST_MESSAGE, MOST_UPLOAD
 from trocar.view.plain_text import plain
-from trocar.view.server import BURST, MOST_BROWSERS, address, serve, stop
+from trocar.view.server import address, serve
 from trocar.view.viewer_page import ViewerPage
+from trocar.view.viser_internals import BURST, MAX_BROWSERS, MAX_MESSAGE, MAX_UPLOAD
 
 # -- access ---------------------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ def page(tmp_path_factory):
     yield result
     result.close()
     session.close()
-    stop(server)
+    server.stop()
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_servers_that_start_at_once_have_their_own_tokens():
                 assert fetch(url)[0] == (200 if other is server else 403)
     finally:
         for server in found:
-            stop(server)
+            server.stop()
 
 
 def test_the_number_of_browsers_is_limited(page):
-    sockets = [websocket(page.server) for _ in range(MOST_BROWSERS)]
+    sockets = [websocket(page.server) for _ in range(MAX_BROWSERS)]
     with pytest.raises(InvalidStatus, match="503"):
         websocket(page.server)
     for socket in sockets:
@@ -235,6 +235,14 @@ def test_the_torque_mode_of_the_page_starts_at_rest(page, browser):
     until(lambda: page.session.frame.arms["PSM"].control.mode == "joint", "the mode")
 
 
+def test_a_value_out_of_range_is_refused_where_it_is_used(page, browser, capfd):
+    for speed in (-1.0, 1e8):
+        (text,) = sent(page, browser, lambda speed=speed: browser.set(page.transport.speed, speed))
+        assert "speed" in text
+        assert page.session.settled().speed == 1.0
+    check_alive(page, capfd)
+
+
 NAN, INF = float("nan"), float("inf")
 
 
@@ -243,8 +251,6 @@ NAN, INF = float("nan"), float("inf")
     [
         ("speed", NAN, "wrong shape"),  # this once froze the clock
         ("speed", INF, "wrong shape"),
-        ("speed", -1.0, "must be a number from 0.05 to 2"),
-        ("speed", 1e8, "must be a number from 0.05 to 2"),
         ("speed", "1", "must be a number"),
         ("speed", True, "must be a number"),
         ("speed", [1.0], "wrong shape"),
@@ -258,7 +264,7 @@ NAN, INF = float("nan"), float("inf")
         ("place", [1.0, 2.0], "wrong shape"),
         ("place", 1e10, "wrong shape"),
         ("place", NAN, "wrong shape"),
-        ("place", "here", "must be a number from -1e+09 to 1e+09"),
+        ("place", "here", "must be a number"),
         ("play", False, "a button sends True"),
         ("load", True, "cannot be changed"),
         ("source", "recording", "is disabled"),
@@ -328,7 +334,7 @@ def test_a_handle_only_moves_to_rigid_poses_near_the_arm(page, browser, capfd):
 
     was = np.array(page.driving.tip.handle.position)
     assert "wrong shape" in move(name, position=(NAN, 0, 0))[0]
-    assert "wrong shape" in move(name, position=(1e3, 0, 0))[0]
+    assert "wrong shape" in move(name, position=(1e12, 0, 0))[0]
     assert "wrong shape" in move(name, wxyz=(1, 0, 0))[0]
     assert "unit quaternion" in move(name, wxyz=(0, 0, 0, 0))[0]
     assert "no such handle" in move("/lights/key")[0]
@@ -349,7 +355,7 @@ def test_a_browser_that_has_not_sent_its_camera_changes_nothing(page):
 
 def test_an_oversized_message_closes_the_connection(page, capfd):
     big = RawBrowser(page.server)
-    big.raw(b"\x00" * (MOST_MESSAGE + 1))
+    big.raw(b"\x00" * (MAX_MESSAGE + 1))
     until(lambda: not page.server.get_clients(), "the connection to end")
     with pytest.raises(ConnectionClosedError, match="1009"):
         big.raw(b"")
@@ -415,13 +421,13 @@ def test_uploads_are_limited_to_their_announced_and_largest_size(page, browser, 
     assert send(part(page, "unknown", 0, b"x")) == []  # no message, nothing kept
     assert list(held) == ["b"]
     # the sum of unfinished uploads of all browsers is limited too
-    assert send(start(page, "c", MOST_UPLOAD, 128)) == []
-    assert "not finished" in send(start(page, "d", MOST_UPLOAD, 128))[0]
+    assert send(start(page, "c", MAX_UPLOAD, 128)) == []
+    assert "not finished" in send(start(page, "d", MAX_UPLOAD, 128))[0]
     other = RawBrowser(page.server)
-    assert "not finished" in sent(page, other, lambda: other.send(start(page, "e", MOST_UPLOAD, 128)))[0]
+    assert "not finished" in sent(page, other, lambda: other.send(start(page, "e", MAX_UPLOAD, 128)))[0]
     browser.socket.close()
     until(lambda: not held, "the uploads to be forgotten")
-    assert sent(page, other, lambda: other.send(start(page, "f", MOST_UPLOAD, 128))) == []
+    assert sent(page, other, lambda: other.send(start(page, "f", MAX_UPLOAD, 128))) == []
     other.close()
     until(lambda: not held, "the uploads to be forgotten")
     check_alive(page, capfd)
@@ -508,7 +514,7 @@ def test_after_sixteen_browsers_the_simulation_matches_the_page(page, capfd):
     page.session.pause()
     page.session.reset().result(60.0)
     page.driving.drive("PID (dVRK)")
-    browsers = [RawBrowser(page.server) for _ in range(MOST_BROWSERS)]
+    browsers = [RawBrowser(page.server) for _ in range(MAX_BROWSERS)]
     sliders = list(page.driving.joints.handles.values())
 
     def hand(k, browser):

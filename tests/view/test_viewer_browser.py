@@ -33,10 +33,10 @@ pytestmark = [
 ]
 
 import trocar.view.viewer_page as viewer_page  # noqa: E402
-from trocar.view.endoscope_pane import endoscope_pane  # noqa: E402
+from trocar.view.endoscope import EndoscopeRenderer, endoscope_of  # noqa: E402
 from trocar.view.meshes import VISIBLE, body_meshes  # noqa: E402
+from trocar.view.selection import Selection  # noqa: E402
 from trocar.view.server import address, serve  # noqa: E402
-from trocar.view.shown import ShownArm  # noqa: E402
 
 # As root and without a graphics card; and no calls home.
 FLAGS = [
@@ -65,7 +65,8 @@ class Viewer:
     def __init__(self, browser, reports=None, settings=None):
         settings = settings or Settings(arm="PSM")
         self.session = Session(settings).start()
-        self.endoscope = endoscope_pane(self.session)
+        ecm = endoscope_of(self.session.frame)
+        self.endoscope = None if ecm is None else EndoscopeRenderer(ecm)
         self.server = serve(port=0)
         self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
         # without a graphics card, most of the time goes into shadows and into reflections while a page opens
@@ -208,7 +209,7 @@ def home(viewer):
     viewer.page.recordings.source.value = "simulation"
     viewer.session.change(counterweight=True, friction=True)
     viewer.session.reset()
-    viewer.page.driving.reset(ShownArm.of(viewer.session.settled(), "PSM"))
+    viewer.page.driving.reset(Selection.of(viewer.session.settled(), "PSM"))
     viewer.tab.get_by_text("paused").first.wait_for()
     viewer.go("Drive")
     return viewer

@@ -23,7 +23,7 @@ from trocar.view.labels import CLOSE, NEAR, SPACING, Labels, View, apart, spread
 from trocar.view.model_drawing import TELLS_APART, ModelDrawing
 from trocar.view.pace import PATIENCE, Pace
 from trocar.view.panels import plots
-from trocar.view.server import serve, stop
+from trocar.view.server import serve
 from trocar.view.viewer_page import CONTROLS, ViewerPage
 
 INSIDE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from limits and singularities
@@ -43,7 +43,7 @@ class Page:
         self.browser.close()
         self.page.close()
         self.session.close()
-        stop(self.server)
+        self.server.stop()
 
     def arm(self, name="PSM"):
         return self.session.settled().arms[name]

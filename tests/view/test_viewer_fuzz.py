@@ -18,7 +18,7 @@ from trocar.runtime import Session, Settings
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 from tests.support.raw_browser import CAMERA, RawBrowser, until
-from trocar.view.server import serve, stop
+from trocar.view.server import serve
 from trocar.view.viewer_page import ViewerPage
 
 KINDS = (
@@ -56,7 +56,7 @@ def page():
     yield result
     result.close()
     session.close()
-    stop(server)
+    server.stop()
 
 
 class Messages:

@@ -21,7 +21,7 @@ from trocar.runtime import Session, Settings, Track
 from trocar.runtime.track import difference
 from trocar.view.film import Film
 from trocar.view.panels.user_actions import UserActions
-from trocar.view.shown import ShownArm
+from trocar.view.selection import Selection
 
 CENTRE, WAY = np.array([0.1, 0.0, 0.12, 0.0, 0.1, 0.0, 0.4]), np.array([0.2, 0.1, 0.02, 0.1, 0.1, 0.1, 0.0])
 
@@ -179,10 +179,10 @@ def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(pa
 
 def test_the_panel_follows_a_controller_chosen_elsewhere(page):
     page.session.drive("computed torque")
-    page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
+    page.driving.refresh(Selection.of(page.session.settled(), "PSM"))
     assert page.driving.controller.value == "computed torque"
     page.session.drive("impedance")
-    page.driving.refresh(ShownArm.of(page.session.settled(), "PSM"))
+    page.driving.refresh(Selection.of(page.session.settled(), "PSM"))
     assert page.driving.controller.value == "impedance"
     assert page.driving.tip.handle.visible
 

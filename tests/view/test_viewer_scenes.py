@@ -13,7 +13,7 @@ import trocar as tr
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
 from trocar.runtime import Live, Session, Settings
-from trocar.view.endoscope_pane import SIZE, endoscope_pane
+from trocar.view.endoscope import SIZE, EndoscopeRenderer, endoscope_of
 
 PATIENCE = 180.0  # [s]
 SET_UP = [0.007, -0.588, -0.757, -0.737, -0.309, -0.687]  # of PSM1
@@ -115,7 +115,8 @@ class Watched:
 
     def __init__(self):
         self.session = Session(Settings(scene="cart_classic")).start()
-        self.pane = endoscope_pane(self.session)
+        self.pane, self.errors = EndoscopeRenderer(endoscope_of(self.session.frame)), []
+        self.pane.report = self.errors.append
 
     def close(self):
         self.pane.close()
@@ -126,8 +127,8 @@ class Watched:
         before = self.pane(frame)[0]
         deadline = time.monotonic() + PATIENCE
         while self.pane(frame)[0] is before and time.monotonic() < deadline:
-            if messages := self.session.messages.since(0):
-                pytest.skip(f"nothing can be rendered here: {messages[0].text}")
+            if self.errors:
+                pytest.skip(f"nothing can be rendered here: {self.errors}")
             time.sleep(0.02)
         return [picture.astype(int) for picture in self.pane(frame)]
 
@@ -183,11 +184,14 @@ def test_the_endoscope_shows_changes_of_the_scene(watched):
 
 def test_only_a_scene_with_an_endoscope_has_its_view():
     for what in ({"scene": "masters"}, {"arm": "PSM"}, {"arm": "ECM"}):
-        assert endoscope_pane(Session(Settings(**what))) is None
+        assert endoscope_of(Session(Settings(**what)).frame) is None
 
 
 def test_a_view_that_fails_is_reported(watched, monkeypatch):
-    monkeypatch.setattr(StereoEndoscope, "pair", lambda self: 1 / 0)
+    monkeypatch.setattr(StereoEndoscope, "pair", lambda self, forces: 1 / 0)
     watched.pane(watched.session.settled())
-    (message,) = watched.session.messages.since(0, timeout=PATIENCE)
-    assert (message.level, "endoscope" in message.text) == ("error", True)
+    deadline = time.monotonic() + PATIENCE
+    while not watched.errors and time.monotonic() < deadline:
+        time.sleep(0.02)
+    (text,) = watched.errors
+    assert "the endoscope's picture cannot be rendered" in text

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING
 
-from trocar.commands.run_view import drawn
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -36,15 +35,21 @@ def looked_at(robot: Robot) -> Iterator[Callable[[], None]]:
 
     Yields the function that updates the page.
     """
-    with drawn(robot, port=0) as (url, refresh):
+    from trocar.view.pages import script_page
+    from trocar.view.server import serve
+
+    with ExitStack() as running:
+        server = serve(port=0)
+        running.callback(server.stop)
+        page = script_page(server, robot)
         context = multiprocessing.get_context("spawn")
         connected = context.Event()
-        browser = context.Process(target=_look, args=(url, connected), daemon=True)
+        browser = context.Process(target=_look, args=(page.address, connected), daemon=True)
         browser.start()
         try:
             if not connected.wait(TIMEOUT):
-                raise TrocarError(f"no browser could open {url} within {TIMEOUT:g} s")
-            yield refresh
+                raise TrocarError(f"no browser could open {page.address} within {TIMEOUT:g} s")
+            yield page.draw
             if not browser.is_alive():
                 raise TrocarError("the browser of the benchmark has lost its connection to the page")
         finally:

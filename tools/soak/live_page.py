@@ -10,7 +10,7 @@ from typing import ClassVar
 from tests.support.raw_browser import RawBrowser
 from tools.soak.process_memory import process_memory
 from trocar.runtime import TIMESTEP, Session, Settings
-from trocar.view.server import serve, stop
+from trocar.view.server import serve
 from trocar.view.viewer_page import ViewerPage
 
 LOOK, DRAG = 1.0, 0.1  # real time of a row, and between two messages of the browser [s]
@@ -54,7 +54,7 @@ class LivePage:
         finally:
             page.close()
             session.close()
-            stop(server)
+            server.stop()
 
     def _look(self, session: Session, page: ViewerPage, browser: RawBrowser, seconds: float) -> None:
         began = last = time.perf_counter()

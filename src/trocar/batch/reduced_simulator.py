@@ -173,7 +173,7 @@ class _ReducedArm:
         q, qvel: views of the state. wrench: (6,) at the tip, or None.
     """
 
-    v, faults = slice(None), None
+    v, faults, joint_rows = slice(None), None, None
 
     def __init__(self, mechanism: Mechanism, options: ArmOptions, timestep: float, sim: ReducedSimulator) -> None:
         self.mechanism, self.timestep, n = mechanism, checked_positive(timestep, "timestep"), mechanism.n

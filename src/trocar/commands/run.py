@@ -81,9 +81,9 @@ def run(
         robot = running.enter_context(Robot(scene, speed=speed, start=start))
         Teleoperation(robot)
         if view:
-            from trocar.commands.run_view import watched
+            from trocar.commands.view import open_page
 
-            typer.echo(f"trocar run: {running.enter_context(watched(robot, port))}", err=True)
+            typer.echo(f"trocar run: {open_page(running, 'script_page', robot, port=port).address}", err=True)
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
         for press in presses:

@@ -18,9 +18,8 @@ from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.robot import Robot
-    from trocar.simulation import Scene
     from trocar.teleoperation.devices import Device, DeviceConsole
-    from trocar.view.robot_endoscope import RobotEndoscope
+    from trocar.view.endoscope import EndoscopeRenderer
 
 TRACKED = ("phone", "vr")  # masters that a network carries
 MASTERS = ("gamepad", "spacemouse", "keyboard", "mouse", *TRACKED, "scripted")
@@ -135,8 +134,7 @@ def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
         _record_bag(running, robot, console, options.record)
     endoscope = None
     if options.page:
-        copy = training_scene(arms, options.task, contacts=False)
-        endoscope = _open_page(running, robot, console, copy, delay, options.port, options.browser)
+        endoscope = _open_page(running, robot, console, delay, options.port, options.browser)
     for psm, hand in console.hands.items():
         typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
     if set(options.masters) & set(TRACKED):
@@ -198,22 +196,15 @@ def _tell(console: DeviceConsole, told: str) -> str:
 
 
 def _open_page(
-    running: ExitStack, robot: Robot, console: DeviceConsole, copy: Scene, delay: float, port: int, browser: bool
-) -> RobotEndoscope:
-    try:
-        from trocar.view.robot_endoscope import RobotEndoscope
-        from trocar.view.server import address, open_browser, serve, stop
-        from trocar.view.teleop_page import TeleopPage
-    except ModuleNotFoundError as error:
-        raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]', or use --no-page") from error
-    server = serve(port=port)
-    running.callback(stop, server)
-    endoscope = RobotEndoscope(copy)
-    page = TeleopPage(server, robot, console, endoscope, delay)
-    running.callback(page.close)
-    page.start()
-    url = address(server)
-    typer.echo(f"Page: {url}")
+    running: ExitStack, robot: Robot, console: DeviceConsole, delay: float, port: int, browser: bool
+) -> EndoscopeRenderer:
+    from trocar.commands.view import open_page
+
+    page = open_page(running, "teleop_page", robot, console, delay, port=port)
+    from trocar.view.panels.endoscope import Endoscope
+    from trocar.view.server import open_browser
+
+    typer.echo(f"Page: {page.address}")
     if browser:
-        open_browser(url)
-    return endoscope
+        open_browser(page.address)
+    return page.panel(Endoscope).renderer

@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
-    from trocar.view.robot_endoscope import RobotEndoscope
+    from trocar.view.endoscope import EndoscopeRenderer
 
 PORT = 8443
 INSTALL = "pip install 'trocar[vr]'"
@@ -35,7 +35,7 @@ def tracked_hand(master: str, index: int) -> TrackedHand:
 def serve_tracked(
     running: ExitStack,
     console: DeviceConsole,
-    endoscope: RobotEndoscope | None,
+    endoscope: EndoscopeRenderer | None,
     host: str | None,
     port: int | None,
 ) -> None:

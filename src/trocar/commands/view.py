@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from trocar.runtime.settings import Settings
     from trocar.transports.ros1.client import Client
     from trocar.transports.ros2.client import Client as DdsClient
-    from trocar.view.server import PageServer
+    from trocar.view.page import Page
+    from trocar.view.viser_internals import PageServer
 
 
 @plain_errors()
@@ -152,16 +152,16 @@ def _serve(
     play: bool,
     browser: bool,
 ) -> None:
-    serve, stop = _viewer(host)
     from trocar.runtime.session import Session
-    from trocar.view.endoscope_pane import endoscope_pane
-    from trocar.view.viewer_page import ViewerPage
 
     session = Session(settings)
     with ExitStack() as running:  # stopped in reverse order
-        server = serve(host, port)
-        running.callback(stop, server)
-        endoscope = endoscope_pane(session)
+        server = serve_page(running, host, port)
+        from trocar.view.endoscope import EndoscopeRenderer, endoscope_of
+        from trocar.view.viewer_page import ViewerPage
+
+        ecm = endoscope_of(session.frame)
+        endoscope = None if ecm is None else EndoscopeRenderer(ecm)
         if endoscope is not None:
             running.callback(endoscope.close)
         page = ViewerPage(server, session, endoscope, reports)
@@ -180,16 +180,30 @@ def _serve(
             typer.echo("")
 
 
-def _viewer(host: str) -> tuple[Callable[[str, int], PageServer], Callable[[PageServer], None]]:
-    """Functions that start and stop a page's server; warns if it will be open to others."""
+def serve_page(running: ExitStack, host: str = "127.0.0.1", port: int = 8080) -> PageServer:
+    """A page's server, stopped with `running`; warns if it will be open to others."""
     try:
-        from trocar.view.server import exposure, serve, stop
+        from trocar.view.server import exposure, serve
     except ModuleNotFoundError as error:
-        raise TrocarError(f"the viewer needs {error.name}: pip install 'trocar[view]'") from error
+        raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]'") from error
     warning = exposure(host)
     if warning:
         typer.echo(f"warning: {warning}", err=True)
-    return serve, stop
+    server = serve(host, port)
+    running.callback(server.stop)
+    return server
+
+
+def open_page(
+    running: ExitStack, kind: str, *subject: Any, host: str = "127.0.0.1", port: int = 8080, **options: Any
+) -> Page:
+    """Open a page of `trocar.view.pages` by name; closed with `running`."""
+    server = serve_page(running, host, port)
+    from trocar.view import pages
+
+    page: Page = getattr(pages, kind)(server, *subject, **options)
+    running.callback(page.close)
+    return page.start()
 
 
 def _announce(server: PageServer, browser: bool) -> None:
@@ -237,17 +251,10 @@ def _watch(
             check_writable(save)
         check_arm(client, name)
         shadow = Shadow(replace(settings, arm=settings.arm or arm_of(client, name)), f"{name}/measured_js")
-        serve, stop = _viewer(host)
-        from trocar.view.shadow_page import ShadowPage
-
-        server = serve(host, port)
-        running.callback(stop, server)
         follow(shadow, client, name)
-        page = ShadowPage(server, shadow, name)
-        running.callback(page.close)
-        page.start()
+        page = open_page(running, "shadow_page", shadow, name, host=host, port=port)
         try:
-            _announce(server, browser)
+            _announce(page.server, browser)
             page.wait()
         except KeyboardInterrupt:
             typer.echo("")

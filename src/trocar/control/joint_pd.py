@@ -26,7 +26,11 @@ class JointPD(Controller):
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
         try:
-            return self.kp * (setpoint.q - state.q) + self.kd * (setpoint.dq - state.dq)
+            tau, rate = setpoint.q - state.q, setpoint.dq - state.dq
+            tau *= self.kp  # in place: faster
+            rate *= self.kd
+            tau += rate
+            return tau
         except ValueError:
             raise TrocarError(
                 f"{type(self).__name__}: gains of shapes {self.kp.shape}, {self.kd.shape} and a setpoint of "

@@ -28,9 +28,9 @@ class Drives:
     def __init__(self, drives: Sequence[Drive], arm: Arm) -> None:
         self.drives = tuple(drives)
         self.A = np.array([d.row(arm) for d in drives]).reshape(-1, arm.n)
-        self.Im, self.Fv, self.Fc, self.Fo, self.K0, self.K, self.K2, self.Fx, self.mu = (
-            np.array([getattr(d, term) for d in drives], dtype=float) for term in DRIVE_TERMS
-        )
+        column = {term: np.array([getattr(d, term) for d in drives], dtype=float) for term in DRIVE_TERMS}
+        self.Im, self.Fv, self.Fc, self.Fo = column["Im"], column["Fv"], column["Fc"], column["Fo"]
+        self.K0, self.K, self.K2, self.Fx, self.mu = (column[term] for term in ("K0", "K", "K2", "Fx", "mu"))
         self.loaded = any("mu" in d.terms or d.mu for d in drives)
         loads = [d.load_row(arm) if d.mu or "mu" in d.terms else np.zeros(arm.n) for d in drives]
         self.L = np.array(loads).reshape(-1, arm.n)
@@ -47,17 +47,23 @@ class Drives:
         self._springs = [(int(i), int(j), float(self.stiffness[i, j])) for i, j in np.argwhere(self.stiffness)]
         self._constants = [(int(i), float(self.constant[i])) for i in np.flatnonzero(self.constant)]
         self._quadratic = bool(self.K2.any())
-        self._columns = [(i, term) for i, drive in enumerate(drives) for term in drive.terms]
-        self._slopes = np.flatnonzero(self.slope)
+        terms = [(i, term) for i, drive in enumerate(drives) for term in drive.terms]
+        sloped = np.flatnonzero(self.slope)
         place = [int((self.owner[:e] == i).sum()) for e, i in enumerate(self.owner)]
         element = [f"{drives[i].name}.hysteresis[{k}]" for i, k in zip(self.owner, place, strict=True)]
         self.names = (
-            *(f"{drives[i].name}.{term}" for i, term in self._columns),
+            *(f"{drives[i].name}.{term}" for i, term in terms),
             *(f"{name}.F" for name in element),
-            *(f"{element[e]}.slope" for e in self._slopes),
+            *(f"{element[e]}.slope" for e in sloped),
         )
-        terms = [getattr(drives[i], term) for i, term in self._columns]
-        self.values = np.concatenate([terms, self.F, self.slope[self._slopes]])
+        self.values = np.concatenate([[getattr(drives[i], term) for i, term in terms], self.F, self.slope[sloped]])
+        # columns of the regressor: a factor (see `regressor`) times the direction of its drive
+        m, k = len(drives), len(elements)
+        of_terms = [DRIVE_TERMS.index(term) * m + i for i, term in terms]
+        after = len(DRIVE_TERMS) * m
+        self._factors = np.array([*of_terms, *range(after, after + k), *(after + k + sloped)], dtype=int)
+        owners = [*(i for i, _ in terms), *self.owner, *self.owner[sloped]]
+        self._directions = np.ascontiguousarray(self.A[owners].T)
 
     # -- potentials ----------------------------------------------------------------------------------------------
 
@@ -112,16 +118,12 @@ class Drives:
     def regressor(self, q: Array, dq: Array, ddq: Array, load: Array | None, z: Array | None = None) -> Array:
         """Columns (..., n, k) for the drive parameters. The load is held fixed: mu |g| is not linear in masses."""
         s, ds, dds = (x @ self.A.T for x in (q, dq, ddq))
-        sign = np.sign(ds)
-        one = np.ones_like(s)
-        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": one, "K0": one, "K": s, "K2": s**2, "Fx": s * sign}
-        if load is not None:
-            factor["mu"] = np.abs(load @ self.L.T) * sign
-        columns = [factor[term][..., i, None] * self.A[i] for i, term in self._columns]
+        sign, one = np.sign(ds), np.ones_like(s)
         z = sign[..., self.owner] if z is None else z
-        columns += [z[..., e, None] * self.A[i] for e, i in enumerate(self.owner)]
-        columns += [(z[..., e] * s[..., self.owner[e]])[..., None] * self.A[self.owner[e]] for e in self._slopes]
-        return np.stack(columns, axis=-1)
+        factor = {"Im": dds, "Fv": ds, "Fc": sign, "Fo": one, "K0": one, "K": s, "K2": s**2, "Fx": s * sign}
+        factor["mu"] = one if load is None else np.abs(load @ self.L.T) * sign
+        every = np.concatenate([*(factor[term] for term in DRIVE_TERMS), z, z * s[..., self.owner]], axis=-1)
+        return every[..., None, self._factors] * self._directions
 
 
 def check_dissipative(drives: Drives, arm: Arm) -> None:

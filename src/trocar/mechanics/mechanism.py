@@ -211,9 +211,13 @@ class Mechanism(ArmKinematics):
         return self._regressor(q, dq, ddq, self.drives.states(q, z0))
 
     def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
-        states = batch_last(q), batch_last(dq), batch_last(ddq)
-        Y = recursion.regressor(self.links, self.tree_inertia.massive, *states, self.gravity_vector)
-        links, drives = batch_first(Y, q.shape[:-1]), self.drives.regressor(q, dq, ddq, self._load(q), z)
+        if q.ndim == 1:
+            links = self._pinocchio.regressor(q, dq, ddq)
+        else:
+            states = batch_last(q), batch_last(dq), batch_last(ddq)
+            Y = recursion.regressor(self.links, self.tree_inertia.massive, *states, self.gravity_vector)
+            links = batch_first(Y, q.shape[:-1])
+        drives = self.drives.regressor(q, dq, ddq, self._load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
     def link_regressor_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Array]:

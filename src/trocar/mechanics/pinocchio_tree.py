@@ -71,6 +71,9 @@ class PinocchioTree:
             self.model.appendBodyToJoint(index[bodies[i].name], link, pin.SE3.Identity())
         self.model.gravity.linear = g
         self._own = _WorkSpace(self.model)
+        # columns of Pinocchio's regressor in our order (xx xy xz yy yz zz, see `inertia`), of the bodies with inertia
+        order = np.array([0, 1, 2, 3, 4, 5, 7, 6, 8, 9])
+        self._columns = np.array([10 * carrying.index(i) + order for i in inertia.massive], dtype=int).ravel()
         self._E = np.ascontiguousarray(E[carrying])
         self._E_t = np.ascontiguousarray(self._E.T)
 
@@ -98,6 +101,12 @@ class PinocchioTree:
         by_q, by_dq, M = pin.computeRNEADerivatives(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
         upper = np.triu(M)  # Pinocchio fills the upper triangle only
         return np.array([self._E_t @ part @ E for part in (by_q, by_dq, upper + np.triu(upper, 1).T)])
+
+    def regressor(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Y (n, 10 k) with efforts = Y phi, phi the barycentric parameters of the k bodies with inertia."""
+        E = self._E
+        Y = pin.computeJointTorqueRegressor(self.model, self._own.data, E @ q, E @ dq, E @ ddq)
+        return self._E_t @ Y[:, self._columns]
 
     def terms(self, q: Array, dq: Array) -> tuple[Array, Array, Array]:
         """M (n, n), c (n,) and g (n,) in one call; `dot` because `@` costs twice as much on arrays this small."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import hypot
+from typing import TYPE_CHECKING, NamedTuple
 
 import mujoco
 import numpy as np
+from mujoco import mj_step
 
 from trocar.errors import Inaccurate, Unsolved
 from trocar.simulation.divergence import log_mujoco_warnings
@@ -21,8 +23,8 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints: as hard 
 # Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2, dry friction and
 # the implicit integrator are incompatible.
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
-# A sum of squared accelerations beyond this counts as divergence [(rad/s^2)^2].
-RUNAWAY = 1e18
+RUNAWAY = 1e9  # norm of the accelerations above which a simulation has diverged [rad/s^2, m/s^2]
+SMALL = 20  # number of velocities up to which plain numbers are faster than numpy
 CHECKED = 20  # steps between two checks of loops and stops
 # Tolerance, as a fraction of a step, when a time is rounded to a whole number of steps.
 WHOLE = 1e-5
@@ -41,6 +43,29 @@ class Snapshot:
     memories: Mapping[str, Memory]
 
 
+class _Stop(NamedTuple):
+    """A joint limit: low and high are positions with the allowed violation [rad, m]; address: row of qpos."""
+
+    joint: int
+    address: int
+    low: float
+    high: float
+    allowed: float
+    unit: str
+
+    @classmethod
+    def of(cls, model: mujoco.MjModel, joint: int) -> _Stop:
+        slides = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
+        allowed, unit = (OVERRUN_SLIDE, "m") if slides else (OVERRUN, "rad")
+        low, high = model.jnt_range[joint].tolist()
+        return cls(joint, int(model.jnt_qposadr[joint]), low - allowed, high + allowed, allowed, unit)
+
+    def violation(self, qpos: Sequence[float]) -> float:
+        """Distance beyond the stop [rad, m]."""
+        q = qpos[self.address]
+        return max(self.low - q, q - self.high) + self.allowed
+
+
 class Engine:
     """Model, data and integrator that all arms of a simulation share."""
 
@@ -48,21 +73,29 @@ class Engine:
         log_mujoco_warnings()
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
-        self._exact = accuracy == "exact"
+        self._exact, self._small = accuracy == "exact", model.nv <= SMALL
+        self._arms: Sequence[SteppedArm] = ()
+        self._diverged: Callable[[], None] = lambda: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
-        self._qacc_view, self._option = self.data.qacc, model.opt
+        self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
         self._iterations, self._most, self._steps = self.data.solver_niter, int(model.opt.iterations), 0
         self._told: set[type[UserWarning]] = set()
-        self._loop = model.eq_type == mujoco.mjtEq.mjEQ_CONNECT
-        limited = [int(j) for j in np.flatnonzero(model.jnt_limited)]
-        slides = model.jnt_type[limited] == mujoco.mjtJoint.mjJNT_SLIDE
-        self._limited, self._range = model.jnt_qposadr[limited], model.jnt_range[limited].copy()
-        self._overrun = np.where(slides, OVERRUN_SLIDE, OVERRUN)
-        self._limited_joints = [(j, "m" if slide else "rad") for j, slide in zip(limited, slides, strict=True)]
+        self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
+        self._stops = [_Stop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]
+
+    @property
+    def time(self) -> float:
+        """Time [s] as a whole number of steps, unless it was set to another value.
+
+        MuJoCo accumulates timesteps with a systematic rounding error of 0.2 ms per day.
+        """
+        time, timestep = self.data.time, self._timestep
+        whole: float = round(time / timestep) * timestep
+        return whole if abs(time - whole) < WHOLE * timestep else float(time)
 
     def update(self) -> None:
         """Update poses to the current state: after a step, MuJoCo's poses are those at its start."""
@@ -79,29 +112,20 @@ class Engine:
         """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
-    def advance(self, arms: Sequence[SteppedArm]) -> bool:
-        """Advance one step; return False if it diverged."""
-        model, data = self.model, self.data
+    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[], None]) -> None:
+        """Set the arms to step, and the function that raises the error of a divergence."""
+        self._arms, self._diverged = arms, diverged
+
+    def advance(self) -> None:
+        """Advance one step under the efforts that were commanded for every arm."""
         if self._exact:
-            mujoco.mj_forward(model, data)
-            qacc = data.qacc.copy()
-            if sum(arm.act_ahead() for arm in arms):
-                mujoco.mj_forward(model, data)
-            pulled = [(arm, source.force) for arm in arms for source in arm.forces.smooth]
-            if pulled:
-                self._runge_kutta(pulled)
-            else:
-                mujoco.mj_RungeKutta(model, data, 4)
+            qacc = self._exact_step()
         else:
-            mujoco.mj_step(model, data)
+            mj_step(self.model, self.data)
             qacc = self._qacc_view
-        # MuJoCo accumulates timesteps with a systematic rounding error of 0.2 ms per day
-        timestep, time = self._option.timestep, data.time
-        steps = round(time / timestep)
-        if abs(time - steps * timestep) < WHOLE * timestep:
-            data.time = steps * timestep
         self.qacc, self.posed = qacc, False
-        sound: bool = qacc.dot(qacc) < RUNAWAY  # False for NaN
+        # False for NaN
+        sound = hypot(*qacc.tolist()) < RUNAWAY if self._small else bool(qacc.dot(qacc) < RUNAWAY**2)
         if self._iterations[0] >= self._most and sound:
             self._warn(
                 Unsolved,
@@ -110,23 +134,44 @@ class Engine:
             )
         self._steps += 1
         if self._steps % CHECKED == 0 and sound:
+            self.data.time = self.time  # corrects the sum before it loses more than a few digits
             self._check()
-        return sound
+        if not sound:
+            self._diverged()
+
+    def _exact_step(self) -> Array:
+        """A Runge-Kutta step; returns the accelerations at its start."""
+        model, data, arms = self.model, self.data, self._arms
+        mujoco.mj_forward(model, data)
+        qacc = data.qacc.copy()
+        if sum(arm.act_ahead() for arm in arms):
+            mujoco.mj_forward(model, data)
+        pulled = [(arm, source.force) for arm in arms for source in arm.forces.smooth]
+        if pulled:
+            self._runge_kutta(pulled)
+        else:
+            mujoco.mj_RungeKutta(model, data, 4)
+        return qacc
 
     def _check(self) -> None:
         """Warn if loop gaps or stop violations are larger than an accurate step allows."""
-        data, model = self.data, self.model
-        gap = np.abs(data.efc_pos[: data.ne][self._loop[data.efc_id[: data.ne]]]).max(initial=0.0)
-        if gap > OPEN:
-            self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "use a smaller timestep")
-        q = data.qpos[self._limited]
-        over = np.maximum(self._range[:, 0] - q, q - self._range[:, 1])
-        if len(q) and (over > self._overrun).any():
-            k = int((over / self._overrun).argmax())
-            joint, unit = self._limited_joints[k]
+        data = self.data
+        rows = data.ne
+        gaps = data.efc_pos[:rows].tolist()
+        if gaps and (max(gaps) > OPEN or min(gaps) < -OPEN):
+            loops = zip(data.efc_id[:rows].tolist(), gaps, strict=True)
+            gap = max((abs(gap) for i, gap in loops if i in self._loops), default=0.0)
+            if gap > OPEN:
+                self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "use a smaller timestep")
+        if not data.nl:  # no joint is at a stop
+            return
+        q = data.qpos.tolist()
+        beyond = [stop for stop in self._stops if not stop.low <= q[stop.address] <= stop.high]
+        if beyond:
+            worst = max(beyond, key=lambda stop: stop.violation(q) / stop.allowed)
             self._warn(
                 Inaccurate,
-                f"{model.joint(joint).name} is {over[k]:.2g} {unit} beyond its stop",
+                f"{self.model.joint(worst.joint).name} is {worst.violation(q):.2g} {worst.unit} beyond its stop",
                 "use a smaller timestep or less effort",
             )
 
@@ -135,7 +180,7 @@ class Engine:
         if kind not in self._told:
             self._told.add(kind)
             dt, t = self.model.opt.timestep, self.data.time
-            warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=5)
+            warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=4)
 
     def _runge_kutta(self, pulled: Sequence[tuple[SteppedArm, Callable[[Array, Array], Array]]]) -> None:
         """Fourth-order Runge-Kutta step with the forces of cables and elastic drives evaluated at each stage.

@@ -110,12 +110,12 @@ def simulate(
         _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
         for name, arm in arms.items()
     ]
-    data = scene.data
+    engine = next(iter(scene.stepped.values())).engine
     for i in range(steps):
-        time = data.time
+        time = engine.time
         for run in runs:
             run.command(i, time)
-        scene.advance()
+        engine.advance()
         if i % every == 0:
             for run in runs:
                 run.record()
@@ -214,18 +214,20 @@ class _Run:
         """The recording of all recorded steps."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
-        reported = ctrl.copy()
-        for row, motors in self._reported.items():
-            reported[row] = motors
-        joints = self._stepped.joint_from_motor
-        extra["applied_tau"] = (joints @ ctrl[:, :, None])[:, :, 0]
+        rows, joints = self._stepped.joint_rows, self._stepped.joint_from_motor
+        ddq = (self._stepped.D @ qacc[:, :, None])[:, :, 0] if rows is None else qacc[:, rows]
+        extra["applied_tau"] = tau = (joints @ ctrl[:, :, None])[:, :, 0]
+        if self._reported:
+            tau = tau.copy()
+            for row, motors in self._reported.items():
+                tau[row] = joints.dot(motors)
         held = np.repeat(self._fresh, np.diff([*self._fresh, len(self._times)]))
         return Recording(
             t=np.array(self._times),
             q=q,
             dq=dq,
-            ddq=(self._stepped.D @ qacc[:, :, None])[:, :, 0],
-            tau=(joints @ reported[:, :, None])[:, :, 0] + self._sim.mechanism.effort_bias,
+            ddq=ddq,
+            tau=tau + self._sim.mechanism.effort_bias,
             joints=arm.joint_names,
             joint_units=arm.joint_units,
             commands={name: values[held] for name, values in self._commands.items()} | {"tau": effort},

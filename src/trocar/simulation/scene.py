@@ -134,6 +134,7 @@ class Scene:
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
+        engine.attach(self._all, self._raise_diverged)
         # arm and name of every body of an arm, by its id
         self._owner = {stepped.slice.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
             stepped.slice.body(body.name): (name, f"{body.name} of {name}")
@@ -147,7 +148,7 @@ class Scene:
     @property
     def time(self) -> float:
         """[s] since the last reset."""
-        return float(self.data.time)
+        return self._engine.time
 
     @property
     def timestep(self) -> float:
@@ -274,12 +275,11 @@ class Scene:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
         if len(tau) != len(self._all):
             self._known(next(name for name in tau if name not in self.arms))
-        self.advance()
+        self._engine.advance()
 
     def advance(self) -> None:
         """Advance one timestep under the efforts set by `SteppedArm.command` for every arm."""
-        if not self._engine.advance(self._all):
-            self._raise_diverged()
+        self._engine.advance()
 
     def touching(self) -> list[Contact]:
         """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
@@ -359,7 +359,7 @@ class Scene:
     def _raise_diverged(self) -> None:
         saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
         accelerations = {name: self._engine.qacc[stepped.slice.v] for name, stepped in self._items}
-        runaway = [name for name, qacc in accelerations.items() if not qacc.dot(qacc) < RUNAWAY]
+        runaway = [name for name, qacc in accelerations.items() if not np.linalg.norm(qacc) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
             "The usual causes are efforts too large for the timestep, or a controller that is unstable at it"

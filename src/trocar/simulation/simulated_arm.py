@@ -38,6 +38,7 @@ class SimulatedArm:
         self._stepped, self._engine, self._slice = stepped, engine, arm_slice
         # cached, because they are read at every step
         self._D, self._D_measured, self._qpos, self._qvel = stepped.D, stepped.D_measured, stepped.qpos, stepped.qvel
+        self._rows, self._measured_rows = stepped.joint_rows, stepped.measured_rows
         self._contacts = InstrumentContacts(arm_slice)
         self._tip = arm_slice.site("tip")
         self._insertion = arm_slice.body("insertion") if self.arm.has_rcm else None
@@ -68,28 +69,30 @@ class SimulatedArm:
     @property
     def time(self) -> float:
         """[s] since the last reset."""
-        return float(self.data.time)
+        return self._engine.time
 
     @property
     def q(self) -> Array:
         """Joint positions (n,) at `time` [rad, m]."""
-        return self._D.dot(self._qpos)
+        return self._D.dot(self._qpos) if self._rows is None else self._qpos.take(self._rows)
 
     @property
     def dq(self) -> Array:
         """Joint velocities (n,) at `time` [rad/s, m/s]."""
-        return self._D.dot(self._qvel)
+        return self._D.dot(self._qvel) if self._rows is None else self._qvel.take(self._rows)
 
     @property
     def measured_q(self) -> Array:
         """Joint positions (n,) as the encoders report them: `q`, unless drives are elastic or faulty [rad, m]."""
-        q, faults = self._D_measured.dot(self._qpos), self._stepped.faults
+        rows, qpos, faults = self._measured_rows, self._qpos, self._stepped.faults
+        q = self._D_measured.dot(qpos) if rows is None else qpos.take(rows)
         return q if faults is None else faults.measured(q, velocity=False)
 
     @property
     def measured_dq(self) -> Array:
         """Joint velocities (n,) as the encoders report them [rad/s, m/s]."""
-        dq, faults = self._D_measured.dot(self._qvel), self._stepped.faults
+        rows, qvel, faults = self._measured_rows, self._qvel, self._stepped.faults
+        dq = self._D_measured.dot(qvel) if rows is None else qvel.take(rows)
         return dq if faults is None else faults.measured(dq, velocity=True)
 
     @property

@@ -76,6 +76,7 @@ class Simulator(SimulatedArm):
         )
         super().__init__(self.scene.stepped[arm.name], self.scene.objects)
         self._name = arm.name
+        self._command, self._advance = self._stepped.command, self._engine.advance  # bound once, called at every step
 
     @property
     def spec(self) -> mujoco.MjSpec:
@@ -88,8 +89,8 @@ class Simulator(SimulatedArm):
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
-        self._stepped.command(tau)
-        self.scene.advance()
+        self._command(tau)
+        self._advance()
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot, isfinite
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class SteppedArm:
         mechanism: its equations, with the parameters, instrument and gravity that are simulated.
         qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
         D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
+        joint_rows, measured_rows: entries of qpos that D and D_measured select, or None if they do more than select.
         motor_from_joint, joint_from_motor: maps of efforts.
         forces, wrenches, brakes: forces in addition to the motors. faults: None if there are none.
         gripper: opening of a master's gripper [rad].
@@ -64,6 +65,7 @@ class SteppedArm:
             for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
                 self.E[motor, joint] = 1.0
                 self.D_measured[joint] = np.eye(len(self.qpos))[motor]
+        self.joint_rows, self.measured_rows = _selected(self.D), _selected(self.D_measured)
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
         self._motor_limits = arm.motors.effort if options.motor_limits else None
@@ -75,7 +77,8 @@ class SteppedArm:
         self.faults: FaultInjection | None = None
         self.gripper = 0.0
         self._pair_margin = engine.model.pair_margin[arm_slice.pairs].copy()
-        self._state_forces = self.forces.acts
+        self._wrenches = self.wrenches.by_place  # truth of a dictionary is cheaper than a call
+        self._always_acts = self._motor_limits is not None or self.forces.acts
 
     def _mechanism(self, gravity: Array) -> Mechanism:
         loaded = self.loaded
@@ -98,15 +101,16 @@ class SteppedArm:
         except (TypeError, ValueError):
             arm, given = self.loaded.arm, getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {given!r}") from None
-        if not math.isfinite(ctrl.dot(ctrl)):
+        if not isfinite(hypot(*ctrl.tolist())):  # faster than numpy for so few values
             ctrl[:] = 0.0
             raise TrocarError(f"tau is not finite: {tau!r}")
-        self._act(ctrl)
+        if self._always_acts or self._wrenches:
+            self._act(ctrl)
 
     def command_motors(self, efforts: Array) -> None:
         """As `command`, with the efforts of the motors (n,) [N m, N]."""
         self.ctrl[:] = efforts
-        if not math.isfinite(efforts.dot(efforts)):
+        if not isfinite(efforts.dot(efforts)):
             self.ctrl[:] = 0.0
             raise TrocarError(f"efforts of the motors of {self.loaded.arm.name} are not finite: {efforts!r}")
         self._act(self.ctrl)
@@ -117,9 +121,9 @@ class SteppedArm:
             np.clip(ctrl, -self._motor_limits, self._motor_limits, out=ctrl)
         if self.faults is not None:
             self.faults.deliver(ctrl)
-        if self.wrenches.by_place:  # cheaper than bool()
+        if self._wrenches:
             self.wrenches.act()
-        if self._state_forces:
+        if self.forces.acts:
             self.forces.act(self.qpos, self.qvel, self._applied)
 
     def act_ahead(self) -> bool:
@@ -158,6 +162,7 @@ class SteppedArm:
         if self.faults is not None:
             self.faults.reset()
         self.faults = FaultInjection(self, tuple(faults)) if faults else None
+        self._always_acts = bool(faults) or self._motor_limits is not None or self.forces.acts
 
     @property
     def reported(self) -> Array:
@@ -181,3 +186,9 @@ class SteppedArm:
         self.forces.recall(memory.forces, self.qpos)
         if self.faults is not None and memory.faults is not None:
             self.faults.memory = memory.faults
+
+
+def _selected(D: Array) -> Array | None:
+    """Columns that D selects, if every row has a single 1: `take` is faster than a product. Otherwise None."""
+    rows, columns = np.nonzero(D)
+    return columns if np.array_equal(rows, np.arange(len(D))) and (D[rows, columns] == 1.0).all() else None

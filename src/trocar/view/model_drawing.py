@@ -8,13 +8,13 @@ from typing import Any
 import mujoco
 import numpy as np
 import viser
-from viser import _messages
 
 from trocar.palette import NAMED, rgb
 from trocar.spatial import Array, quaternion
 from trocar.view.meshes import COLLISION, BodyMesh, body_meshes, geom_keys
+from trocar.view.viser_internals import move_nodes
 
-LEAST = 1e-6  # smallest change of a pose that is sent [m, -]
+MIN_CHANGE = 1e-6  # smallest change of a pose that is sent [m, -]
 GHOST = rgb(NAMED["vermilion"])  # colour of the model compared with, the same as its curves
 TELLS_APART = 0.002  # displacement below which two drawings of a body cover each other: about a pixel [m]
 
@@ -88,16 +88,7 @@ class ModelDrawing:
         positions, orientations = (
             _newly(now, shown) for now, shown in zip((self.data.xpos, self.data.xquat), self._shown, strict=True)
         )
-        # viser's setters compare each value with np.allclose and wake the server's thread: five times the cost
-        queue = self._scene._queue_scene_message
-        with self._scene._websock_interface.atomic():
-            for body, node in self._moving:
-                if body in positions:
-                    node.position[:] = value = positions[body]
-                    queue(_messages.SetPositionMessage(node.name, value))
-                if body in orientations:
-                    node.wxyz[:] = value = orientations[body]
-                    queue(_messages.SetOrientationMessage(node.name, value))
+        move_nodes(self._scene, self._moving, positions, orientations)
 
     def hide_where_on(self, other: ModelDrawing) -> None:
         """Hide the bodies that coincide with those of another drawing, within about a pixel.
@@ -171,7 +162,7 @@ class ModelDrawing:
 
 def _newly(now: Array, shown: Array) -> dict[int, Any]:
     """Rows that differ from those shown, as tuples by index; they count as shown from now on."""
-    moved = np.flatnonzero(~(np.abs(now - shown) <= LEAST).all(1))  # true also for NaN
+    moved = np.flatnonzero(~(np.abs(now - shown) <= MIN_CHANGE).all(1))  # true also for NaN
     shown[moved] = now[moved]
     return dict(zip(moved.tolist(), map(tuple, now[moved].tolist()), strict=True))
 

@@ -20,12 +20,13 @@ from trocar.runtime.frame import ArmFrame
 from trocar.spatial import Array
 from trocar.view.labels import FROM_THE_SIDE, Labels, View
 from trocar.view.model_drawing import ModelDrawing
-from trocar.view.shown import ShownArm, length
+from trocar.view.page import BASE
+from trocar.view.plain_text import length
+from trocar.view.selection import Selection
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
 METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
-BASE = "/base"  # node of the scene that is the base of the arm
 CLOUD = 4096
 SIZE = 0.8  # size of an arm that marks are scaled to [m]
 
@@ -66,7 +67,7 @@ class Overlays:
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, shown: ShownArm, view: View = FROM_THE_SIDE) -> None:
+    def update(self, shown: Selection, view: View = FROM_THE_SIDE) -> None:
         """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = shown.state
         tip = state.T_tip[:3, 3]
@@ -176,7 +177,7 @@ def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
     """Arrows in the colour of a cause, invisible until `aim` is called."""
     width = 0.006 * SIZE
     look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
-    return scene.add_arrows(node, np.zeros((1, 2, 3)), _linear(rgb(of_cause(cause))), visible=False, **look)
+    return scene.add_arrows(node, np.zeros((1, 2, 3)), linear_rgb(rgb(of_cause(cause))), visible=False, **look)
 
 
 def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
@@ -206,7 +207,7 @@ def _sides(arm: Arm, loop: Loop) -> list[tuple[str, Array, Array]]:
     return sides
 
 
-def _linear(colour: tuple[int, int, int]) -> tuple[int, int, int]:
+def linear_rgb(colour: tuple[int, int, int]) -> tuple[int, int, int]:
     """A colour in linear RGB, which viser expects for arrows."""
     red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
     return red, green, blue

@@ -12,7 +12,7 @@ from trocar.runtime.session import Session
 from trocar.spatial import quaternion
 from trocar.view.overlays import aim, arrows
 from trocar.view.panels.driving import DrivingPanel
-from trocar.view.shown import ShownArm
+from trocar.view.selection import Selection
 
 BASE = "/second_base"  # node of the scene that is the base of this arm
 
@@ -28,7 +28,7 @@ class SecondArm:
 
     def __init__(self, server: viser.ViserServer, session: Session, name: str, select: Callable[[str], None]) -> None:
         self._session, self.name = session, name
-        self._shown = ShownArm(session.frame, name)
+        self._shown = Selection(session.frame, name)
         self._base = server.scene.add_frame(BASE, show_axes=False)
         self._push = arrows(server.scene, f"{BASE}/push", "push")
         self.driving = DrivingPanel(server, session, self._shown, select, BASE)
@@ -45,7 +45,7 @@ class SecondArm:
             for handle in (self._push, self.driving.tip.handle, self.driving.grip):
                 handle.visible = False
             return
-        before, self._shown = self._shown, ShownArm(frame, self.name)
+        before, self._shown = self._shown, Selection(frame, self.name)
         if before.frame.scene is not frame.scene or before.name != self.name:
             self._place_base()
             self.driving.rebuild(self._shown)
@@ -55,7 +55,7 @@ class SecondArm:
 
     def reset(self, frame: Frame) -> None:
         """Set the targets to the arm's current state."""
-        self.driving.reset(ShownArm(frame, self.name))
+        self.driving.reset(Selection(frame, self.name))
 
     def _place_base(self) -> None:
         T = self._shown.about.T_world_base

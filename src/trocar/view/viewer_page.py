@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,8 @@ from trocar.runtime.session import Session
 from trocar.spatial import Array, quaternion
 from trocar.view.labels import FROM_THE_SIDE, View
 from trocar.view.model_drawing import ModelDrawing
-from trocar.view.overlays import BASE, Overlays
+from trocar.view.overlays import Overlays
+from trocar.view.page import BASE
 from trocar.view.panels.driving import DrivingPanel
 from trocar.view.panels.mechanism import MechanismPanel
 from trocar.view.panels.plots import PlotPanel
@@ -28,17 +29,15 @@ from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.transport import Transport
 from trocar.view.plain_text import plain
 from trocar.view.second_arm import SecondArm
-from trocar.view.server import PageServer
-from trocar.view.shown import ShownArm
-from trocar.view.stage import add_floor, dress, outlook
+from trocar.view.selection import Selection
+from trocar.view.stage import add_floor, add_lights, default_camera
+from trocar.view.viser_internals import PageServer
 
 CONTROLS = 260  # width of the controls [px]
 DRAW, FIGURES, PLOTS = 1 / 40, 0.1, 0.25  # real time between updates of poses, numbers and curves [s]
 MESSAGE_TIME = 15.0  # a message stays this long [s]
-AWAY, ABOVE = 1.3, 0.1  # camera's distance from several arms; height above their bases of the point it looks at [m]
-BEFORE_CART, BEFORE = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # camera directions
 MOST_FAILURES = 20  # number of different page errors that are reported
-Cameras = Callable[[Frame], list[Picture]]
+Cameras = Callable[[Frame], Sequence[Picture]]
 
 
 class ViewerPage:
@@ -59,14 +58,14 @@ class ViewerPage:
         self.server, self.session = server, session
         server.inbox.report = lambda text: session.messages.post(text, "error")
         self._selected = session.arms[0]
-        self._shown = ShownArm.of(session.frame, self._selected)
+        self._shown = Selection.of(session.frame, self._selected)
         self._mechanism = self._shown.about.mechanism()
         self._base = server.scene.add_frame(BASE, show_axes=False)
         self._dirty: set[str] = set()
         self._closing = threading.Event()
         self._message_until, self._read, self._told = 0.0, 0, ""
         self._failures: set[str] = set()
-        dress(server.scene)
+        add_lights(server.scene)
         gui = server.gui
         gui.set_panel_label("trocar")
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
@@ -155,7 +154,7 @@ class ViewerPage:
     def _reset(self) -> None:
         self.session.reset()
         frame = self.session.settled()
-        self.driving.reset(ShownArm.of(frame, self._selected))
+        self.driving.reset(Selection.of(frame, self._selected))
         if self.second is not None:
             self.second.reset(frame)
 
@@ -170,7 +169,7 @@ class ViewerPage:
             due = max(due + DRAW, now)  # missed updates are skipped
             try:
                 frame = self.recordings.frame() if self.recordings.active else self.session.frame
-                shown = ShownArm.of(frame, self._selected)
+                shown = Selection.of(frame, self._selected)
                 changed = frame.number != number or bool(self._dirty)
                 number = frame.number
                 with self.server.atomic():
@@ -194,7 +193,7 @@ class ViewerPage:
             traceback.print_exception(error, file=sys.stderr)
             self.session.messages.post(text, "error")
 
-    def _draw(self, shown: ShownArm) -> None:
+    def _draw(self, shown: Selection) -> None:
         wanted = set(self._dirty)
         self._dirty.difference_update(wanted)
         if shown.frame.scene is not self._shown.frame.scene or shown.name != self._shown.name:
@@ -219,7 +218,7 @@ class ViewerPage:
             self._ghost.update(b.frame(shown.frame.time).qpos)
             self._ghost.hide_where_on(self.drawing)
 
-    def _figures(self, shown: ShownArm) -> None:
+    def _figures(self, shown: Selection) -> None:
         self.transport.refresh(shown, self._mechanism, self.plots.costly)
         self.plots.refresh_bars(self._mechanism, shown.state)
         for message in self.session.messages.since(self._read):
@@ -236,7 +235,7 @@ class ViewerPage:
                 self._seen = pictures[0]
                 self.plots.show_pictures(pictures)
 
-    def _curves(self, shown: ShownArm) -> None:
+    def _curves(self, shown: Selection) -> None:
         if self.recordings.active and self.recordings.a is not None:
             self.plots.recorded(self.recordings.a, self.recordings.b, shown.frame.time)
         elif shown.frame.live and shown.frame.playing:
@@ -252,7 +251,7 @@ class ViewerPage:
 
     # -- parts of the scene ------------------------------------------------------------------------------------------
 
-    def _draw_scene(self, shown: ShownArm) -> None:
+    def _draw_scene(self, shown: Selection) -> None:
         """Draw another arm, a recording instead of the simulation, or the same arm after a change."""
         was, self._shown = self._shown, shown
         self._mechanism = shown.about.mechanism()
@@ -288,14 +287,7 @@ class ViewerPage:
 
     def _outlook(self) -> tuple[Array, Array]:
         """Position of the camera and the point it looks at (3,) [m] in the world."""
-        if not self._shown.alone:
-            arms = self._shown.frame.scene.arms.values()
-            bases = np.array([about.T_world_base[:3, 3] for about in arms])
-            centre = bases.mean(axis=0) + [0.0, 0.0, ABOVE]
-            away = AWAY + float(np.linalg.norm(bases - bases.mean(axis=0), axis=1).max())
-            on_cart = any(about.set_up is not None for about in arms)
-            return centre + away * (BEFORE_CART if on_cart else BEFORE), centre
-        return outlook(self.drawing.extent)
+        return default_camera(self._shown.frame, self.drawing.extent)
 
     def _place_camera(self) -> None:
         camera = self.server.initial_camera

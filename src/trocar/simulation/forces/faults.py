@@ -134,7 +134,7 @@ class FaultInjection:
         model.jnt_limited[j], model.jnt_range[j] = 1, sorted((ratio * limits.lower, ratio * limits.upper))
 
     def _active(self) -> list[Fault]:
-        time = self._stepped.engine.data.time
+        time = self._stepped.engine.time
         return [fault for fault in self._faults if time >= fault.at - 1e-9]
 
     def _motor(self, name: str) -> int:

@@ -13,12 +13,12 @@ from trocar.errors import TrocarError
 from trocar.runtime.controllers import CONTROLLERS, Mode, controllers_of
 from trocar.runtime.session import Session
 from trocar.spatial import Array
-from trocar.view.overlays import BASE
+from trocar.view.page import BASE
 from trocar.view.panels.entry import Entry
 from trocar.view.panels.sliders import Sliders, inside
 from trocar.view.panels.tip_target import HANDLE, TipTarget
 from trocar.view.panels.user_actions import UserActions
-from trocar.view.shown import ShownArm
+from trocar.view.selection import Selection
 
 SPRING = 50.0  # stiffness of the hand that pulls at the tip [N/m]
 MOST_FORCE = 10.0  # [N]
@@ -41,7 +41,7 @@ class DrivingPanel:
         self,
         server: viser.ViserServer,
         session: Session,
-        shown: ShownArm,
+        shown: Selection,
         select: Callable[[str], None],
         base: str = BASE,
     ) -> None:
@@ -87,7 +87,7 @@ class DrivingPanel:
         self.grip.on_update(on(self._on_grip))
         self._show_arm(shown)
 
-    def rebuild(self, shown: ShownArm) -> None:
+    def rebuild(self, shown: Selection) -> None:
         """Show another arm, or the same one with other limits."""
         another, self._shown = shown.name != self._shown.name, shown
         if another:
@@ -95,7 +95,7 @@ class DrivingPanel:
             return
         self.joints.limit(map(inside, shown.about.arm.joints))
 
-    def reset(self, shown: ShownArm) -> None:
+    def reset(self, shown: Selection) -> None:
         """Set the targets to the arm's current state, as after a reset or a change of mode."""
         self.joints.show(shown.state.q)
         control = shown.state.control
@@ -103,7 +103,7 @@ class DrivingPanel:
         self.efforts.show(control.target if control is not None and torque else np.zeros(shown.about.arm.n))
         self.tip.show(shown.state.T_tip)
 
-    def refresh(self, shown: ShownArm) -> None:
+    def refresh(self, shown: Selection) -> None:
         """Move the handles to their places; called whenever the arm is drawn."""
         control, tip = shown.state.control, shown.state.T_tip[:3, 3]
         if control is not None and control.controller != self._driven:  # perhaps changed by another browser
@@ -126,7 +126,7 @@ class DrivingPanel:
             return
         self._show_controller(controller, CONTROLLERS[controller].default_gains)
         self._session.drive(controller, arm=self._shown.name)
-        self.reset(ShownArm.of(self._session.settled(), self._shown.name))
+        self.reset(Selection.of(self._session.settled(), self._shown.name))
         with self._lock:  # two browsers may choose at once: the last call shows the latest choice
             control = self._session.frame.arms[self._shown.name].control
             if control is not None and control.controller != self.controller.value:
@@ -175,7 +175,7 @@ class DrivingPanel:
 
     # -- controls that depend on the arm or the controller -----------------------------------------------------------
 
-    def _show_arm(self, shown: ShownArm) -> None:
+    def _show_arm(self, shown: Selection) -> None:
         """Make the controls of an arm."""
         control, arm = shown.state.control, shown.about.arm
         assert control is not None

@@ -18,7 +18,7 @@ from trocar.view.overlays import NAMES
 from trocar.view.panels.entry import Entry
 from trocar.view.panels.sliders import Sliders, inside
 from trocar.view.panels.user_actions import UserActions
-from trocar.view.shown import ShownArm
+from trocar.view.selection import Selection
 
 MOST_GRAVITY = 20.0  # along each axis [m/s^2]
 SHOWN_AT_FIRST = ("remote centre", "forces")
@@ -38,7 +38,7 @@ class MechanismPanel:
         gui: viser.GuiApi,
         tab: viser.GuiTabHandle,
         session: Session,
-        shown: ShownArm,
+        shown: Selection,
         draw: Callable[[str], None],
     ) -> None:
         self._gui, self._tab, self._session, self._shown_arm = gui, tab, session, shown
@@ -60,7 +60,7 @@ class MechanismPanel:
     def shown(self) -> dict[str, bool]:
         return {name: bool(box.value) for name, box in self.overlays.items()}
 
-    def rebuild(self, shown: ShownArm) -> None:
+    def rebuild(self, shown: Selection) -> None:
         """Show another arm, or the same one after a change."""
         another, self._shown_arm = shown.name != self._shown_arm.name, shown
         if another:

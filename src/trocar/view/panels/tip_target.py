@@ -12,7 +12,7 @@ from trocar.runtime.session import PATIENCE, Session
 from trocar.spatial import Array, pose, quaternion, roll_pitch_yaw, rotation
 from trocar.view.panels.entry import Entry
 from trocar.view.panels.user_actions import UserActions
-from trocar.view.shown import ShownArm
+from trocar.view.selection import Selection
 
 HANDLE = 0.12  # size of the handle [m]
 FIELDS = ("x [mm]", "y [mm]", "z [mm]", "roll [deg]", "pitch [deg]", "yaw [deg]")
@@ -30,7 +30,7 @@ class TipTarget:
             about the fixed axes x, y and z, in this order.
     """
 
-    def __init__(self, server: viser.ViserServer, base: str, session: Session, shown: ShownArm, on: UserActions):
+    def __init__(self, server: viser.ViserServer, base: str, session: Session, shown: Selection, on: UserActions):
         self._session, self._arm = session, shown.name
         self._lock = threading.RLock()
         self._T = np.array(shown.state.T_tip)  # the exact target that is shown
@@ -47,7 +47,7 @@ class TipTarget:
         )
         self.handle.on_update(on(self._on_drag))
 
-    def follow(self, shown: ShownArm) -> None:
+    def follow(self, shown: Selection) -> None:
         """Follow another arm."""
         self._arm = shown.name
         orients = shown.about.arm.tip_joints >= 6

@@ -15,8 +15,8 @@ from trocar.mechanics.singularities import singularity
 from trocar.runtime.session import SPEEDS, Session
 from trocar.view.pace import Pace
 from trocar.view.panels.user_actions import UserActions
-from trocar.view.plain_text import plain
-from trocar.view.shown import ShownArm, length
+from trocar.view.plain_text import length, plain
+from trocar.view.selection import Selection
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
@@ -60,7 +60,7 @@ class Transport:
     def show(self, visible: bool) -> None:
         self._buttons.visible = visible
 
-    def refresh(self, shown: ShownArm, mechanism: Mechanism, costly: Sequence[str] = ()) -> None:
+    def refresh(self, shown: Selection, mechanism: Mechanism, costly: Sequence[str] = ()) -> None:
         """Show the current figures. `mechanism` belongs to the caller. costly: see `Pace.advice`."""
         frame = shown.frame
         label = "Pause" if frame.playing else "Play"
@@ -74,7 +74,7 @@ class Transport:
         self._slow.content = advice = self._pace.advice(frame, time.monotonic(), costly)
         self._slow.visible = bool(advice)
 
-    def _text(self, shown: ShownArm) -> str:
+    def _text(self, shown: Selection) -> str:
         frame, state, about = shown.frame, shown.state, shown.about
         name, _, kind = shown.title.partition(" ")
         what = f"**{name}** {kind}".rstrip() + f", parameters {about.parameters.name}"
@@ -96,7 +96,7 @@ class Transport:
         return "  \n".join(lines)
 
     @staticmethod
-    def _singular(shown: ShownArm, mechanism: Mechanism) -> str:
+    def _singular(shown: Selection, mechanism: Mechanism) -> str:
         try:
             found = singularity(mechanism, shown.state.q)
         except TrocarError:

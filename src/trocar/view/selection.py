@@ -9,15 +9,15 @@ from trocar.runtime.frame import ArmFrame, Frame
 
 
 @dataclass(frozen=True)
-class ShownArm:
-    """One arm of a frame: the selected arm of the simulation, or the only arm of a recording."""
+class Selection:
+    """One arm of a frame: the selected arm of a robot, or the only arm of a recording."""
 
     frame: Frame
     name: str
 
     @classmethod
-    def of(cls, frame: Frame, selected: str) -> ShownArm:
-        return cls(frame, selected if frame.live else next(iter(frame.arms)))
+    def of(cls, frame: Frame, selected: str) -> Selection:
+        return cls(frame, selected if selected in frame.arms else next(iter(frame.arms)))
 
     @property
     def state(self) -> ArmFrame:
@@ -35,13 +35,3 @@ class ShownArm:
     def title(self) -> str:
         """Its name, and its type if there are several arms."""
         return self.about.arm.name if self.alone else f"{self.name} ({self.about.arm.name})"
-
-
-def length(metres: float) -> str:
-    """A small length in the unit that fits it: nm, um or mm."""
-    if abs(metres) < 1e-11:
-        return "0 nm"
-    for unit, size in (("nm", 1e-9), ("µm", 1e-6)):
-        if abs(metres) < 1000 * size:
-            return f"{metres / size:.2g} {unit}"
-    return f"{1000 * metres:.3g} mm"

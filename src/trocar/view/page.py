@@ -1,0 +1,233 @@
+"""A page: the scene and a list of panels, drawn by a thread that reads frames and never delays the simulation."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from trocar.palette import ACCENT, rgb
+from trocar.runtime.frame import Frame
+from trocar.spatial import quaternion
+from trocar.view.model_drawing import ModelDrawing
+from trocar.view.panel import Panel, Tab
+from trocar.view.plain_text import plain
+from trocar.view.selection import Selection
+from trocar.view.server import address
+from trocar.view.stage import Camera, add_floor, add_lights, default_camera
+from trocar.view.viser_internals import PageServer
+
+RIGHT, LEFT = 260, 244  # smallest widths of the panels beside the scene [px]: half of a window of 1024 px
+PERIOD = 1 / 40  # real time between two drawings [s]
+SHARE = 0.5  # largest share of the real time that drawing may take
+MESSAGE_TIME = 15.0  # a message stays this long [s]
+MAX_MESSAGES = 1000  # number kept
+MAX_FAILURES = 20  # number of different errors of the page that are reported
+BASE = "/base"  # node of the scene that is the base of the selected arm
+
+P = TypeVar("P", bound=Panel)
+
+
+class Page:
+    """A scene and panels in the browser.
+
+    Args:
+        source: returns the latest frame.
+        panels: from top to bottom.
+        title: title of the controls.
+        camera: first position and point to look at (3,) [m] in the world. Default: the whole scene.
+        share: largest share of the real time that drawing may take; the page is drawn less often if it needs more.
+
+    Attributes:
+        drawing: the model in the scene. selected: name of the arm that panels refer to.
+        messages: texts to the user so far. due: real time of the next refresh, by panel [s].
+    """
+
+    def __init__(
+        self,
+        server: PageServer,
+        source: Callable[[], Frame],
+        panels: Sequence[Panel],
+        *,
+        title: str = "trocar",
+        camera: Camera | None = None,
+        share: float = SHARE,
+    ) -> None:
+        self.server, self.panels, self.live = server, tuple(panels), source
+        self.source, self._share = source, share
+        frame = source()
+        self.selected = next(iter(frame.arms))
+        self.selection = Selection.of(frame, self.selected)
+        self.messages: deque[str] = deque(maxlen=MAX_MESSAGES)
+        self._posted: deque[str] = deque(maxlen=MAX_MESSAGES)
+        self._until, self._failures = 0.0, set[str]()
+        self._closing = threading.Event()
+        self.due = dict.fromkeys(self.panels, 0.0)
+        server.inbox.report = self.post
+        add_lights(server.scene)
+        self._base = server.scene.add_frame(BASE, show_axes=False)
+        self.drawing = ModelDrawing(server.scene, "/arm", frame.scene.spec)
+        self._hang(self.selection)
+        self.drawing.update(frame.qpos)
+        position, look_at = default_camera(frame, self.drawing.extent) if camera is None else camera
+        server.initial_camera.position, server.initial_camera.look_at = tuple(position), tuple(look_at)
+        add_floor(server.scene, self.drawing.extent)
+        self._build(title)
+        self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
+
+    def _build(self, title: str) -> None:
+        gui = self.server.gui
+        gui.set_panel_label(title)
+        gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(max([RIGHT, *(panel.width for panel in self.panels if not panel.left)]))
+        self._message = gui.add_markdown("", visible=False)
+        left: Any = None
+        right: Any = None
+        tabs: dict[tuple[bool, Tab], Any] = {}
+        for panel in self.panels:
+            if panel.tab is None:
+                panel.build(self)
+                continue
+            key = panel.left, panel.tab
+            if panel.left and left is None:
+                left = gui.add_panel()
+                left.dock_left()
+                left.set_width(max([LEFT, *(other.width for other in self.panels if other.left)]))
+            elif not panel.left and right is None:
+                right = gui.add_tab_group()
+            if key not in tabs:
+                tabs[key] = (left if panel.left else right).add_tab(*panel.tab)
+            with tabs[key]:
+                panel.build(self)
+
+    def panel(self, kind: type[P]) -> P:
+        """The first panel of a class."""
+        return next(panel for panel in self.panels if isinstance(panel, kind))
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    def start(self) -> Page:
+        """Start the thread that draws."""
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """End the thread, and those of the panels."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
+        for panel in self.panels:
+            panel.close()
+
+    @property
+    def address(self) -> str:
+        """The page's address, with the token that opens it."""
+        return address(self.server)
+
+    @property
+    def running(self) -> bool:
+        """True while the page is being drawn."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Return when the page is closed, or on Ctrl-C."""
+        while not self._closing.wait(0.5):
+            pass
+
+    # -- for panels ----------------------------------------------------------------------------------------------------
+
+    def on(self, action: Callable[[Any], object]) -> Callable[[Any], None]:
+        """A callback that runs `action(event)` if a user changed a control, not the program; errors become messages."""
+
+        def callback(event: Any) -> None:
+            if event.client is not None:
+                self.run(lambda: action(event))
+
+        return callback
+
+    def run(self, action: Callable[[], object]) -> None:
+        """Run an action now; its error becomes a message."""
+        try:
+            action()
+        except Exception as error:
+            self.post(str(error) or repr(error))
+
+    def post(self, text: str) -> None:
+        """Show a message in every browser, including clients that connect later. Any thread may call it."""
+        self.messages.append(text)
+        self._posted.append(text)
+
+    def select(self, arm: str) -> None:
+        """Show another arm; the others hold their targets."""
+        self.selected = arm
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """Draw the latest frame and refresh the panels whose time has come."""
+        now = time.perf_counter()
+        selection = Selection.of(self.source(), self.selected)
+        before, self.selection = self.selection, selection
+        if selection.frame.scene is not before.frame.scene or selection.name != before.name:
+            if selection.frame.scene.spec is not before.frame.scene.spec:
+                self.drawing.become(selection.frame.scene.spec)
+            self._hang(selection)
+            if selection.alone is not before.alone:  # from several arms to the recording of one, or back
+                position, look_at = default_camera(selection.frame, self.drawing.extent)
+                for client in self.server.get_clients().values():
+                    client.camera.position, client.camera.look_at = position, look_at
+        self.drawing.update(selection.frame.qpos)
+        for panel in self.panels:
+            if now >= self.due[panel]:
+                self.due[panel] = now + panel.interval - PERIOD / 2
+                panel.refresh(selection)
+        self._tell(now)
+
+    def _hang(self, selection: Selection) -> None:
+        self.drawing.hang(selection.frame.scene.fixed)
+        T = selection.about.T_world_base
+        self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
+
+    def _run(self) -> None:
+        pause = PERIOD
+        while not self._closing.wait(pause):
+            began = time.perf_counter()
+            try:
+                with self.server.atomic():
+                    self.draw()
+                self.server.flush()
+            except Exception as error:  # the page must report its errors, and the simulation must not be affected
+                self._fail(error)
+            spent = time.perf_counter() - began
+            pause = max(PERIOD - spent, spent * (1.0 / self._share - 1.0), 1e-3)
+
+    def _fail(self, error: Exception) -> None:
+        """Report an error of the page once: the next drawing is likely to fail in the same way."""
+        text = f"the page failed to draw: {error!r}"
+        if text not in self._failures and len(self._failures) < MAX_FAILURES:
+            self._failures.add(text)
+            traceback.print_exception(error, file=sys.stderr)
+            self.post(text)
+
+    def _tell(self, now: float) -> None:
+        """Show new messages, and hide the last one after its time."""
+        clients = self.server.get_clients().values()
+        last = self._message.content if self._message.visible else ""
+        while self._posted:
+            text = self._posted.popleft()
+            content = f"**Note:** {plain(text)}"
+            self._until = now + MESSAGE_TIME
+            if content == last:  # dragging can repeat a message often
+                continue
+            self._message.content, self._message.visible, last = content, True, content
+            for client in clients:
+                client.add_notification("trocar", text, auto_close_seconds=MESSAGE_TIME, color="orange")
+        if not clients:  # a message waits until a browser is connected
+            self._until = now + MESSAGE_TIME
+        if self._message.visible and now > self._until:
+            self._message.visible = False

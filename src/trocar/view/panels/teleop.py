@@ -1,0 +1,161 @@
+"""Teleoperation with input devices: states of the pairs, pedals, scale, keys, handles of a mouse, contact forces."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import viser
+
+from trocar.appearance.force_arrows import arrow_ends
+from trocar.palette import of_cause, rgb
+from trocar.robot import Robot
+from trocar.robot.messages import Pose
+from trocar.spatial import Array, inverse, pose, quaternion
+from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse
+from trocar.teleoperation.devices.keyboard import KEYS
+from trocar.view.overlays import linear_rgb
+from trocar.view.page import Page
+from trocar.view.panel import Panel, Tab
+from trocar.view.selection import Selection
+
+HANDLE = 0.04  # size [m]
+ARROW = 0.002  # radius of a shaft [m]
+MAX_LINES = 6  # messages listed, newest first
+COLOURS = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
+
+
+class Pairs(Panel):
+    """States, scales and contact forces of the pairs, and the latest messages."""
+
+    tab: ClassVar[Tab | None] = ("Endoscope", viser.Icon.EYE)
+    left = True
+
+    def __init__(self, console: DeviceConsole) -> None:
+        self._console = console
+
+    def build(self, page: Page) -> None:
+        self.html: Any = page.server.gui.add_html("")
+
+    def refresh(self, selection: Selection) -> None:
+        rows = [f"<b>{arm}</b> {text}" for arm, text in self._console.summary().items()]
+        latest = {message.text: message for message in list(self._console.messages)}  # each text once
+        for message in sorted(latest.values(), reverse=True)[:MAX_LINES]:
+            rows.append(
+                f'<span style="color: {COLOURS[message.kind]}">{message.time:.1f} s {escape(message.text)}</span>'
+            )
+        text = f'<div style="padding: 0.5em 1em; font-size: 90%">{"<br>".join(rows)}</div>'
+        if text != self.html.content:
+            self.html.content = text
+
+
+class Devices(Panel):
+    """Help for the devices, pedals, scale, and keys of a keyboard."""
+
+    def __init__(self, console: DeviceConsole) -> None:
+        self._console = console
+
+    def build(self, page: Page) -> None:
+        gui, console = page.server.gui, self._console
+        for psm, hand in console.hands.items():
+            gui.add_markdown(f"**{psm}: {hand.device.name}**  \n{hand.device.help}")
+        gui.add_markdown("To begin, pinch: close the gripper and open it.")
+        self.clutch: Any = gui.add_checkbox("Clutch", initial_value=False, hint="The PSM holds while the hand moves")
+        self.camera: Any = gui.add_checkbox("Camera pedal", initial_value=False, hint="The hand moves the endoscope")
+        self.scale: Any = gui.add_slider("Scale", 0.05, 1.0, 0.05, console.scale)
+        for button, box in (("clutch", self.clutch), ("camera", self.camera)):
+            box.on_update(partial(self._press, button))
+        self.scale.on_update(page.on(lambda _: self._set_scale()))
+        keyboards = [hand.device for hand in console.hands.values() if isinstance(hand.device, Keyboard)]
+        for key, name in KEYS.items() if keyboards else ():
+            command = gui.add_command(f"{key}: {name}", hotkey=cast(Any, key))
+            command.on_trigger(partial(_strike, keyboards[0], key))
+
+    def refresh(self, selection: Selection) -> None:
+        if abs(self.scale.value - self._console.scale) > 1e-9:  # a button of a device has changed it
+            self.scale.value = self._console.scale
+
+    def _press(self, button: str, event: Any) -> None:
+        (self._console.pressed.add if event.target.value else self._console.pressed.discard)(button)
+
+    def _set_scale(self) -> None:
+        if self.scale.value != self._console.scale:
+            self._console.set_scale(float(self.scale.value))
+
+
+class MouseHandles(Panel):
+    """A handle at the tip of every PSM that the mouse drives, and a check box for its gripper."""
+
+    interval = 0.0
+
+    def __init__(self, robot: Robot, console: DeviceConsole) -> None:
+        self._robot, self._console = robot, console
+        self._mice = {psm: hand.device for psm, hand in console.hands.items() if isinstance(hand.device, Mouse)}
+
+    def build(self, page: Page) -> None:
+        gui, scene = page.server.gui, page.server.scene
+        self._selection = page.selection
+        self.grippers: dict[str, Any] = {}
+        self.handles: dict[str, Any] = {}
+        for psm, mouse in self._mice.items():
+            box = self.grippers[psm] = gui.add_checkbox(f"Close the gripper of {psm}", initial_value=False)
+            box.on_update(partial(_squeeze, mouse))
+            handle = scene.add_transform_controls(f"/hand_{psm}", scale=HANDLE, depth_test=False)
+            handle.on_update(page.on(partial(self._drag, psm, mouse)))
+            self.handles[psm] = handle
+
+    def refresh(self, selection: Selection) -> None:
+        """Move the handles that no PSM follows back to the tips."""
+        self._selection = selection
+        if self._console.console.camera:
+            return
+        for psm, handle in self.handles.items():
+            if not self._console.pairs[psm].state.following:
+                tip = self._pose(f"{psm}/setpoint_cp")
+                T = inverse(self._T_display_world(psm)) @ tip
+                handle.position, handle.wxyz = T[:3, 3], quaternion(T[:3, :3])
+                self._mice[psm].place(tip)
+
+    def _drag(self, psm: str, mouse: Mouse, event: Any) -> None:
+        R = viser.transforms.SO3(np.array(event.target.wxyz)).as_matrix()
+        mouse.carry(self._T_display_world(psm) @ pose(R, event.target.position))
+
+    def _T_display_world(self, psm: str) -> Array:
+        """Pose (4, 4) of the world in the frame of the endoscope, which the display shows."""
+        with self._robot.bus.lock:
+            T_display_base = self._pose(f"{psm}/setpoint_cp") @ inverse(self._pose(f"{psm}/local/setpoint_cp"))
+        return T_display_base @ inverse(self._selection.frame.scene.arms[psm].T_world_base)
+
+    def _pose(self, topic: str) -> Array:
+        message = self._robot.bus.read(topic)
+        assert isinstance(message, Pose)
+        return message.T
+
+
+class ContactArrows(Panel):
+    """Contact forces as arrows of the size of an instrument, as in the endoscope's picture."""
+
+    interval = 0.0
+
+    def build(self, page: Page) -> None:
+        width: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
+        colour = linear_rgb(rgb(of_cause("contact")))
+        self.arrows: Any = page.server.scene.add_arrows(
+            "/contacts", np.zeros((1, 2, 3)), colour, visible=False, **width
+        )
+
+    def refresh(self, selection: Selection) -> None:
+        ends = arrow_ends(selection.frame.contacts)
+        if len(ends):
+            self.arrows.points = ends.astype(np.float32)
+        self.arrows.visible = bool(len(ends))
+
+
+def _strike(keyboard: Keyboard, key: str, _event: Any) -> None:
+    keyboard.press(key)
+
+
+def _squeeze(mouse: Mouse, event: Any) -> None:
+    mouse.squeeze(bool(event.target.value))

@@ -1,0 +1,43 @@
+"""The private parts of viser that the page uses exist in the installed version."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+
+pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+
+import viser
+from viser import _messages
+from viser.infra import _infra
+
+from trocar.view.server import serve
+from trocar.view.viser_internals import VERSION, WIRE
+
+
+def test_the_version_is_the_one_that_was_read():
+    assert viser.__version__.startswith(f"{VERSION}."), "check every name in view/viser_internals.py, then its VERSION"
+
+
+@pytest.mark.parametrize("kind", WIRE)
+def test_messages_of_the_browser_have_the_fields_of_viser(kind):
+    fields = {field.name for field in dataclasses.fields(getattr(_messages, kind)) if field.init}
+    assert fields == set(WIRE[kind])
+
+
+def test_the_private_parts_exist():
+    assert "websockets.asyncio.server.serve(" in inspect.getsource(_infra)
+    for kind, field in ((_messages.SetPositionMessage, "position"), (_messages.SetOrientationMessage, "wxyz")):
+        assert [f.name for f in dataclasses.fields(kind) if f.init] == ["name", field]
+    server = serve(port=0)
+    try:
+        for name in ("_gui_input_handle_from_uuid", "_command_handle_from_uuid", "_container_handle_from_uuid"):
+            assert isinstance(getattr(server.gui, name), dict)
+        slider = server.gui.add_slider("a", 0.0, 1.0, 0.1, 0.0)
+        assert server.gui._gui_input_handle_from_uuid[slider._impl.uuid] is slider
+        assert callable(server.scene._queue_scene_message)
+        assert callable(server.scene._websock_interface.atomic)
+    finally:
+        server.stop()

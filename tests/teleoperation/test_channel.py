@@ -9,8 +9,7 @@ import pytest
 
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.network import mean_delay, share_lost
-from trocar.teleoperation.channel import Channel, Outages
-from trocar.teleoperation.channel import intermittent, netfi
+from trocar.teleoperation.channel import Channel, Outages, intermittent, netfi
 
 DT = 1e-3
 

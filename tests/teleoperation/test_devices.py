@@ -22,7 +22,7 @@ from trocar.teleoperation.devices import (
 )
 from trocar.teleoperation.devices.device import OPEN, Deadband, problem
 from trocar.teleoperation.devices.gamepad import SPEED, TURN
-from trocar.teleoperation.devices.hand import PATIENCE, STALE
+from trocar.teleoperation.devices.hand import STALE, TIMEOUT
 from trocar.teleoperation.devices.keyboard import FIRST, KEYS
 
 STILL = DeviceSample(np.zeros(6))
@@ -49,13 +49,13 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
         (DeviceSample(np.zeros(5)), "shape"),
         (DeviceSample(np.array([6.0, 0, 0, 0, 0, 0])), "impossible twist"),
         (DeviceSample(pose=np.full((4, 4), np.nan)), "not finite"),
-        (DeviceSample(pose=np.diag([1.0, 1.0, -1.0, 1.0])), "no rotation"),
-        (DeviceSample(pose=1.01 * np.eye(4)), "no rotation"),
+        (DeviceSample(pose=np.diag([1.0, 1.0, -1.0, 1.0])), "not a rigid transform"),
+        (DeviceSample(pose=1.01 * np.eye(4)), "not a rigid transform"),
         (DeviceSample(pose=pose(p=(0.0, 0.0, 6.0))), "more than 5 m away"),
         (DeviceSample(np.zeros(6), gripper=np.inf), "gripper angle that is not finite"),
         (DeviceSample(np.zeros(6), gripper=4.0), "impossible gripper"),
         (DeviceSample(np.zeros(6), buttons=frozenset({"fire"})), "unknown button"),
-        ("nonsense", "no sample"),
+        ("nonsense", "invalid sample"),
     ],
 )
 def test_impossible_samples_are_named(sample: DeviceSample, reason: str) -> None:
@@ -102,8 +102,8 @@ def test_a_grip_stops_when_samples_age_and_fails_when_they_cease() -> None:
     hand.poll(0.0)
     assert hand.step(STALE, 1e-3).twist[0] == 0.1
     assert not hand.step(STALE + 1e-3, 1e-3).twist.any()
-    assert not hand.step(PATIENCE, 1e-3).fault
-    assert "sent nothing for" in hand.step(PATIENCE + 1e-3, 1e-3).fault
+    assert not hand.step(TIMEOUT, 1e-3).fault
+    assert "sent nothing for" in hand.step(TIMEOUT + 1e-3, 1e-3).fault
 
 
 # -- gamepad ---------------------------------------------------------------------------------------------------------

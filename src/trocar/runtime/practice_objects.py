@@ -6,7 +6,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.simulation import Box, Scene, Solid, needle
-from trocar.spatial import pose
+from trocar.spatial import Array, pose
 
 GAP = 0.02  # between the jaws and the plate [m]
 PLATE = np.array([0.16, 0.16, 0.008])  # [m]
@@ -20,10 +20,15 @@ def practice_objects(scene: Scene) -> tuple[Solid, ...]:
     """Objects below all instruments of a scene in its current state; world frame, z up."""
     instruments = {name: arm.arm.jaw_length for name, arm in scene.arms.items() if arm.arm.jaw_length > 0}
     if not instruments:
-        raise TrocarError("--touch requires an instrument: use a PSM or a scene with one")
+        raise TrocarError("practice objects require an instrument: use a PSM or a scene with one")
     tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
+    return objects_below(tips, max(instruments.values()))
+
+
+def objects_below(tips: Array, jaw_length: float) -> tuple[Solid, ...]:
+    """Objects below tips (k, 3) of instruments, with jaws of a length [m]; world frame, z up."""
     x, y = tips[:, :2].mean(axis=0)
-    top = float(tips[:, 2].min()) - max(instruments.values()) - GAP
+    top = float(tips[:, 2].min()) - jaw_length - GAP
     return (
         Solid("plate", Box(np.zeros(3), PLATE), pose(p=[x, y, top - PLATE[2] / 2]), colour=TISSUE),
         Solid(

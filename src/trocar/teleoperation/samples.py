@@ -64,8 +64,8 @@ class PairSample:
         squares = float(np.vdot(master, master)), float(np.vdot(slave, slave))
         if not math.isfinite(sum(squares) + float(twist.dot(twist)) + gripper):
             topics = ("MTM measured_cp", "PSM setpoint_cp", "MTM measured_cv", "MTM gripper/measured_js")
-            values = zip(topics, (master, slave, twist, gripper), strict=True)
-            wrong = (topic for topic, value in values if not np.isfinite(value).all())
+            values = (master, slave, twist, np.array(gripper))
+            wrong = (topic for topic, value in zip(topics, values, strict=True) if not np.isfinite(value).all())
             return f"{next(wrong, 'the sum of all squares')} has a value that is not finite"
         for T, square, what in ((master, squares[0], "MTM measured_cp"), (slave, squares[1], "PSM setpoint_cp")):
             p = T[:3, 3]

@@ -42,8 +42,7 @@ from trocar.experiments.bilateral.passivity import (
 from trocar.experiments.bilateral.schemes import FourChannel, PositionForce, PositionPosition, Scheme
 from trocar.experiments.bilateral.stability import drift, engine, stability
 from trocar.experiments.bilateral.transparency import hybrid, schemes, stiffness, z_width
-from trocar.teleoperation.channel import Bursts, Channel, Exponentials, Outages
-from trocar.teleoperation.channel import intermittent, netfi
+from trocar.teleoperation.channel import Bursts, Channel, Exponentials, Outages, intermittent, netfi
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     section.__name__: section for section in (stability, drift, stiffness, schemes, network, engine, z_width, hybrid)

@@ -9,8 +9,7 @@ from trocar.experiments.bilateral.bench import TABLE, Bench
 from trocar.experiments.bilateral.laboratory import pair
 from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.passivity import TimeDomainPassivity
-from trocar.teleoperation.channel import Channel
-from trocar.teleoperation.channel import netfi
+from trocar.teleoperation.channel import Channel, netfi
 
 SCALE, OUTAGE_AT = 0.2, 1.0
 PACKETS = 10_000

@@ -62,7 +62,7 @@ class DeviceConsole:
         scale: PSM translation per hand translation, at most 1. delay: one-way delay of the network [s].
 
     Attributes:
-        teleoperation: pairs, camera control and console that the devices drive. pairs: by PSM.
+        teleoperation: pairs, camera control and console that the devices drive. pairs: by PSM. console: its state.
         hands: by PSM. grips: hands as they have reached the robot, by PSM.
         masters: name of each hand's topics, by PSM: MTMR for PSM1, MTML for PSM2, else such as hand_PSM3.
         messages: the latest ones, oldest first. wrenches: (6,) displayed, by PSM.
@@ -105,6 +105,7 @@ class DeviceConsole:
                 pairs=list(pairs.values()),
                 sources=sources | {CAMERA: self._camera_sample},
             )
+            self.console = self.teleoperation.console
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
             self.set_scale(scale)
             for component in (*pairs.values(), *((CAMERA,) if self.teleoperation.camera else ())):
@@ -146,11 +147,6 @@ class DeviceConsole:
             hand.device.feel(self.wrenches[psm])
 
     @property
-    def camera(self) -> bool:
-        """True while a hand moves the ECM."""
-        return self.teleoperation.console.camera
-
-    @property
     def scale(self) -> float:
         return next(iter(self.pairs.values())).state.scale
 
@@ -165,7 +161,7 @@ class DeviceConsole:
             state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
             word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
             lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
-        return lines | ({"ECM": "moved by the hand"} if self.camera else {})
+        return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
@@ -185,10 +181,11 @@ class DeviceConsole:
 
     def _change_buttons(self, held: frozenset[str]) -> None:
         """Handle buttons that were pressed or released."""
-        for button in held ^ self._held:
+        for button in sorted(held - self._held) + sorted(self._held - held):
             down = button in held
-            if button in ("clutch", "camera"):
+            if button == "camera":
                 self._middle, self._roll = MIDDLE, 0.0
+            if button in ("clutch", "camera"):
                 self._press(button, down)
             elif down:
                 step = 1 if button == "faster" else -1

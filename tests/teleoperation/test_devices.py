@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.support.virtual_gamepad import SHOULDERS, virtual_gamepad
 from trocar.errors import TrocarError
 from trocar.spatial import pose, rotation
 from trocar.teleoperation.devices import (
+    DEVICES,
     DeviceSample,
     Gamepad,
     Hand,
@@ -134,6 +136,16 @@ def test_a_gamepad_is_read_rumbles_and_can_be_unplugged() -> None:
         pad.close()
 
 
+def test_the_private_controllers_of_pygame_are_those_of_version_2() -> None:
+    """`pygame._sdl2.controller` names the sticks alike for all makes; pygame has no public interface for that."""
+    pytest.importorskip("pygame", reason="pip install 'trocar[teleop]'")
+    assert version("pygame").startswith("2.")
+    from pygame._sdl2 import controller
+
+    assert {"init", "get_count", "is_controller", "Controller"} <= set(dir(controller))
+    assert {"attached", "get_axis", "get_button", "rumble", "quit"} <= set(dir(controller.Controller))
+
+
 def test_a_gamepad_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pygame")
     with pytest.raises(TrocarError, match="gamepad 5 was not found"):
@@ -195,6 +207,19 @@ def test_a_spacemouse_that_is_not_there_is_one_clear_line(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pyspacemouse", None)
     with pytest.raises(TrocarError, match=r"pip install 'trocar\[teleop\]'"):
         SpaceMouse()
+
+
+# -- registry --------------------------------------------------------------------------------------------------------
+
+
+def test_every_module_of_a_device_registers_it() -> None:
+    assert set(DEVICES) == {"gamepad", "spacemouse", "keyboard", "mouse", "phone", "vr", "scripted"}
+    for kind in (DEVICES[name] for name in ("keyboard", "mouse", "phone", "vr", "scripted")):
+        devices = [kind.open(index) for index in range(kind.max_count or 3)]
+        assert len({device.name for device in devices}) == len(devices)
+        assert all(device.connected and device.help for device in devices)
+    right, left = (DEVICES["vr"].open(index) for index in range(2))
+    assert (right.name, left.name) == ("right controller", "left controller")
 
 
 # -- keyboard --------------------------------------------------------------------------------------------------------

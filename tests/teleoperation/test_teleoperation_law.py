@@ -13,10 +13,10 @@ from trocar.teleoperation import (
     CameraSample,
     ConsoleState,
     ECMSettings,
+    EcmTeleoperation,
     PairSample,
     Pedal,
     PSMSettings,
-    EcmTeleoperation,
     PsmTeleoperation,
     camera,
 )

@@ -46,7 +46,8 @@ class DeviceClient:
     def __init_subclass__(
         cls, interface: Interface | None = None, parts: Mapping[str, type[DeviceClient]] | None = None
     ) -> None:
-        cls.parts = {**cls.parts, **(parts or {})}
+        inherited = (vars(base).get("parts", {}) for base in reversed(cls.__mro__[1:]))
+        cls.parts = {space: kind for of_base in (*inherited, parts or {}) for space, kind in of_base.items()}
         for method in () if interface is None else methods(interface):
             in_part = method.space in cls.parts and hasattr(cls.parts[method.space], method.name)
             if not in_part and not hasattr(cls, method.flat_name):
@@ -76,9 +77,9 @@ class DeviceClient:
         """Send a command."""
         self.robot.bus.publish(f"{self._name}/{topic}", message)
 
-    def call(self, service: str, *arguments: Any) -> Any:
+    def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
-        return self.robot.bus.call(f"{self._name}/{service}", *arguments)
+        return self.robot.bus.call(f"{self._name}/{service}", *arguments, **named)
 
     def read(self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: float | None = None) -> Any:
         """Fields of the current message of a topic, with its time [s] if stamped."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
-from trocar.runtime.practice_objects import objects_below
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
+from trocar.simulation.objects.practice import objects_below
 
 TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
 PSMS = ("PSM1", "PSM2", "PSM3")
@@ -25,8 +25,10 @@ def training_scene(arms: Sequence[str] = PSMS[:1], task: str = "practice", *, co
     check_known("task", TASKS, task)
 
     def objects(placed: Mapping[str, SceneArm], cart: Cart) -> tuple[Solid, ...]:
-        q = {name: cart.arm(name).home if placed[name].q is None else placed[name].q for name in arms}
-        tips = np.array([cart.T_world_tip(name, q[name])[:3, 3] for name in arms])
-        return objects_below(tips, max(cart.arm(name).jaw_length for name in arms))
+        tips = []
+        for name in arms:
+            q = placed[name].q
+            tips.append(cart.T_world_tip(name, cart.arm(name).home if q is None else q)[:3, 3])
+        return objects_below(np.array(tips), max(cart.arm(name).jaw_length for name in arms))
 
     return load_scene("dvrk", arms=(*arms, "ECM"), objects=() if task == "none" else objects, contacts=contacts)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.simulation import Box, Scene, Solid, needle
+from trocar.simulation.objects.primitives import Box
+from trocar.simulation.objects.solid import Solid, needle
+from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
 
 GAP = 0.02  # between the jaws and the plate [m]

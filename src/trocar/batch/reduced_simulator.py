@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.backends.compiler import NoCompiler
 from trocar.batch.loading import load
-from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.simulation import Diverged, Simulator
 from trocar.simulation.arm_options import ArmOptions
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 
 class NotReduced(TrocarError, AttributeError):
@@ -156,7 +156,7 @@ class ReducedSimulator(Simulator):
         """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until changed; zeros remove it."""
         if body != "tip":
             raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
-        wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
+        wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._reduced.wrench = wrench if wrench.any() else None
 
     def snapshot(self) -> Any:
@@ -176,7 +176,7 @@ class _ReducedArm:
     v, faults, joint_rows = slice(None), None, None
 
     def __init__(self, mechanism: Mechanism, options: ArmOptions, timestep: float, sim: ReducedSimulator) -> None:
-        self.mechanism, self.timestep, n = mechanism, checked_positive(timestep, "timestep"), mechanism.n
+        self.mechanism, self.timestep, n = mechanism, checks.positive("timestep", timestep), mechanism.n
         try:
             arms = load(mechanism, friction=options.friction, limits=options.limits, motor_limits=options.motor_limits)
             self._step = arms.in_place(arms.state(mechanism.arm.home), timestep)

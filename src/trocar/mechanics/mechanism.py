@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm, gravity_vector
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import recursion
-from trocar.mechanics.arm_kinematics import FLOAT, LARGEST, ArmKinematics, batch_first, batch_last
+from trocar.mechanics.arm_kinematics import FLOAT, MAX_SQUARE, ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
 from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
@@ -20,10 +21,8 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording, filtered
-from trocar.recording.filters import FEWEST
-from trocar.spatial import Array, pose, real_array
-
-SHORTEST = 1e-30  # shortest time between two samples [s]: velocities over a shorter one overflow
+from trocar.recording.filters import MIN_ROWS
+from trocar.spatial import Array, pose
 
 
 class Mechanism(ArmKinematics):
@@ -83,7 +82,7 @@ class Mechanism(ArmKinematics):
         # fast path for control loops: one state in plain arrays needs no conversion
         if not (
             (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
-            and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < LARGEST**2)
+            and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < MAX_SQUARE)
         ):
             q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
@@ -118,9 +117,9 @@ class Mechanism(ArmKinematics):
         if q.ndim != 2 or len(q) < 2:
             raise TrocarError(f"q along a motion must be (T, {self.n}) with at least two samples, got shape {q.shape}")
         if dq is None:
-            t = real_array("dt", dt)
+            t = checks.real_array("dt", dt)
             steps = np.diff(t) if t.ndim else t
-            if t.shape not in ((), (len(q),)) or not ((steps > SHORTEST) & (steps < LARGEST)).all():
+            if t.shape not in ((), (len(q),)) or not ((steps > checks.MIN_SECONDS) & (steps < checks.MAX_STATE)).all():
                 raise TrocarError(f"dt must be a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
@@ -136,7 +135,7 @@ class Mechanism(ArmKinematics):
         recording.check_joints(self.arm)
         if len(recording) < 2:
             raise TrocarError("a recording of one row has no motion; at least two rows are needed")
-        if recording.ddq is None and len(recording) >= FEWEST:
+        if recording.ddq is None and len(recording) >= MIN_ROWS:
             recording = filtered(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
         friction = self.friction_along(recording.q, recording.t, recording.dq)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, partialmethod
-from types import MethodType
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -22,35 +21,19 @@ from trocar.robot import messages as m
 from trocar.robot.clients.device import DeviceClient, StatefulDevice, time_of_command
 from trocar.robot.clients.methods import Method, methods, part
 from trocar.robot.interface import Direction, Interface, Topic
-from trocar.scripts.node import node_of
+from trocar.scripts.node import node_of, ral
 from trocar.scripts.pykdl import Frame, Rotation
 from trocar.scripts.session import FOREVER, current
 from trocar.transports.ros_conversion import from_ros
 from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_time import Time
 
+__all__ = ["joystick_button", "measured_cp", "ral", "utils", "wait_move_handle"]
+
 STATE_METHODS = (
     "operating_state", "wait_for_operating_state", "wait_for_homed", "wait_for_busy", "state_command", "enable",
     "disable", "home", "unhome", "is_enabled", "is_disabled", "is_homed", "is_busy",
 )  # fmt: skip
-# Commands of crtk that no dVRK serves.
-_UNSERVED = (
-    Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
-    Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
-)
-
-
-def _features() -> dict[str, dict[str, Method]]:
-    """Methods by name, of every topic and service of arms and their parts."""
-    features: dict[str, dict[str, Method]] = {}
-    for rows in (interface.PSM, interface.MTM, Interface(_UNSERVED)):
-        for space in ("", "body", "local", "jaw"):
-            for method in methods(part(rows, space) if space else rows):
-                features.setdefault(method.first[0], {})[method.flat_name] = method
-    return features
-
-
-_FEATURES = _features()
 _ADDED = (  # features that scripts can add to their own classes
     "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "measured_cf", "jacobian", "hold",
     "free", "servo_jp", "servo_jr", "servo_jv", "servo_jf", "servo_cp", "servo_cv", "servo_cf", "move_jp", "move_jr",
@@ -75,7 +58,7 @@ class ScriptDevice(DeviceClient):
         for name in dir(cls):
             row: Method | None = getattr(getattr(cls, name, None), "row", None)
             if row is not None and row.first[0] not in _OFFERED:
-                setattr(cls, name, _Absent())
+                setattr(cls, name, _Absent(row))
             elif row is not None and row.hook == "read":
                 setattr(cls, name, partialmethod(cls.read, *row.first))
 
@@ -140,8 +123,11 @@ def _robot_value(value: Any) -> Any:
 class _Absent:
     """A method that the packages do not have."""
 
+    def __init__(self, row: Method) -> None:
+        self._text = f"crtk and dvrk have no method {row.flat_name}; use the topic {row.first[0]}"
+
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        raise AttributeError("the Python packages crtk and dvrk have no method for this topic; subscribe or publish it")
+        raise AttributeError(self._text)
 
 
 def script_class(kind: type[DeviceClient]) -> type[DeviceClient]:
@@ -195,6 +181,22 @@ class ScriptStates(ScriptDevice, StatefulDevice):
         return self.wait_for_busy(False, start_time, timeout)
 
 
+# Rows that scripts can add to their own classes; no dVRK serves servo_jv and servo_cv.
+_ROWS = Interface(
+    (
+        *interface.ARM.topics,
+        *part(interface.ARM, "spatial").topics,
+        Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
+        Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
+    ),
+    interface.ARM.services,
+)
+
+
+class _AnyDevice(ScriptDevice, interface=_ROWS):
+    """A device with every feature, in the namespace of a node."""
+
+
 class utils:
     """Features of the device in a node's namespace, added one by one to `class_instance`."""
 
@@ -205,7 +207,7 @@ class utils:
         self._ral = node_of(ros_namespace if ral is None else ral)
         self._instance = class_instance
         # earlier releases pass the interval of the data here, which is much shorter
-        self.device = ScriptDevice(current(), self._ral.namespace(), max(connection_timeout, 0.02))
+        self.device = _AnyDevice(current(), self._ral.namespace(), max(connection_timeout, 0.02))
         self.device.instance = class_instance if operating_state_instance is None else operating_state_instance
 
     def add_operating_state(self, ral: Any = None) -> None:
@@ -224,17 +226,11 @@ class utils:
 
     def add(self, feature: str) -> None:
         """Add the methods of a topic or service of the interface."""
-        if feature == "operating_state":
-            self.add_operating_state()
-            return
-        for name, method in _FEATURES[feature].items():
-            if method.hook == "read":
-                self._ral.expect(feature, "subscriber")
-                self._set(name, partial(self.device.read, *method.first))
-                continue
-            if method.hook == "command":
-                self._ral.expect(feature, "publisher")
-            self._set(name, MethodType(method.function(), self.device))
+        for method in methods(_ROWS):
+            if method.first[0] == feature:
+                if method.hook != "ask":
+                    self._ral.expect(feature, "subscriber" if method.hook == "read" else "publisher")
+                self._set(method.name, getattr(self.device, method.name))
 
     def _set(self, name: str, method: Callable[..., Any]) -> None:
         if hasattr(self._instance, name):

@@ -12,7 +12,7 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.scripts import ros_log
 from trocar.scripts.session import FOREVER, NANOSECONDS, current
-from trocar.scripts.topics import Listener, ScriptNode, resolved
+from trocar.scripts.topics import QueuedCallback, ScriptNode, resolved
 from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_time import Duration, Time, seconds_of
 
@@ -269,7 +269,7 @@ class Subscriber(_Connection):
             if callback is not None:
                 callback(message) if callback_args is None else callback(message, callback_args)
 
-        self._listener = Listener(current(), call, queue_size)
+        self._listener = QueuedCallback(current(), call, queue_size)
         self._end = node().subscribe(self._name, data_class, self._listener)
 
     def get_num_connections(self) -> int:

@@ -25,7 +25,7 @@ def resolved(name: str, namespace: str = "") -> str:
     return present_name("/".join(part for part in [*parts, *name.split("/")] if part))
 
 
-class Listener:
+class QueuedCallback:
     """A callback of the script on one topic; messages are queued until the script waits."""
 
     def __init__(self, session: Session, callback: Callable[[Any], None], max_queue: int | None = None) -> None:
@@ -49,7 +49,7 @@ class _OwnTopic:
     """A topic between parts of the script."""
 
     kind: Any
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[QueuedCallback] = field(default_factory=list)
     publishers: int = 0
     latched: Any = None
 
@@ -101,7 +101,7 @@ class ScriptNode:
         for listener in own.listeners:
             listener.receive(copy.deepcopy(message))
 
-    def subscribe(self, name: str, kind: Any, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, name: str, kind: Any, listener: QueuedCallback) -> Callable[[], None]:
         """Connect a listener to a topic; returns a function that disconnects it."""
         if self.serves(name):
             self._check_type(name, kind)

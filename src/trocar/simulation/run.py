@@ -11,11 +11,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
-from trocar.control.controller import checked_positive
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.files import check_memory
 from trocar.recording import Recording
 from trocar.simulation.scene import Scene
@@ -89,9 +89,8 @@ def simulate(
         diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms with a remote centre of
             motion, "rcm_error" (N,) [m].
     """
-    duration = checked_positive(duration, "duration")
-    if not (isinstance(every, int | np.integer) and every >= 1):
-        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {shown(every)}")
+    duration = checks.positive("duration", duration)
+    every = checks.count("every", every, unit="steps")
     if isinstance(sim, Simulator):
         scene, alone = sim.scene, next(iter(sim.scene.arms))
         arms: Mapping[str, SimulatedArm] = {alone: sim}
@@ -105,9 +104,9 @@ def simulate(
         controllers, references = dict(controller), dict(reference or {})
         _check_names(scene, controllers, references)
     steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
-    _check_memory(-(-steps // int(every)), arms, diagnostics)
+    _check_memory(-(-steps // every), arms, diagnostics)
     runs = [
-        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
+        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, every, diagnostics)
         for name, arm in arms.items()
     ]
     engine = next(iter(scene.stepped.values())).engine

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
@@ -21,18 +22,16 @@ from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
-from trocar.simulation.objects.assembly import Object, set_stiffness
+from trocar.simulation.objects.assembly import set_contacts
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.placed_object import PlacedObject
-from trocar.simulation.objects.primitives import three_numbers
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
-LONGEST_NAME = 60  # [characters]
-MOST_ARMS = 30  # bits of MuJoCo's collision masks
+MAX_NAME = 60  # [characters]
+MAX_ARMS = 30  # bits of MuJoCo's collision masks
 OVERLAP = 1e-6  # [m] allowed overlap at the start
 
 
@@ -84,7 +83,7 @@ class Scene:
         arms: Mapping[str, SceneArm],
         *,
         cart: str | Cart | None = None,
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
@@ -93,15 +92,17 @@ class Scene:
     ) -> None:
         if not arms:
             raise TrocarError("a scene needs at least one arm")
-        if len(arms) > MOST_ARMS:
-            raise TrocarError(f"a scene can have at most {MOST_ARMS} arms, got {len(arms)}")
+        if len(arms) > MAX_ARMS:
+            raise TrocarError(f"a scene can have at most {MAX_ARMS} arms, got {len(arms)}")
         self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
         self._given, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
-        self.gravity = three_numbers(WORLD_GRAVITY if gravity is None else gravity, "gravity", "in the world [m/s^2]")
+        self.gravity = checks.three_numbers(
+            "gravity", WORLD_GRAVITY if gravity is None else gravity, "in the world [m/s^2]"
+        )
         self._assemble(tuple(objects), timestep, accuracy)
         self.reset()
 
-    def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
+    def _assemble(self, objects: Sequence[SceneObject], timestep: float, accuracy: str) -> None:
         """Build the model and everything that refers to it."""
         loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
         bases = {name: self.T_world_base(name) for name in loaded}
@@ -129,7 +130,7 @@ class Scene:
             for name, arm in loaded.items()
         }
         tips = [stepped.slice.body(stepped.loaded.arm.tip_body) for stepped in self.stepped.values()]
-        set_stiffness(self.model, objects, tips)
+        set_contacts(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step
@@ -256,7 +257,7 @@ class Scene:
         other = copy.copy(self)
         other._given = {name: replace(given, **options.get(name, {})) for name, given in self._given.items()}
         if gravity is not None:
-            other.gravity = three_numbers(gravity, "gravity", "in the world [m/s^2]")
+            other.gravity = checks.three_numbers("gravity", gravity, "in the world [m/s^2]")
         if self.cart is not None:
             facts = {mount: self.cart.set_up(mount) for mount in self.cart.arms}
             instruments = {**self.cart.instruments, **carried(other._given)}
@@ -389,10 +390,10 @@ def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
     """Load an arm of the scene with its parameters; errors name the arm."""
     # recordings are saved under this name
     plain = isinstance(name, str) and name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\")
-    if not plain or len(name) > LONGEST_NAME:
+    if not plain or len(name) > MAX_NAME:
         raise TrocarError(
             "the name of an arm in a scene must start with a letter or digit, have no '/', '\\' or line break and "
-            f"at most {LONGEST_NAME} characters, got {shown(name)}"
+            f"at most {MAX_NAME} characters, got {shown(name)}"
         )
     try:
         if given.mount is None:

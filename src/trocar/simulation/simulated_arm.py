@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
 from trocar.simulation.forces import constraint_forces
@@ -15,9 +16,9 @@ from trocar.simulation.forces.applied_wrenches import TIP
 from trocar.simulation.forces.faults import Fault
 from trocar.simulation.forces.port import PortForces
 from trocar.simulation.objects.contact import InstrumentContacts
-from trocar.simulation.objects.placed_object import PlacedObject
+from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 
 class SimulatedArm:
@@ -226,7 +227,7 @@ class SimulatedArm:
 
         It acts at the tip (the origin of `tip_pose`), or at the origin of the named link.
         """
-        wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
+        wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._check_body(body, TIP)
         self._stepped.wrenches.set(body, wrench)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import checked_positive
+from trocar import checks
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.arms import Master, Slave
 from trocar.experiments.bilateral.force_sources import ContactTruth
@@ -62,7 +62,7 @@ class Pair:
         """
         master, slave, passivity, dt = self.master, self.slave, self.passivity, self.dt
         N, kf = master.arm.N, self.kf
-        steps = round(checked_positive(duration, "duration") / dt)
+        steps = round(checks.positive("duration", duration) / dt)
         if steps < 2:
             raise TrocarError(f"duration must be two steps of {dt:g} s or more, got {duration:g} s")
         forward, backward = (DelayLine(_packets(c, steps, dt, N)) for c in (self.forward, self.backward))

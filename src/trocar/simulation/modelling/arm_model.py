@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from trocar import checks
 from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.instrument_shapes import SHAFT_RADIUS
 from trocar.appearance.kinematic_model import add_link
@@ -32,6 +32,7 @@ from trocar.spatial import Array, quaternion
 # parameters [kg m^2]. Without it their coupling yields by 1 rad in 10 ms under 3 N at the tip; with it, by 1e-5 rad.
 FOLLOWER_INERTIA = 1e-7
 
+MAX_TIMESTEP = 0.02  # [s]
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
@@ -47,8 +48,8 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
         gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
     """
     check_known("accuracy", INTEGRATORS, accuracy)
-    if not (_is_number(timestep) and 0 < timestep <= 0.02):
-        raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
+    if not (checks.is_number(timestep) and 0 < timestep <= MAX_TIMESTEP):
+        raise TrocarError(f"timestep must be in (0, {MAX_TIMESTEP}] s, got {timestep!r}")
     arm, parameters, options = loaded.arm, loaded.parameters, loaded.options
     check_consistent(parameters.inertias)
     parameters.check_drives()
@@ -89,10 +90,6 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     if options.port is not None:
         _add_seal(spec, arm, options.port, stiff)
     return spec
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _add_bodies(

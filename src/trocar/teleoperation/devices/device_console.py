@@ -108,9 +108,11 @@ class DeviceConsole:
             self.console = self.teleoperation.console
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
             self.set_scale(scale)
+            self._bus.subscribe("system/warning", partial(self._note, "warning"))  # such as a refused scale
             for component in (*pairs.values(), *((CAMERA,) if self.teleoperation.camera else ())):
                 for kind in ("error", "warning", "status"):
                     self._bus.subscribe(f"{component}/{kind}", partial(self._note, kind))
+            self.messages.clear()  # of earlier ones
 
     def _add_topics(self, psm: str, master: str) -> None:
         robot, hand = self._robot, self.hands[psm]

@@ -135,9 +135,9 @@ def _subject(robot: Robot | RemoteBus, name: str, amplitude: float) -> Subject:
     kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
     if not isinstance(robot, Robot):
         return Subject(robot, name, kind, None, amplitude, slide)
-    if name not in robot.controllers:
+    if name not in robot.arms:
         return Subject(robot, name, kind)
-    arm = robot.controllers[name].arm
+    arm = robot.readings(name).arm
     n = arm.tip_joints
     efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
     limits = arm.lower[:n], arm.upper[:n]

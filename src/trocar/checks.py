@@ -36,17 +36,21 @@ def number(name: str, value: Any, low: float = -MAX_COMMAND, high: float = MAX_C
     return result
 
 
+def is_number(value: object) -> bool:
+    """True for a real number of Python or NumPy; a boolean is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def positive(name: str, value: Any, unit: str = "s") -> float:
     """A positive and finite number; `unit` is for the message."""
-    if not (isinstance(value, int | float | np.integer | np.floating) and 0 < value < MAX_SECONDS):
+    if not (is_number(value) and 0 < value < MAX_SECONDS):
         raise TrocarError(f"{name} must be positive and finite{_in(unit)}, got {shown(value)}")
     return float(value)
 
 
 def count(name: str, value: Any, low: int = 1, high: int | None = None, unit: str = "") -> int:
     """A whole number of at least `low` and, if given, at most `high`; a float such as 3.0 is accepted."""
-    numeric = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    whole = numeric and math.isfinite(value) and value == int(value)
+    whole = is_number(value) and math.isfinite(value) and value == int(value)
     if not (whole and value >= low and (high is None or value <= high)):
         allowed = f"{low} or more" if high is None else f"{low} to {high}"
         raise TrocarError(f"{name} must be a whole number{unit and f' of {unit}'}, {allowed}, got {shown(value)}")

@@ -30,10 +30,10 @@ DRUM, TIP_RADIUS = 0.012, 0.003  # sizes of plain shapes [m]
 _DRAWN: dict[Hashable, Drawing] = {}
 
 
-def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_shapes(spec: mujoco.MjSpec, arm: Arm, visual: bool = True) -> None:
     """Add visual and collision shapes to the bodies of an arm; meshes from TROCAR_DVRK_MODEL replace visual ones."""
-    drawing(arm).put_on(spec)
-    folder = maker_meshes.checkout()
+    drawing(arm).put_on(spec, visual)
+    folder = maker_meshes.checkout() if visual else None
     if folder is not None:
         maker_meshes.replace_shapes(spec, arm, folder)
 

@@ -66,12 +66,15 @@ class Drawing:
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
-    def put_on(self, spec: mujoco.MjSpec) -> None:
-        """Add all shapes to a model with these bodies."""
+    def put_on(self, spec: mujoco.MjSpec, visual: bool = True) -> None:
+        """Add all shapes, or those that are not only visual, to a model with these bodies."""
         add_materials(spec)
+        geoms = [entry for entry in self.geoms if visual or entry[1].get("group") != VISUAL["group"]]
+        used = {geom.get("meshname") for _, geom in geoms}
         for mesh in self.meshes:
-            spec.add_mesh(**mesh)
-        for body, geom in self.geoms:
+            if mesh["name"] in used:
+                spec.add_mesh(**mesh)
+        for body, geom in geoms:
             (spec.body(body) if body else spec.worldbody).add_geom(**geom)
         for pair in self.pairs:
             spec.add_pair(**pair)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.checks import finite
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.mechanics.cart import Cart
 from trocar.recording import Recording
@@ -31,7 +32,7 @@ from trocar.robot.recorder import Recorder
 from trocar.robot.settings import RECORDED
 from trocar.simulation import Scene
 from trocar.simulation.engine import Snapshot
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 NAME = "simulation"
 HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]

@@ -19,7 +19,8 @@ from trocar.simulation.objects.assembly import Object
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import Solid, needle
-from trocar.simulation.scene import Scene, SceneArm, carried
+from trocar.simulation.scene import Scene, carried
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array, pose, rotation
 from trocar.toml_file import read_toml
 

@@ -86,8 +86,8 @@ def view(
     from trocar.errors import NearLimit, NearSingular, UnknownName
     from trocar.recording.bag_file import is_bag
     from trocar.recording.loading import is_recording
-    from trocar.runtime.practice_objects import practice_objects
     from trocar.runtime.settings import Settings
+    from trocar.simulation.objects.practice import practice_objects
     from trocar.simulation.scene_file import BUILT_IN
 
     # the page itself warns near a singularity or a limit

@@ -11,7 +11,7 @@ import numpy as np
 
 from trocar.runtime.controllers import CONTROLLERS, Mode
 from trocar.runtime.description import ReadOnlyArrays, SceneDescription
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array
 
 

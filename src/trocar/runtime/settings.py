@@ -11,7 +11,7 @@ import numpy as np
 
 from trocar.arms import gravity_vector, load_arm
 from trocar.simulation import Scene, SceneArm, load_scene
-from trocar.simulation.objects.assembly import Object
+from trocar.simulation.objects import SceneObject
 
 # One time step for all controllers, which can be switched while running; the dVRK's servo runs at 1500 Hz.
 TIMESTEP = 1.0 / 1500.0  # [s]
@@ -40,7 +40,7 @@ class Settings:
     friction: bool = True
     gravity: tuple[float, float, float] | None = None
     scene: str | None = None
-    objects: Callable[[Scene], Sequence[Object]] | None = None
+    objects: Callable[[Scene], Sequence[SceneObject]] | None = None
     arms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     set_up: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class Settings:
             scene.set_up(name, q_setup)
         return scene
 
-    def _scene(self, objects: Sequence[Object], contacts: bool) -> Scene:
+    def _scene(self, objects: Sequence[SceneObject], contacts: bool) -> Scene:
         # a scene file may also disable contacts
         options: dict[str, Any] = {"timestep": TIMESTEP, "objects": objects} | ({} if contacts else {"contacts": False})
         if self.scene is not None:

@@ -51,17 +51,40 @@ def _features() -> dict[str, dict[str, Method]]:
 
 
 _FEATURES = _features()
-_ADDED = (
+_ADDED = (  # features that scripts can add to their own classes
     "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "measured_cf", "jacobian", "hold",
     "free", "servo_jp", "servo_jr", "servo_jv", "servo_jf", "servo_cp", "servo_cv", "servo_cf", "move_jp", "move_jr",
     "move_cp", "forward_kinematics", "inverse_kinematics",
 )  # fmt: skip
+_OFFERED = frozenset((
+    *_ADDED, "body/set_cf_orientation_absolute", "use_gravity_compensation", "trajectory_j/set_ratio",
+    "trajectory_j/ratio", "lock_orientation", "unlock_orientation", "servo_ci", "emulate_tool_present", "power_on",
+    "power_off", "home", "set_volume", "string_to_speech", "teleop/set_scale", "teleop/scale", "teleop/select",
+    "teleop/unselect", "set_scale", "scale", "state_command",
+))  # fmt: skip
 
 
 class ScriptDevice(DeviceClient):
-    """A device with the values of scripts. Motions wait for the operating state of an object of the script."""
+    """A client with the values of scripts. A subclass has only the methods of the packages crtk and dvrk."""
 
-    instance: Any = None
+    instance: Any = None  # object of the script with the operating state of motions; default: the device itself
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.parts = {space: script_class(kind) for space, kind in cls.parts.items()}
+        for name in dir(cls):
+            row: Method | None = getattr(getattr(cls, name, None), "row", None)
+            if row is not None and row.first[0] not in _OFFERED:
+                setattr(cls, name, _Absent())
+            elif row is not None and row.hook == "read":
+                setattr(cls, name, partialmethod(cls.read, *row.first))
+
+    def ral(self) -> Any:
+        """The node in the namespace of the device."""
+        return node_of(self._name)
+
+    def check_connections(self, timeout: float = 5.0) -> None:
+        self.ral().check_connections(timeout)
 
     def read(
         self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: Any = None, wait: Any = None,
@@ -76,7 +99,7 @@ class ScriptDevice(DeviceClient):
             if isinstance(error, UnknownName):
                 current().sleep(self.connection_timeout if timeout is None else timeout)
             failure = TimeoutError if tuples else RuntimeWarning
-            raise failure(f"no valid data on /{self.name()}/{topic}") from None
+            raise failure(f"no valid data on /{self._name}/{topic}") from None
         values = [_script_value(getattr(message, field)) for field in fields]
         if not stamped:
             return values[0]
@@ -85,11 +108,11 @@ class ScriptDevice(DeviceClient):
         return [*values, message.time] if len(values) > 1 or extra else values[0]
 
     def command(self, topic: str, message: Callable[..., m.Message], moves: bool, *arguments: Any) -> Any:
-        handle = wait_move_handle(self.instance) if moves else None
+        handle = wait_move_handle(self.instance or self.states) if moves else None
         try:
             self.send(topic, message(*(_robot_value(argument) for argument in arguments)))
         except UnknownName:
-            print(f"trocar run: nothing listens on /{self.name()}/{topic}", file=sys.stderr)
+            print(f"trocar run: nothing listens on /{self._name}/{topic}", file=sys.stderr)
         return handle
 
     def call(self, service: str, *arguments: Any) -> Any:
@@ -114,11 +137,39 @@ def _robot_value(value: Any) -> Any:
     return from_ros(value, kind, m.CartesianImpedance) if kind == "crtk_msgs/CartesianImpedance" else value
 
 
-class ScriptStates(StatefulDevice):
+class _Absent:
+    """A method that the packages do not have."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError("the Python packages crtk and dvrk have no method for this topic; subscribe or publish it")
+
+
+def script_class(kind: type[DeviceClient]) -> type[DeviceClient]:
+    """A client class with the values of scripts."""
+    if issubclass(kind, ScriptDevice):
+        return kind
+    base = ScriptStates if issubclass(kind, StatefulDevice) else ScriptDevice
+    return type(kind.__name__, (base, kind), {})
+
+
+class ScriptStates(ScriptDevice, StatefulDevice):
     """The operating state of a device with the arguments of crtk: times of ROS, and `extra` for the time of a state."""
 
+    def __init__(self, robot: Any, name: str, *arguments: Any) -> None:
+        try:
+            super().__init__(robot, name, *arguments)
+        except UnknownName:
+            devices = ", ".join(current().robot.devices)
+            raise TimeoutError(
+                f"{name} is not in the scene, which has {devices}; run the script with another scene"
+            ) from None
+
+    @property
+    def operating_state_topic(self) -> str:
+        return f"{self._name}/operating_state"
+
     def _stamped(self, value: Any, extra: Any) -> Any:
-        last = current().bus.read(f"{self.name()}/operating_state")
+        last = current().bus.read(self.operating_state_topic)
         return value if extra is None else (value, 0.0 if last is None else last.time)
 
     def operating_state(self, extra: Any = None) -> Any:
@@ -166,13 +217,7 @@ class utils:
         name = node.namespace()
         node.expect("operating_state", "subscriber")
         node.expect("state_command", "publisher")
-        try:
-            states = ScriptStates(current(), name, self.device.connection_timeout)
-        except UnknownName:
-            devices = ", ".join(current().robot.devices)
-            raise TimeoutError(
-                f"{name} is not in the scene, which has {devices}; choose another with --scene"
-            ) from None
+        states = ScriptStates(current(), name, self.device.connection_timeout)
         self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
         for method in STATE_METHODS if current().tuples else ("wait_while_busy", *STATE_METHODS):
             self._set(method, getattr(states, method))
@@ -186,10 +231,10 @@ class utils:
             if method.hook == "read":
                 self._ral.expect(feature, "subscriber")
                 self._set(name, partial(self.device.read, *method.first))
-            else:
-                if method.hook == "command":
-                    self._ral.expect(feature, "publisher")
-                self._set(name, MethodType(method.function(), self.device))
+                continue
+            if method.hook == "command":
+                self._ral.expect(feature, "publisher")
+            self._set(name, MethodType(method.function(), self.device))
 
     def _set(self, name: str, method: Callable[..., Any]) -> None:
         if hasattr(self._instance, name):

@@ -16,6 +16,7 @@ import numpy as np
 from trocar.scripts import dvrk_package as dvrk
 from trocar.scripts.pykdl import Frame, Rotation, Vector
 from trocar.scripts.ros_variants import first_state
+from trocar.spatial import Array
 
 ENABLE_TIMEOUT = 10.0  # [s]
 HOME_TIMEOUT = 180.0  # [s]
@@ -89,6 +90,10 @@ class ArmApi1(dvrk.arm):
         """Switch off."""
         self.disable(ENABLE_TIMEOUT)
 
+    def _setpoint(self) -> Array:
+        position: Array = self.receive("setpoint_js").position
+        return position.copy()
+
     def get_joint_number(self) -> int:
         return len(self.measured_jp())
 
@@ -100,7 +105,7 @@ class ArmApi1(dvrk.arm):
         self, abs_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True
     ) -> bool:
         """Move some joints, by their indices."""
-        goal = self._setpoint_jp()
+        goal = self._setpoint()
         goal[list(joint_index)] = np.asarray(abs_input, dtype=float)
         return self.move_joint(goal, interpolate, blocking)
 
@@ -109,12 +114,12 @@ class ArmApi1(dvrk.arm):
 
     def dmove_joint(self, delta_input: Any, interpolate: bool = True, blocking: bool = True) -> bool:
         """Move all joints by a difference [rad, m]."""
-        return self.move_joint(self._setpoint_jp() + np.asarray(delta_input, dtype=float), interpolate, blocking)
+        return self.move_joint(self._setpoint() + np.asarray(delta_input, dtype=float), interpolate, blocking)
 
     def dmove_joint_some(
         self, delta_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True
     ) -> bool:
-        goal = self._setpoint_jp()
+        goal = self._setpoint()
         goal[list(joint_index)] += np.asarray(delta_input, dtype=float)
         return self.move_joint(goal, interpolate, blocking)
 

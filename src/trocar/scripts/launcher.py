@@ -28,7 +28,7 @@ from trocar.scripts import (
 from trocar.scripts import session as sessions
 from trocar.scripts.node import ral
 from trocar.scripts.session import Session
-from trocar.scripts.simulated_time import SlowAnswers
+from trocar.scripts.simulated_time import TimedInput
 from trocar.transports import ros_messages, rosbag
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
@@ -175,7 +175,7 @@ def _command_line(
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
-        sys.stdin = SlowAnswers(session, sys.stdin)
+        sys.stdin = TimedInput(session, sys.stdin)
     main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
     sys.modules["__main__"] = main
     try:
@@ -199,10 +199,10 @@ def _status(code: object) -> int:
 
 def _show(error: BaseException) -> None:
     """Print the traceback without the frames of this module and of the import system."""
-    shown = traceback.TracebackException.from_exception(error)
-    frames = [frame for frame in shown.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
-    shown.stack = traceback.StackSummary.from_list(frames)
-    print("".join(shown.format()), end="", file=sys.stderr)
+    report = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in report.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
+    report.stack = traceback.StackSummary.from_list(frames)
+    print("".join(report.format()), end="", file=sys.stderr)
 
 
 def _hint(error: BaseException) -> None:

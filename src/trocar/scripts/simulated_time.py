@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from trocar.scripts.session import FOREVER, NANOSECONDS, Session
 
-THINKING = 0.5  # robot time of an answer to input() [s]
+ANSWER_TIME = 0.5  # robot time of an answer to input() [s]
 
 
 def modules(session: Session) -> dict[str, ModuleType]:
@@ -98,14 +98,14 @@ def _threading(session: Session) -> ModuleType:
     return module
 
 
-class SlowAnswers:
+class TimedInput:
     """Standard input in which every line takes some robot time, so that the last command has an effect."""
 
     def __init__(self, session: Session, source: TextIO) -> None:
         self._session, self._source = session, source
 
     def readline(self, size: int = -1) -> str:
-        self._session.sleep(THINKING, stoppable=False)
+        self._session.sleep(ANSWER_TIME, stoppable=False)
         return self._source.readline(size)
 
     def __iter__(self) -> Iterator[str]:

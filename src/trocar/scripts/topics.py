@@ -16,7 +16,7 @@ from trocar.scripts.session import Session
 from trocar.transports.ros_conversion import from_ros, to_ros
 from trocar.transports.ros_services import answer
 
-KEPT = 1000  # messages queued for a callback; older ones are dropped
+MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
 
 
 def resolved(name: str, namespace: str = "") -> str:
@@ -28,9 +28,9 @@ def resolved(name: str, namespace: str = "") -> str:
 class Listener:
     """A callback of the script on one topic; messages are queued until the script waits."""
 
-    def __init__(self, session: Session, callback: Callable[[Any], None], kept: int | None = None) -> None:
+    def __init__(self, session: Session, callback: Callable[[Any], None], max_queue: int | None = None) -> None:
         self._session, self._callback = session, callback
-        self._waiting: deque[Any] = deque(maxlen=kept or KEPT)
+        self._waiting: deque[Any] = deque(maxlen=max_queue or MAX_QUEUE)
         self.closed = False
 
     def receive(self, message: Any) -> None:
@@ -54,11 +54,13 @@ class _OwnTopic:
     latched: Any = None
 
 
-class Topics:
-    """All topics and services that a script can reach."""
+class ScriptNode:
+    """The node of a script: its name and parameters, and all topics and services that it can reach."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.name = ""
+        self.parameters: dict[str, Any] = {}
         self._own: dict[str, _OwnTopic] = {}
         self._own_services: dict[str, Callable[[Any], Any]] = {}
 
@@ -121,9 +123,9 @@ class Topics:
         return self._own.setdefault(name, _OwnTopic(kind))
 
     def _check_type(self, name: str, kind: Any) -> None:
-        wanted, given = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
-        if not convertible(given, wanted):
-            raise TrocarError(f"/{name} has the type {wanted}, but the script uses {given}")
+        robots, scripts = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
+        if not convertible(scripts, robots):
+            raise TrocarError(f"/{name} has the type {robots}, but the script uses {scripts}")
 
     # -- services ------------------------------------------------------------------------------------------------------
 

@@ -22,10 +22,8 @@ from trocar.recording import Recording
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
-from trocar.simulation.objects.assembly import Object, set_stiffness
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.placed_object import PlacedObject
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -68,7 +66,7 @@ class Scene:
         arms: Mapping[str, SceneArm],
         *,
         cart: str | Cart | None = None,
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
@@ -94,7 +92,7 @@ class Scene:
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
         *,
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
@@ -121,7 +119,11 @@ class Scene:
         return arms
 
     def _assemble(
-        self, arms: Mapping[str, tuple[Mechanism, SceneArm]], objects: Sequence[Object], timestep: float, accuracy: str
+        self,
+        arms: Mapping[str, tuple[Mechanism, SceneArm]],
+        objects: Sequence[SceneObject],
+        timestep: float,
+        accuracy: str,
     ) -> None:
         """Build the model and everything that refers to it."""
         self._mountings = {name: mechanism.arm.mounting for name, (mechanism, _) in arms.items()}
@@ -152,7 +154,7 @@ class Scene:
             for name, (mechanism, options) in arms.items()
         }
         tips = [stepped.body(stepped.arm.tip_body) for stepped in self.stepped.values()]
-        set_stiffness(self.model, objects, tips)
+        set_contacts(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step

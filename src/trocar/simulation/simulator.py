@@ -15,7 +15,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics.loading import takes
 from trocar.simulation.engine import Snapshot
-from trocar.simulation.objects.assembly import Object
+from trocar.simulation.objects import SceneObject
 from trocar.simulation.scene import Scene
 from trocar.simulation.scene_arm import PLACE, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -59,7 +59,7 @@ class Simulator(SimulatedArm):
         engine: str = MUJOCO,
         timestep: float = 1e-3,
         accuracy: str = "fast",
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         contacts: bool = True,
         gravity: ArrayLike | None = None,
         mounting: float | None = None,

@@ -12,7 +12,8 @@ from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.simulation.modelling.arm_model import build
-from trocar.simulation.objects.assembly import Object, add_objects, firm_fingers, friction_cone
+from trocar.simulation.objects import SceneObject
+from trocar.simulation.objects.assembly import add_objects, firm_fingers, friction_cone
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -25,7 +26,7 @@ def scene_model(
     mounts: Mapping[str, str],
     *,
     cart: Cart | None,
-    objects: Sequence[Object],
+    objects: Sequence[SceneObject],
     gravity: Array,
     timestep: float,
     accuracy: str,

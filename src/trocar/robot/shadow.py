@@ -1,0 +1,175 @@
+"""A twin that shadows a robot: it shows the measured state and predicts the effort. It sends no commands."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.control.observers import EffortStream
+from trocar.errors import TrocarError
+from trocar.recording import Recording
+from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
+from trocar.robot.description import ArmDescription, SceneDescription
+from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.notices import Notices
+from trocar.robot.settings import ArmSettings
+from trocar.simulation.run import EFFORT_UNIT
+from trocar.spatial import Array
+
+MAX_ROWS = 500_000  # kept: 83 minutes at 100 Hz
+BACK = 1_000_000_000  # a stamp older than the last one by more than this starts a new recording [ns]
+MAX_REFUSALS = 20  # number of different message errors that are reported
+
+
+class Efforts(NamedTuple):
+    """The last seconds: times (N,) [s], efforts (N, n) [N m, N], measured (low-passed) and predicted."""
+
+    t: Array
+    measured: Array
+    predicted: Array
+
+
+class _Sample(NamedTuple):
+    row: Row
+    efforts: Array  # (2, n): measured, low-passed; predicted
+
+
+class Shadow:
+    """The twin of one arm of a running robot. One thread passes messages to it; any thread may read.
+
+    It cannot send anything. Its efforts are those of `EffortStream`, delayed by 36 ms.
+
+    Args:
+        settings: settings of the arm. topic: topic of the messages, such as PSM1/measured_js.
+
+    Attributes:
+        scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
+        messages: notices to the user.
+    """
+
+    def __init__(self, settings: ArmSettings, topic: str = "") -> None:
+        self.settings = settings
+        self.scene = SceneDescription.of(settings.build())
+        self.messages = Notices()
+        self.jaw = JAW in self.arm.joint_names
+        self._topic, self._mechanism = topic, self.description.mechanism()
+        self._lock = threading.Lock()
+        self._refused: set[str] = set()
+        self._begin()
+
+    @property
+    def description(self) -> ArmDescription:
+        return self.scene.arms[self.settings.name]
+
+    @property
+    def arm(self) -> Arm:
+        return self.description.arm
+
+    def _begin(self) -> None:
+        self._states = JointStates(self.arm, self.jaw)
+        self._stream = EffortStream(self.description.mechanism())
+        self._samples: deque[_Sample] = deque(maxlen=MAX_ROWS)
+        self._first = self._newest = -1
+        self._heard: float | None = None
+
+    # -- from the robot ------------------------------------------------------------------------------------------------
+
+    def receive(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> None:
+        """Process a state of the arm at a time [ns]: names of joints, and position, velocity and effort of each.
+
+        A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
+        """
+        if stamp < self._newest - BACK and stamp > 0:
+            self.messages.post("the robot's clock went back; a new recording was started")
+            with self._lock:
+                self._begin()
+        self._newest = max(self._newest, stamp)
+        self._take(stamp, lambda: self._states.add(stamp, names, *state))
+
+    def receive_jaw(self, stamp: int, _names: Sequence[str], *state: Sequence[float]) -> None:
+        """Process a state of the jaw, like `receive`."""
+        self._take(stamp, lambda: self._states.add_jaw(stamp, *state))
+
+    def _take(self, stamp: int, rows: Callable[[], list[Row]]) -> None:
+        if stamp <= 0:
+            return
+        try:
+            with self._lock:
+                self._heard = time.monotonic()
+                for row in rows():
+                    self._add(row)
+        except TrocarError as error:
+            if str(error) not in self._refused and len(self._refused) < MAX_REFUSALS:
+                self._refused.add(str(error))
+                self.messages.post(f"{self._topic}: {error}", "error")
+
+    def _add(self, row: Row) -> None:
+        if self._first < 0:
+            self._first = row.stamp
+        effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
+        self._samples.append(_Sample(row, np.array(effort)))
+
+    # -- for readers ---------------------------------------------------------------------------------------------------
+
+    @property
+    def silent(self) -> float:
+        """Time since the last message [s]; infinite before the first."""
+        return np.inf if self._heard is None else time.monotonic() - self._heard
+
+    def __len__(self) -> int:
+        """Number of rows kept."""
+        return len(self._samples)
+
+    def recording(self) -> Recording:
+        """Rows received so far, with the channels `predicted_tau` and `residual_tau` as computed live."""
+        with self._lock:
+            samples = list(self._samples)
+        if len(samples) < 2:
+            raise TrocarError(f"nothing was received from {self._topic or 'the robot'} yet")
+        efforts = np.array([one.efforts for one in samples])
+        about = {"arm": self.arm.name, "parameters": self.description.parameters.name, "topic": self._topic}
+        recording = recording_of((one.row for one in samples), self.arm, about)
+        extra = {"predicted_tau": efforts[:, 1], "residual_tau": efforts[:, 0] - efforts[:, 1]}
+        return replace(recording, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
+
+    def efforts(self, seconds: float, count: int = 400) -> Efforts:
+        """Efforts of the last seconds, thinned to at most `count` rows; empty arrays before the first row."""
+        with self._lock:
+            since = self._newest - seconds * 1e9
+            chosen = []
+            for one in reversed(self._samples):
+                if one.row.stamp < since:
+                    break
+                chosen.append(one)
+            first = self._first
+        chosen = chosen[:: max(1, -(-len(chosen) // count))][::-1]
+        t = np.array([1e-9 * (one.row.stamp - first) for one in chosen])
+        both = np.array([one.efforts for one in chosen]).reshape(-1, 2, self.arm.n)
+        return Efforts(t, both[:, 0], both[:, 1])
+
+    def frame(self, number: int = 0) -> Frame:
+        """The arm at its last measured joints, or at home before the first message. Call it from one thread only."""
+        with self._lock:
+            last = self._samples[-1] if self._samples else None
+            first = self._first
+        home = np.array(self.arm.home)
+        q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)
+        tau = None if last is None else last.row.tau - self._mechanism.effort_bias
+        return Frame(
+            number=number,
+            time=0.0 if last is None else 1e-9 * (last.row.stamp - first),
+            arms=MappingProxyType(
+                {self.settings.name: ArmFrame(q=q, dq=dq, tau=tau, T_tip=self._mechanism.forward_kinematics(q))}
+            ),
+            qpos=self.arm.E @ q,
+            scene=self.scene,
+            live=False,
+        )

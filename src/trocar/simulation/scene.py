@@ -22,6 +22,7 @@ from trocar.recording import Recording
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
+from trocar.simulation.objects.assembly import set_contacts
 from trocar.simulation.objects.contact import Contact
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm
@@ -143,8 +144,9 @@ class Scene:
             contacts=self._contacts_on,
             prefixed=prefixed,
         )
+        plain = simulated(self._specification(visual=False), alone=len(arms) == 1)
         try:
-            model = simulated(self._specification(visual=False), alone=len(arms) == 1).compile()
+            model = plain.compile()
         except ValueError as error:
             raise TrocarError(f"MuJoCo rejects the model: {error}") from None
         self.engine = engine = Engine(model, accuracy)

@@ -235,9 +235,9 @@ def _turns(seconds: float) -> list[float]:
 def _swing(robot: Robot, turn: int) -> None:
     """Command the first joint of all arms to the other side."""
     way = SWING if turn == 0 else 2.0 * SWING
-    for name in robot.controllers:
+    for name in robot.arms:
         arm = robot.arm(name)
-        arm.move_jr(way * (-1.0) ** turn * np.eye(robot.controllers[name].n_tip)[0])
+        arm.move_jr(way * (-1.0) ** turn * np.eye(robot.readings(name).arm.tip_joints)[0])
 
 
 def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:

@@ -113,8 +113,9 @@ def serve(
     from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
     from trocar.transports.camera import CameraSettings
-    from trocar.transports.ros1.bridge import Bridge
-    from trocar.transports.ros2.bridge import Bridge as Bridge2
+    from trocar.transports.ros1.bridge import Ros1Bridge
+    from trocar.transports.ros2.bridge import Ros2Bridge
+    from trocar.transports.topic_bridge import TopicBridge
 
     built = load_scene(scene, timestep=PERIOD)
     check_known("arm of the scene", built.arms, *names)
@@ -128,13 +129,13 @@ def serve(
             "priority": priority,
         }
         options["camera"] = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
-        bridge: Bridge | Bridge2
+        bridge: TopicBridge
         if ros2:
-            bridge = Bridge2(robot, domain=number, interface=interface, distro=distro, **options)
+            bridge = Ros2Bridge(robot, domain=number, interface=interface, distro=distro, **options)
             place = f"ROS_DOMAIN_ID={number} on {interface}"
         else:
-            bridge = Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **options)
-            place = f"ROS_MASTER_URI={bridge.master}"
+            ros1_bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **options)
+            bridge, place = ros1_bridge, f"ROS_MASTER_URI={ros1_bridge.master}"
         with bridge:
             typer.echo(
                 f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "

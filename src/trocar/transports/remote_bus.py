@@ -8,17 +8,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
-from trocar.robot.interface import Topic
-from trocar.robot.messages import Message
+from trocar.robot.interface import Direction, Topic
+from trocar.robot.messages import Empty, Message
 from trocar.transports.devices import devices
 
-REST = 0.001  # interval between checks of a condition [s]
+POLL_INTERVAL = 0.001  # between checks of a condition [s]
 UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
+
+CLOCK = "clock"
+CLOCK_TOPIC = Topic(CLOCK, Empty, Direction.state, "rosgraph_msgs/Clock")
 
 Callback = Callable[[Message], None]
 
 
-class Subscription:
+class RemoteSubscription:
     """A callback on a topic, until `close`."""
 
     def __init__(self, end: Callable[[], object]) -> None:
@@ -65,14 +68,14 @@ class RemoteBus(ABC):
             if self.now >= deadline:
                 return False
             self._check_alive()
-            time.sleep(REST)
+            time.sleep(POLL_INTERVAL)
         return True
 
     def _wait_for_clock(self) -> None:
-        """Wait for the first message of /clock: before it there is no time."""
+        """Wait for the first message of /clock; `now` is undefined until then."""
         while self._simulated_time and not self._clock:
             self._check_alive()
-            time.sleep(REST)
+            time.sleep(POLL_INTERVAL)
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +96,7 @@ class RemoteBus(ABC):
         """The last message of a topic; None if there was none so far."""
 
     @abstractmethod
-    def subscribe(self, name: str, callback: Callback) -> Subscription:
+    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
         """Call back with every message of a topic, starting with the last one."""
 
     @abstractmethod
@@ -111,5 +114,22 @@ def waited(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() >= deadline:
             return False
-        time.sleep(REST)
+        time.sleep(POLL_INTERVAL)
     return True
+
+
+def connect_ros1(master: str) -> RemoteBus:
+    """The robot of a ROS master, by its URI."""
+    from trocar.transports.ros1.client import Ros1Client
+
+    return Ros1Client(master)
+
+
+def connect_ros2(domain: int | None, interface: str) -> RemoteBus:
+    """The robot of a ROS domain on a network interface; default of the domain: ROS_DOMAIN_ID, otherwise 0."""
+    from trocar.transports.ros2.domain import check_installed, chosen_domain
+
+    check_installed()
+    from trocar.transports.ros2.client import Ros2Client
+
+    return Ros2Client(chosen_domain(domain), interface)

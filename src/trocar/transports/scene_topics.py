@@ -18,12 +18,12 @@ from trocar.simulation import Scene
 from trocar.simulation.export import model_files
 from trocar.simulation.export.links import ROOT, flat, independent_values
 from trocar.spatial import Array, inverse, pose
+from trocar.transports.remote_bus import CLOCK_TOPIC
 from trocar.transports.scene_messages import Transforms
 
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
 TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")
 JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
-CLOCK = Topic("clock", Empty, Direction.state, "rosgraph_msgs/Clock")
 DESCRIPTION = Topic("robot_description", String, Direction.event, "std_msgs/String")  # a parameter in ROS 1
 # Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
 INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
@@ -39,7 +39,7 @@ class SceneTopics:
     """Content of the topics: sources of those that change, to call with the bus locked, and messages of fixed ones.
 
     /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
-    frames they hang on, down to the root link of the exported model. /joint_states has the joints of that model as they
+    their parent frames, down to the root link of the exported model. /joint_states has the joints of that model as they
     are simulated, also while an arm is off. /tf_static has the cameras of the endoscopes.
 
     Args:
@@ -50,7 +50,7 @@ class SceneTopics:
         self._robot = robot
         self.sources: dict[Topic, Callable[[], Message]] = {TF: self.frames, JOINT_STATES: self.joints}
         if clock:
-            self.sources[CLOCK] = lambda: Empty(stamp=robot.now)
+            self.sources[CLOCK_TOPIC] = lambda: Empty(stamp=robot.now)
         self.fixed: dict[Topic, Message] = {TF_STATIC: self._cameras()}
         if description:
             self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)

@@ -8,7 +8,6 @@ node's priority.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -18,17 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from tools.bench.processes import Answering
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState
-from trocar.transports.ros2.bridge import Bridge
+from trocar.transports.codec import Decoder, Encoder, codec
+from trocar.transports.link import receive, send
+from trocar.transports.ros2.bridge import Ros2Bridge
 from trocar.transports.ros2.domain import check_installed
 
 JOINTS = "sensor_msgs/JointState"
+ARMS = ("PSM", "ECM", "MTM", "ARM")  # kinds of devices
 SWING = 1e-3  # amplitude of the first joint of every arm [rad]
-START = 60.0  # longest start of a process [s]
-FOUND = 1.0  # time for discovery of endpoints [s]
+DISCOVERY = 1.0  # time for discovery of endpoints [s]
 NO_TIME = 1e-6  # shortest wait for samples [s]
 LATE = 2.0  # periods after the last sample from which the next one is late
 
@@ -59,14 +61,15 @@ class Trips:
         return Trips(self.round_trips + other.round_trips, self.gaps + other.gaps, self.cycles + other.cycles)
 
 
-def dds_figures(
+def figures(
+    rounds: int = 4,
+    progress: Callable[[float], None] = lambda _: None,
+    *,
     scene: str = "dvrk",
     arms: int = 4,
     rate: float = 1000.0,
-    rounds: int = 4,
     seconds: float = 2.0,
     domain: int = 83,
-    progress: Callable[[float], None] = lambda _: None,
 ) -> dict[str, float]:
     """Figures of both by name; late: share of states more than two periods after the last one [%].
 
@@ -79,21 +82,21 @@ def dds_figures(
     if rounds < 1 or not (np.isfinite(seconds) and seconds > 0.0):
         raise TrocarError(f"rounds must be 1 or more and seconds positive, got {rounds} and {seconds}")
     with Robot(scene, speed="real", start="ready") as robot:
-        names = list(robot.controllers)[:arms]
+        names = [name for name, kind in robot.devices.items() if kind in ARMS][:arms]
         if len(names) < arms:
             raise TrocarError(f"the scene {scene} has {len(names)} arms, but {arms} are required")
-        found: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
+        named: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}
         with (
-            Bridge(robot, rate=rate, domain=domain) as bridge,
-            _Process(echo, domain, len(names)),
-            _Process(client, domain) as ask,
+            Ros2Bridge(robot, rate=rate, domain=domain) as bridge,
+            Answering(echo, domain, len(names)),
+            Answering(client, domain) as sender,
         ):
-            time.sleep(FOUND)
-            found["prioritised"] = float(bridge.prioritised)
+            time.sleep(DISCOVERY)
+            named["prioritised"] = float(bridge.prioritised)
             parts: dict[str, Callable[[], Trips]] = {
                 "idle": lambda: _idle(seconds),
-                "echo": lambda: ask(echo_lines(len(names)), rate, seconds),
-                "served": lambda: ask(arm_lines(robot, names), rate, seconds),
+                "echo": lambda: sender.ask((echo_lines(len(names)), rate, seconds)),
+                "served": lambda: sender.ask((arm_lines(robot, names), rate, seconds)),
             }
             trips = {part: Trips() for part in parts}
             cycles = {part: np.zeros(3) for part in parts}  # cycles, late ones, time [s]
@@ -104,13 +107,13 @@ def dds_figures(
                     cycles[part] += np.array([robot.pace.cycles, robot.pace.late, time.perf_counter()]) - before
                 progress((number + 1) / rounds)
     for part, (count, late, elapsed) in cycles.items():
-        found[f"loop_{part}_hz"] = count / elapsed
-        found[f"loop_{part}_late_percent"] = 100.0 * late / max(count, 1)
-        found |= {} if part == "idle" else figures(part, trips[part], rate)
+        named[f"loop_{part}_hz"] = count / elapsed
+        named[f"loop_{part}_late_percent"] = 100.0 * late / max(count, 1)
+        named |= {} if part == "idle" else _part_figures(part, trips[part], rate)
     for what in ("", "client_", "loop_"):
-        difference = found[f"{what}served_late_percent"] - found[f"{what}echo_late_percent"]
-        found[f"{what}late_above_echo_percentage_points"] = difference
-    return {f"dds_{name}": value for name, value in found.items()}
+        difference = named[f"{what}served_late_percent"] - named[f"{what}echo_late_percent"]
+        named[f"{what}late_above_echo_percentage_points"] = difference
+    return {f"dds_{name}": value for name, value in named.items()}
 
 
 def _idle(seconds: float) -> Trips:
@@ -118,7 +121,7 @@ def _idle(seconds: float) -> Trips:
     return Trips()
 
 
-def figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
+def _part_figures(part: str, trips: Trips, rate: float) -> dict[str, float]:
     times, gaps = np.array(trips.round_trips), np.array(trips.gaps)
     if not len(times) or not len(gaps):
         raise TrocarError(f"no answer came in the part {part}")
@@ -144,39 +147,11 @@ def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
     return lines
 
 
-class _Process:
-    """A process connected by a pipe, from its first message until the end of the block."""
-
-    def __init__(self, target: Callable[..., None], *arguments: object) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        self._process = context.Process(target=target, args=(other, *arguments), daemon=True)
-        self._process.start()
-        other.close()
-
-    def __enter__(self) -> Callable[..., Any]:
-        if not self._pipe.poll(START):
-            raise TrocarError("a process of the measurement did not start")
-        self._pipe.recv()
-        return self._ask
-
-    def _ask(self, *arguments: object) -> Any:
-        self._pipe.send(arguments)
-        return self._pipe.recv()
-
-    def __exit__(self, *_error: object) -> None:
-        self._pipe.close()
-        self._process.join(timeout=5.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-
-
 def echo(pipe: Connection, domain: int, count: int) -> None:
     """Return every sample of the lines unchanged until the pipe is closed."""
+    from trocar.transports.ros2.names import topic_name
     from trocar.transports.ros2.participant import Participant, taken
     from trocar.transports.ros2.qos import topic_qos
-    from trocar.transports.ros2.types import topic_name
 
     with Participant(domain) as participant:
         pairs = []
@@ -186,7 +161,7 @@ def echo(pipe: Connection, domain: int, count: int) -> None:
                 (reader, participant.writer(topic_name(line.state), JOINTS, topic_qos(JOINTS, Direction.state)))
             )
             participant.wake_for_samples(reader)
-        pipe.send(None)
+        send(pipe, None)
         while not pipe.poll():
             for number in participant.wait(0.2):
                 reader, writer = pairs[number]
@@ -196,23 +171,18 @@ def echo(pipe: Connection, domain: int, count: int) -> None:
 
 def client(pipe: Connection, domain: int) -> None:
     """Measure every list of lines received from the pipe until it is closed."""
-    pipe.send(None)
+    send(pipe, None)
     while True:
-        try:
-            lines, rate, seconds = pipe.recv()
-        except (EOFError, OSError):
-            return
-        pipe.send(measured(domain, lines, rate, seconds))
+        lines, rate, seconds = receive(pipe)
+        send(pipe, measured(domain, lines, rate, seconds))
 
 
 def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
     """Send commands at a rate for some time and receive states meanwhile."""
-    from trocar.transports.ros2.decoder import Decoder
+    from trocar.transports.ros2.names import topic_name
     from trocar.transports.ros2.participant import Participant, taken
     from trocar.transports.ros2.qos import topic_qos
     from trocar.transports.ros2.samples import sample_class
-    from trocar.transports.ros2.template import Template
-    from trocar.transports.ros2.types import topic_name
 
     with Participant(domain) as participant:
         command, state = (topic_qos(JOINTS, direction) for direction in (Direction.command, Direction.state))
@@ -220,11 +190,11 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
         readers = [participant.reader(topic_name(line.state), JOINTS, state) for line in lines]
         for reader in readers:
             participant.wake_for_samples(reader)
-        kind, templates = sample_class(JOINTS), [Template(JOINTS) for _ in lines]
-        decoders = [Decoder(Topic(line.state, JointState, Direction.state, JOINTS)) for line in lines]
+        kind, encoders = sample_class(JOINTS), [Encoder(JOINTS, codec(2)) for _ in lines]
+        decoders = [Decoder(Topic(line.state, JointState, Direction.state, JOINTS), codec(2)) for line in lines]
         sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
         last, round_trips, gaps, begun = [0.0] * len(lines), list[float](), list[float](), list[float]()
-        time.sleep(FOUND)
+        time.sleep(DISCOVERY)
         for reader in readers:
             reader.take(10**4)  # discard earlier samples
         due, cycle = time.perf_counter(), 0
@@ -236,7 +206,7 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
             for number, line in enumerate(lines):
                 position = np.array(line.position)
                 position[0] += shift
-                sample = kind(templates[number].pack(JointState(position=position), time.time_ns()))
+                sample = kind(encoders[number](JointState(position=position), time.time_ns()))
                 sent[number][float(position[0])] = time.perf_counter()
                 writers[number].write(sample)
             due = max(due + 1.0 / rate, time.perf_counter() + NO_TIME)  # a late client skips commands, and also reads

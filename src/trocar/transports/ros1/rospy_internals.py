@@ -1,12 +1,16 @@
-"""Limits on messages received by a rospy node, and sockets without send delay; rospy has neither."""
+"""All that trocar uses of rospy's private parts, as of rospy 1.15 to 1.17: limits, and sockets without send delay.
+
+rospy has no public way to limit what it receives. A test fails if another version of rospy is installed.
+"""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-MESSAGE = 2**20  # most bytes of a message, header or request
-HANDSHAKE = 5.0  # longest time for the header of a new connection [s]
+VERSIONS = "1.15", "1.16", "1.17"  # of rospy with these parts
+MAX_BYTES = 2**20  # of a message, header or request
+HANDSHAKE_TIMEOUT = 5.0  # of the header of a new connection [s]
 
 
 def limit() -> None:
@@ -26,8 +30,8 @@ def limit() -> None:
     read_header = rosgraph.network.read_ros_handshake_header
 
     def recv_buff(sock: Any, buffer: Any, size: int) -> int:
-        if buffer.tell() > MESSAGE:
-            raise TransportTerminated(f"a message of more than {MESSAGE} bytes")
+        if buffer.tell() > MAX_BYTES:
+            raise TransportTerminated(f"a message of more than {MAX_BYTES} bytes")
         return int(receive(sock, buffer, size))
 
     def read_limited_header(sock: Any, buffer: Any, size: int) -> Any:
@@ -35,14 +39,14 @@ def limit() -> None:
 
     def accept_in_thread(server: Any, sock: Any, address: Any) -> None:
         def handshake() -> None:
-            sock.settimeout(HANDSHAKE)
+            sock.settimeout(HANDSHAKE_TIMEOUT)
             accept(server, sock, address)
 
         threading.Thread(target=handshake, daemon=True).start()
 
     def do_POST(handler: Any) -> None:
         length = handler.headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > MESSAGE:
+        if not length.isdecimal() or int(length) > MAX_BYTES:
             handler.send_error(413)
             handler.close_connection = True
             return
@@ -61,11 +65,11 @@ class _Limited:
     """A socket that limits reads to the size of a message."""
 
     def __init__(self, sock: Any) -> None:
-        self._sock, self._left = sock, MESSAGE
+        self._sock, self._left = sock, MAX_BYTES
 
     def recv(self, size: int) -> bytes:
         if self._left <= 0:
-            raise ValueError(f"a header of more than {MESSAGE} bytes")
-        found: bytes = self._sock.recv(size)
-        self._left -= len(found)
-        return found
+            raise ValueError(f"a header of more than {MAX_BYTES} bytes")
+        data: bytes = self._sock.recv(size)
+        self._left -= len(data)
+        return data

@@ -1,19 +1,19 @@
-"""Random samples of command topics: any bytes give a bus message or a plain error.
+"""Random bytes on command topics in ROS 1 and ROS 2: any bytes give a bus message or a plain error.
 
 TROCAR_FUZZ sets the number of samples. A failure prints the sample; the seed makes it repeatable.
 """
 
 import numpy as np
+import pytest
 
 from tests.support.odd_values import INPUTS, SEED, rounds
-from tests.transports.test_dds_messages import random_message
+from tests.transports.test_codec import random_message
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.interface import Direction
-from trocar.transports.ros2.cdr import encode
-from trocar.transports.ros2.decoder import Decoder
+from trocar.transports.codec import Decoder, codec
 
-COUNT = rounds(1500)
+COUNT = rounds(1000)
 
 
 def damaged(sample, rng):
@@ -33,16 +33,17 @@ def damaged(sample, rng):
     return bytes(data)
 
 
-def test_random_samples_are_messages_or_plain_errors_and_never_stop_the_robot():
-    rng = np.random.default_rng(SEED)
+@pytest.mark.parametrize("version", [1, 2])
+def test_random_samples_are_messages_or_plain_errors_and_never_stop_the_robot(version):
+    rng, ros = np.random.default_rng(SEED), codec(version)
     with Robot("psm", start="ready") as robot:
         topics = [topic for topic in robot.bus.topics.values() if topic.direction is Direction.command]
-        decoders = {topic.name: Decoder(topic) for topic in topics}
+        decoders = {topic.name: Decoder(topic, ros) for topic in topics}
         accepted = refused = 0
         for _ in range(COUNT):
             topic = topics[rng.integers(len(topics))]
-            INPUTS["DDS samples"] += 1
-            sample = damaged(encode(random_message(topic.ros, rng), topic.ros), rng)
+            INPUTS[f"samples of ROS {version}"] += 1
+            sample = damaged(ros.bytes_of(random_message(topic.ros, rng, ros), topic.ros), rng)
             try:
                 message = decoders[topic.name](sample)
             except TrocarError:

@@ -6,22 +6,21 @@ import signal
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trocar.robot.interface import INTERFACES, Direction
 from trocar.spatial import Array
+from trocar.transports.link import receive, send
 from trocar.transports.protocol import LOOPBACK
-from trocar.transports.ros1 import packages
 from trocar.transports.ros1.node import use_master
 
 RATE = 250.0  # commands on every topic [Hz]
 LINES = 4  # pairs of topics of the echo
 JOINTS = "sensor_msgs/JointState"
 SWING, FREQUENCY = 0.01, 0.5  # motion of the first joint about its setpoint [rad, Hz]
-CONNECTION = 10.0  # longest discovery of all peers [s]
+CONNECTION_TIMEOUT = 10.0  # of the discovery of all peers [s]
 
 
 @dataclass(frozen=True)
@@ -34,21 +33,20 @@ class Task:
     positions: tuple[Array, ...]
 
 
-def node(name: str, master: str, folder: str) -> Any:
-    """rospy, as a node of this process."""
+def node(name: str, master: str) -> tuple[Any, Any]:
+    """rospy, as a node of this process, and ROS's own class of joint states."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    packages.use_debian()
-    packages.use_generated(Path(folder))
     use_master(master, LOOPBACK)
     import rospy
+    from sensor_msgs.msg import JointState
 
     rospy.init_node(name, argv=[name], disable_signals=True)
-    return rospy
+    return rospy, JointState
 
 
-def echo(pipe: Connection, master: str, folder: str) -> None:
+def echo(pipe: Connection, master: str) -> None:
     """Return every message; on request, report the delays since the last request [ns]."""
-    rospy, kind = node("echo", master, folder), packages.Classes()[JOINTS]
+    rospy, kind = node("echo", master)
     arrived: list[int] = []
 
     def back(message: Any, publisher: Any) -> None:
@@ -58,39 +56,41 @@ def echo(pipe: Connection, master: str, folder: str) -> None:
     for k in range(LINES):
         publisher = rospy.Publisher(f"/echo_{k}/back", kind, queue_size=100, tcp_nodelay=True)
         rospy.Subscriber(f"/echo_{k}/there", kind, back, publisher, queue_size=100, tcp_nodelay=True)
-    pipe.send(None)
+    send(pipe, None)
     while True:
-        pipe.recv()
+        receive(pipe)
         count = len(arrived)
-        pipe.send(arrived[:count])
+        send(pipe, arrived[:count])
         del arrived[:count]
 
 
-def client(pipe: Connection, master: str, folder: str) -> None:
+def client(pipe: Connection, master: str) -> None:
     """Execute tasks and return the delays of the received messages [ns]; for an arm, the time to connect [s]."""
-    rospy, classes = node("client", master, folder), packages.Classes()
-    pipe.send(None)
+    rospy, kind = node("client", master)
+    send(pipe, None)
     while True:
-        task = pipe.recv()
-        pipe.send(_connect(rospy, classes, task) if isinstance(task, str) else _stream(rospy, classes[JOINTS], task))
+        task = receive(pipe)
+        send(pipe, _connect(rospy, task) if isinstance(task, str) else _stream(rospy, kind, task))
 
 
-def _connect(rospy: Any, classes: packages.Classes, arm: str) -> float:
+def _connect(rospy: Any, arm: str) -> float:
     """Time until all topics of a PSM have a peer [s]."""
+    from trocar.transports.ros1.wire import wire_class
+
     start, ends = time.perf_counter(), []
     for topic in INTERFACES["PSM"].topics:
-        kind, name = classes[topic.ros], f"/{arm}/{topic.name}"
+        kind, name = wire_class(topic.ros), f"/{arm}/{topic.name}"
         command = topic.direction is Direction.command
         ends.append(rospy.Publisher(name, kind, queue_size=10) if command else rospy.Subscriber(name, kind))
     _wait_for_peers(ends)
-    taken = time.perf_counter() - start
+    elapsed = time.perf_counter() - start
     for end in ends:
         end.unregister()
-    return taken
+    return elapsed
 
 
 def _wait_for_peers(ends: list[Any]) -> None:
-    deadline = time.perf_counter() + CONNECTION
+    deadline = time.perf_counter() + CONNECTION_TIMEOUT
     while not all(end.get_num_connections() for end in ends):
         if time.perf_counter() > deadline:
             raise TimeoutError("no peer")

@@ -15,9 +15,9 @@ from trocar.arms.arm import GRAVITY
 from trocar.arms.parameters import Inertia
 from trocar.mechanics import Mechanism
 from trocar.simulation.export.links import flat
-from trocar.simulation.export.xml import add, add_texts, document, numbers, roll_pitch_yaw
+from trocar.simulation.export.xml import add, add_texts, document, numbers
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, pose, roll_pitch_yaw, rotation
 
 BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
 ENGINE = "gz-physics-bullet-featherstone-plugin"

@@ -23,9 +23,9 @@ from trocar.simulation.export.links import (
 )
 from trocar.simulation.export.meshes import Mesh
 from trocar.simulation.export.mjcf import GEOMS
-from trocar.simulation.export.xml import add, document, roll_pitch_yaw
+from trocar.simulation.export.xml import add, document
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, pose, roll_pitch_yaw
 
 
 def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:

@@ -145,7 +145,7 @@ class Robot:
     def _add_other_devices(self) -> None:
         """System, console and set-up joints, and the base frames of the arms."""
         system = console.System(self.bus, self.controllers)
-        masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
+        masters, slaves = ([name for name, kind in self.devices.items() if kind == role] for role in ("MTM", "PSM"))
         # the right master drives PSM1 first, the left one PSM2
         pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
@@ -332,8 +332,8 @@ class Robot:
         key = (kind, *name)
         if key not in self._clients:
             self._clients[key] = kind(self, *name)
-        found: T = self._clients[key]
-        return found
+        client: T = self._clients[key]
+        return client
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from trocar.robot.interface import Interface
 from trocar.robot.messages import String
 from trocar.spatial import Array
 
-LEAST_INSERTION = 0.040  # smallest insertion from inverse kinematics [m]
+MIN_INSERTION = 0.040  # smallest insertion from inverse kinematics [m]
 
 
 class ECMController(ClutchedArm):
@@ -36,5 +36,5 @@ class ECMController(ClutchedArm):
     def solve(self, local: Array, seed: Array) -> Array:
         """As for every arm, but never with the endoscope inside the cannula."""
         q = super().solve(local, seed)
-        q[2] = max(q[2], LEAST_INSERTION)
+        q[2] = max(q[2], MIN_INSERTION)
         return q

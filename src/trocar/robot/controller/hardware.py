@@ -30,7 +30,7 @@ class Hardware:
         self._bind()
         # views of the servo's arrays, written in every cycle
         servo = loop.servo
-        self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
+        self._q_ref, self._dq_ref, self._effort = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._clipped = servo.clipped[part]
         self._feeds = False
@@ -49,12 +49,12 @@ class Hardware:
     def adopt(self) -> None:
         """Refer to the arm of a changed scene. Setpoint and commanded efforts of the joints stay the same."""
         q, dq = self._joint_from_motor @ self._q_ref, self._joint_from_motor @ self._dq_ref
-        tau = self._effort_to_joint @ self._given
+        tau = self._effort_to_joint @ self._effort
         fed = self._effort_to_joint @ self._fed
         self._bind()
         self._q_ref[:] = self._motor_from_joint @ np.clip(q, self.arm.lower, self.arm.upper)
         self._dq_ref[:] = self._motor_from_joint @ dq
-        self._given[:], self._fed[:] = self._effort_to_motor @ tau, self._effort_to_motor @ fed
+        self._effort[:], self._fed[:] = self._effort_to_motor @ tau, self._effort_to_motor @ fed
         self._tau = -1, np.zeros(0)
 
     @property
@@ -158,7 +158,7 @@ class Hardware:
 
     def exert(self, tau: Array) -> None:
         """Apply joint efforts (n,) without checking tracking errors."""
-        self._given[:] = self._effort_to_motor.dot(tau)
+        self._effort[:] = self._effort_to_motor.dot(tau)
         self._in_effort[:] = self._on[:] = True
         self._tracks = False
         self._servo.checked[self.part] = False
@@ -170,7 +170,7 @@ class Hardware:
 
     def drive(self, tau: Array) -> None:
         """Apply the joint efforts (n,) of a control law instead of the PID, while positions stay the setpoint."""
-        self._given[:] = self._effort_to_motor.dot(tau)
+        self._effort[:] = self._effort_to_motor.dot(tau)
         self._fed[:] = 0.0
         self._in_effort[:] = True
 

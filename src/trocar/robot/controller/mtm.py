@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, ArmController
 from trocar.robot.controller.constants import PERIOD
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import LARGEST, Refused, usable
+from trocar.robot.controller.states import MAX_VALUE, Refused, usable
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Bool, CartesianImpedance, Empty, HalfPlaneGains, JointState, Message
 from trocar.spatial import Array, checked_pose, pose, rotation_vector
@@ -39,7 +39,7 @@ class MTMController(ArmController):
         "_impedance",
         "platform_gain",
         "_closed",
-        "_told",
+        "_reported",
         "_changed",
     )
 
@@ -52,7 +52,7 @@ class MTMController(ArmController):
         self._platform_limits = float(self.arm.lower[PLATFORM]), float(self.arm.upper[PLATFORM])
         self._wrist_step_most = PERIOD * np.array([joint.velocity for joint in self.arm.joints[WRIST]])
         self._wrist_limits = self.arm.lower[WRIST], self.arm.upper[WRIST]
-        self._closed, self._told, self._changed = False, False, 0.0
+        self._closed, self._reported, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
 
@@ -77,8 +77,8 @@ class MTMController(ArmController):
         closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
             self._closed, self._changed = closed, self.hardware.time
-        if closed != self._told and self.hardware.time - self._changed > DEBOUNCE:
-            self._told = closed
+        if closed != self._reported and self.hardware.time - self._changed > DEBOUNCE:
+            self._reported = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:
                 self.bus.publish(f"{self.name}/gripper/pinch", Empty())
@@ -154,11 +154,11 @@ class MTMController(ArmController):
         """
         start = seed.copy()
         start[PLATFORM] = self._platform_goal(seed)
-        found = self.tip.at_platform(local, start[PLATFORM], seed)
-        if found is not None and np.abs(found - start).max() < CLOSE:
-            return found
-        found = self.tip.nearby(local, start)
-        return super().solve(local, seed) if found is None else found
+        q = self.tip.at_platform(local, start[PLATFORM], seed)
+        if q is not None and np.abs(q - start).max() < CLOSE:
+            return q
+        q = self.tip.nearby(local, start)
+        return super().solve(local, seed) if q is None else q
 
     def _platform_goal(self, q: Array) -> float:
         """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
@@ -181,7 +181,7 @@ class MTMController(ArmController):
                 raise Refused(f"servo_ci, {error}") from None
         sides = (goal.position_positive, goal.position_negative, goal.orientation_positive, goal.orientation_negative)
         if not all(usable(x) for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
-            raise Refused(f"servo_ci, received a value that is not finite or beyond {LARGEST:g}")
+            raise Refused(f"servo_ci, received a value that is not finite or beyond {MAX_VALUE:g}")
         if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             self._impedance, self.absolute_wrenches = goal, True
 

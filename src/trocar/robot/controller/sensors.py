@@ -13,8 +13,8 @@ from trocar.arms import Arm
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
 from trocar.spatial import Array
 
-SHORTEST = 1e-6  # least time between encoder edges [s]
-FINEST = 1e-9  # resolution of encoders with unpublished counts [rad, m]
+MIN_INTERVAL = 1e-6  # time between encoder edges [s]
+DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
 _MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age")
 
 
@@ -112,11 +112,11 @@ class ActuatorSensors:
             np.putmask(travelled, ~moved, 1.0)
             since = PERIOD * (s - edge) / travelled  # time since it was crossed
             v = v.copy()
-            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, SHORTEST))
+            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, MIN_INTERVAL))
             np.putmask(self._edge, moved, edge)
             np.putmask(age, moved, since)
         # no edge for a while: it cannot be faster than one count in that time
-        bound = resolution / np.maximum(age, SHORTEST)
+        bound = resolution / np.maximum(age, MIN_INTERVAL)
         np.putmask(bound, moved, np.inf)
         self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
@@ -153,5 +153,5 @@ def _resolution(arm: Arm) -> Array:
     """Positions per count (n,) [rad, m]."""
     motors = arm.motors
     if not motors.encoder_counts:
-        return np.full(arm.n, FINEST)
+        return np.full(arm.n, DEFAULT_RESOLUTION)
     return 2.0 * np.pi / (np.array(motors.gear) * np.array(motors.encoder_counts))

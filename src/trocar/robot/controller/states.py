@@ -18,7 +18,7 @@ COMMANDS = {
     PAUSED: ("disable", "pause", "resume", "unhome"),
     FAULT: ("enable", "disable", "unhome"),
 }
-LARGEST = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
+MAX_VALUE = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
 KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
@@ -28,7 +28,7 @@ class Refused(TrocarError):
 
 def usable(values: Array) -> bool:
     """All values of a command are finite and small enough that their products do not overflow."""
-    return bool((np.abs(values) < LARGEST).all())
+    return bool((np.abs(values) < MAX_VALUE).all())
 
 
 def plain(values: Array, n: int) -> bool:
@@ -37,7 +37,7 @@ def plain(values: Array, n: int) -> bool:
         type(values) is np.ndarray
         and values.shape == (n,)
         and values.dtype == float
-        and all(-LARGEST < x < LARGEST for x in values.tolist())
+        and all(-MAX_VALUE < x < MAX_VALUE for x in values.tolist())
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.mechanics import Mechanism
+from trocar.robot.controller.memory import Remembering
 from trocar.simulation import SimulatedArm
 from trocar.spatial import Array
 
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
 ALL = slice(None)
 
 
-class Hardware:
+class Hardware(Remembering):
     """One arm in the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
 
     Attributes:
         name, bus: name and bus of the device. arm: facts. sim: the simulated arm (ground truth). part: its actuators.
         model: model for gravity compensation. None: the model of the simulated arm.
     """
+
+    MEMORY = ("_feeds", "_tracks")
 
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
@@ -37,6 +40,14 @@ class Hardware:
         self._tau: tuple[int, Array] = -1, np.zeros(0)  # cycle, measured efforts
         self._tracks: bool | None = False  # the PID is active for all motors, for none, or for some (None)
         self.model: Mechanism | None = None
+
+    def remembered(self) -> dict[str, Any]:
+        cycle, tau = self._tau
+        return super().remembered() | {"_tau": (cycle - self.cycle, tau)}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        age, tau = memory["_tau"]
+        super().recall({**memory, "_tau": (self.cycle + age, tau)})
 
     def _bind(self) -> None:
         """Refer to the arm of the loop's scene."""
@@ -214,13 +225,3 @@ class Hardware:
         """Release the brakes, if any."""
         if self.arm.brakes:
             self.sim.brakes = False
-
-    @property
-    def memory(self) -> tuple[Any, ...]:
-        """State besides that of the loop; assign it to restore it."""
-        return self._feeds, self._tracks, self._tau[1] if self._tau[0] == self.cycle else None
-
-    @memory.setter
-    def memory(self, memory: tuple[Any, ...]) -> None:
-        self._feeds, self._tracks, tau = memory
-        self._tau = (-1, np.zeros(0)) if tau is None else (self.cycle, tau)

@@ -34,13 +34,8 @@ class MTMController(ArmController):
     """
 
     MEMORY: ClassVar[tuple[str, ...]] = (
-        "_locked",
-        "_wrist",
-        "_impedance",
-        "platform_gain",
-        "_closed",
-        "_reported",
-        "_changed",
+        *("_locked", "_wrist", "_impedance", "platform_gain"),
+        *("_closed", "_reported", "_changed"),
     )
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:

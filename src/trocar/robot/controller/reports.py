@@ -245,15 +245,9 @@ class Reports:
         return m.IntervalStatistics(
             stamp=self._hardware.stamp,
             period_avg=PERIOD,
-            period_std_dev=0.0,
             period_min=PERIOD,
             period_max=PERIOD,
-            compute_time_avg=0.0,
-            compute_time_std_dev=0.0,
-            compute_time_min=0.0,
-            compute_time_max=0.0,
             number_of_samples=round(1.0 / PERIOD),
-            number_of_overruns=0,
             statistics_interval=1.0,
         )
 

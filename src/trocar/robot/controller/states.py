@@ -6,6 +6,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
+from trocar.robot.controller.memory import Remembering
 from trocar.robot.messages import OperatingState, String
 from trocar.spatial import Array
 
@@ -41,12 +42,14 @@ def plain(values: Array, n: int) -> bool:
     )
 
 
-class OperatingStates:
+class OperatingStates(Remembering):
     """State, homed and busy flags of one device, published at every change, and its messages to the user.
 
     Attributes:
         state: DISABLED, ENABLED, PAUSED or FAULT. homed, busy: as published. substate: the dVRK's own finer state.
     """
+
+    MEMORY = ("state", "homed", "busy", "substate")
 
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus, self.name = bus, name

@@ -236,8 +236,7 @@ def _swing(robot: Robot, turn: int) -> None:
     """Command the first joint of all arms to the other side."""
     way = SWING if turn == 0 else 2.0 * SWING
     for name in robot.arms:
-        arm = robot.arm(name)
-        arm.move_jr(way * (-1.0) ** turn * np.eye(robot.readings(name).arm.tip_joints)[0])
+        robot.arm(name).move_jr(way * (-1.0) ** turn * np.eye(robot.readings(name).arm.tip_joints)[0])
 
 
 def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:

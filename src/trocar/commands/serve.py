@@ -176,7 +176,7 @@ def _description(scene: Scene) -> str:
 
 def _endoscope(robot: Robot) -> str:
     """The robot's first arm with an endoscope."""
-    found = [name for name, kind in robot.devices.items() if kind == "ECM"]
-    if not found:
+    name = next((name for name, kind in robot.devices.items() if kind == "ECM"), None)
+    if name is None:
         raise TrocarError("--images requires an ECM and this robot has none; omit --images")
-    return found[0]
+    return name

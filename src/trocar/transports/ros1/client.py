@@ -11,7 +11,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.devices import BY_TYPE, listed
-from trocar.transports.link import ConnectedProcess, Link, run_node, send
+from trocar.transports.link import ConnectedProcess, ProcessLink, run_node, send
 from trocar.transports.protocol import LOOPBACK, TIMEOUT, Readers, SystemState
 from trocar.transports.remote_bus import CLOCK, UNUSED, Callback, RemoteBus, RemoteSubscription, waited
 from trocar.transports.ros1.bridge import Ros1Settings
@@ -35,7 +35,7 @@ class Ros1Client(RemoteBus):
         self._reader: threading.Thread | None = None
         state = self._process.first_value(SystemState, "the ROS client")
         super().__init__(known_topics(state), state.services, state.simulated_time)
-        self._link, self._lock = Link(self._process.pipe), threading.Lock()
+        self._link, self._lock = ProcessLink(self._process.pipe), threading.Lock()
         self._last: dict[str, Message] = {}
         self._callbacks: dict[str, list[Callback]] = {}  # of all open topics
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on

@@ -159,7 +159,7 @@ class HalfPlaneGains:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CartesianImpedance(Message):
+class ImpedanceGoal(Message):
     """Goal of a Cartesian impedance, with gains for either side of it along every axis.
 
     Attributes:

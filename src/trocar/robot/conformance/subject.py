@@ -51,17 +51,17 @@ class Connection(Protocol):
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool: ...
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """The arm does not meet a requirement; the text describes the observation."""
 
 
-class Skipped(Exception):
+class CheckSkipped(Exception):
     """A check cannot be made here; the text gives the reason."""
 
 
 def require(condition: Any, reason: str) -> None:
     if not condition:
-        raise Failed(reason)
+        raise CheckFailed(reason)
 
 
 class Subject:
@@ -203,4 +203,4 @@ class Subject:
             self.sleep(SETTLING_TIME)
             if np.array_equal(before, self.setpoint):
                 return
-        raise Failed(f"the setpoint still changes after {MOTION_TIMEOUT:g} s")
+        raise CheckFailed(f"the setpoint still changes after {MOTION_TIMEOUT:g} s")

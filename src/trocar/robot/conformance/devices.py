@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import TIMEOUT, Skipped, Subject, require
+from trocar.robot.conformance.subject import TIMEOUT, CheckSkipped, Subject, require
 from trocar.robot.messages import Float, Joy, Message, String
 
 PEDAL = "coag"  # moves no arm
@@ -68,7 +68,7 @@ def teleop_selection(subject: Subject) -> None:
     """teleop/unselect and teleop/select of a pair of arms are answered by teleop/unselected and teleop/selected."""
     last = subject.robot.bus.read(subject.path("teleop/selected"))
     if not isinstance(last, String):
-        raise Skipped("no pair of arms has been selected")
+        raise CheckSkipped("no pair of arms has been selected")
     events = {word: subject.news(f"teleop/{word}ed") for word in ("unselect", "select")}
     for word, news in events.items():
         subject.send(f"teleop/{word}", String(value=last.value))

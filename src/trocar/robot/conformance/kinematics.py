@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import Skipped, Subject, require
+from trocar.robot.conformance.subject import CheckSkipped, Subject, require
 from trocar.spatial import Array
 
 SAME_POSE = 1e-3  # [m], entries of rotations; samples of two topics may differ by a cycle
@@ -15,7 +15,7 @@ OUT_OF_REACH = 10.0  # [m]
 
 def _require_ready(subject: Subject) -> None:
     if not subject.ready:
-        raise Skipped("the arm is not enabled and homed: its pose may be invalid")
+        raise CheckSkipped("the arm is not enabled and homed: its pose may be invalid")
 
 
 def forward(subject: Subject) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import MOTION_TIMEOUT, SETTLING_TIME, TIMEOUT, Skipped, Subject, require
+from trocar.robot.conformance.subject import MOTION_TIMEOUT, SETTLING_TIME, TIMEOUT, CheckSkipped, Subject, require
 from trocar.robot.messages import Empty, JointState, Message, OperatingState, Pose
 from trocar.spatial import Array
 
@@ -120,7 +120,7 @@ def last_sample(subject: Subject) -> None:
     subject.move(start)
     require(len(ends) > 1, "the arm does not become busy and idle again")
     if end <= ends[0].stamp:
-        raise Skipped("the stamps of operating_state do not increase")
+        raise CheckSkipped("the stamps of operating_state do not increase")
     require(before, "no setpoint_js is sent before the arm is idle")
     error = np.abs(before[-1] - goal).max()
     require(error < LAST, f"the last setpoint_js before the arm is idle is {error:.2g} from the goal")
@@ -202,7 +202,7 @@ def velocities(subject: Subject) -> None:
 def clipping(subject: Subject) -> None:
     """A goal beyond a joint limit is clipped to it, not refused."""
     if subject.limits is None:
-        raise Skipped("the joint limits are not known")
+        raise CheckSkipped("the joint limits are not known")
     start, upper = subject.setpoint, subject.limits[1][-1]
     goal, errors = start.copy(), subject.heard("error")
     goal[-1] = upper + BEYOND

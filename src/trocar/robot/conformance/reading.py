@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trocar.robot import messages as m
-from trocar.robot.conformance.subject import Skipped, Subject, require
+from trocar.robot.conformance.subject import CheckSkipped, Subject, require
 from trocar.spatial import Array
 
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
@@ -117,7 +117,7 @@ def units(subject: Subject) -> None:
                 f"{topic}: the effort of joint {worst} is {effort[worst]:.3g} times the largest of its motor",
             )
     if subject.limits is None:
-        raise Skipped("the joint limits are not known")
+        raise CheckSkipped("the joint limits are not known")
     lower, upper = subject.limits
     for topic in ("measured_js", "setpoint_js"):
         q = subject.read(topic).position
@@ -166,7 +166,7 @@ def _samples(subject: Subject) -> dict[str, list[Any]]:
 def state_stamps(subject: Subject) -> None:
     """State topics of an arm that is ready have positive stamps that strictly increase."""
     if not subject.ready:
-        raise Skipped("data of an arm that is not enabled and homed may be invalid")
+        raise CheckSkipped("data of an arm that is not enabled and homed may be invalid")
     for name, messages in _samples(subject).items():
         _require_increasing(name, messages)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.experiments.bilateral.bench import figures
-from trocar.experiments.bilateral.bench.findings import Bench
+from trocar.experiments.bilateral import figures
+from trocar.experiments.bilateral.bench import TABLE, Bench
 from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import DampingInjection, Passivity, TimeDomainPassivity, WaveVariables
 from trocar.spatial import Array
-from trocar.teleoperation.network_presets import netfi
+from trocar.teleoperation.channel import netfi
 
 DELAYS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 STIFFNESS = (100.0, 300.0, 1000.0, 3000.0, 6000.0)
@@ -38,18 +38,18 @@ def stability(bench: Bench) -> None:
         maps |= {(s, name): found[i] for i, s in enumerate(scales)}
     margins = MILLI * runs["time-domain passivity"].least_margin().reshape(len(scales), len(walls), len(delays))
     T, k = (np.round(MILLI * np.array(delays), 6).tolist(), list(walls))
-    report, table = bench.report, bench.table
+    report = bench.report
     for s, wall, stable, unstable, seen in ((1.0, 1000.0, 2.0, 10.0, 17.0), (0.2, 3000.0, 10.0, 20.0, 20.0)):
         values = {"s": f"{s:g}", "k": f"{wall:g}"}
         row = maps[s, "none"][k.index(wall)]
         where = "position-force, s = {s}, {k} N/m, "
-        report.add_claim(table.claim(where + "stable at T = {T:g} ms", row[T.index(stable)], T=stable, **values))
+        report.add_claim(TABLE.claim(where + "stable at T = {T:g} ms", row[T.index(stable)], T=stable, **values))
         report.add_claim(
-            table.claim(where + "unstable at T = {T:g} ms", row[T.index(unstable)], T=unstable, seen=seen, **values)
+            TABLE.claim(where + "unstable at T = {T:g} ms", row[T.index(unstable)], T=unstable, seen=seen, **values)
         )
         passive = maps[s, "time-domain passivity"][k.index(wall)]
         report.add_claim(
-            table.claim(
+            TABLE.claim(
                 "time-domain passivity, s = {s}, {k} N/m, to {T:g} ms",
                 passive.max(),
                 T=T[-1],
@@ -59,14 +59,14 @@ def stability(bench: Bench) -> None:
             )
         )
     waves = maps[1.0, "wave variables"]
-    report.add_claim(table.claim("wave variables, s = 1, to {T:g} ms", waves.max(), T=T[-1]))
+    report.add_claim(TABLE.claim("wave variables, s = 1, to {T:g} ms", waves.max(), T=T[-1]))
     cell = k.index(1000.0) * len(T) + T.index(10.0)
     made = MILLI * runs["none"].least_margin()[cell]
-    report.add_claim(table.claim("energy made by the channel, s = 1, 1000 N/m, T = 10 ms", made))
+    report.add_claim(TABLE.claim("energy made by the channel, s = 1, 1000 N/m, T = 10 ms", made))
     to_100 = [j for j, delay in enumerate(T) if delay <= 100.0]
     noisy = _margins_on_a_network(bench)
     worst = margins[..., to_100].min(axis=(1, 2)).tolist()
-    report.add_claims(table.claims("least energy margin, time-domain passivity/{row}", [*worst, *noisy]))
+    report.add_claims(TABLE.claims("least energy margin, time-domain passivity/{row}", [*worst, *noisy]))
     report.add_figure(
         figures.stability_maps(maps, T, k),
         "Peak-to-peak motion of the grip over the last second [mm], position-force control, kf = 1, hand 200 N/m and "
@@ -112,10 +112,10 @@ def drift(bench: Bench) -> None:
     # In joules of the master: kf = 1, lengths of the slave divided by s.
     given, needed = MILLI * log.E_in_m[k, cells], MILLI * 0.5 * 1000.0 * depth**2 / s
     lost = MILLI * np.abs(without.offset(end)[cells])
-    report, table = bench.report, bench.table
-    report.add_claims(table.claims("offset after return to free motion, T = 100 ms/{row}", free, without=lost.tolist()))
+    report = bench.report
+    report.add_claims(TABLE.claims("offset after return to free motion, T = 100 ms/{row}", free, without=lost.tolist()))
     report.add_claims(
-        table.claims("offset in contact, T = 100 ms/{row}", contact, given=given.tolist(), needed=needed.tolist())
+        TABLE.claims("offset in contact, T = 100 ms/{row}", contact, given=given.tolist(), needed=needed.tolist())
     )
     report.add_figure(
         figures.drift(log, without, j),
@@ -129,4 +129,4 @@ def engine(bench: Bench) -> None:
     duration = 2.0
     compiled, mujoco = (pair(1, stiffness=1000.0, delay=0.0, engine=engine).run(duration) for engine in (False, True))
     apart = np.abs(compiled.x_m - mujoco.x_m).max()
-    bench.report.add_claim(bench.table.claim("engine, s = 1, 1000 N/m, T = 0", MILLI * apart, duration=duration))
+    bench.report.add_claim(TABLE.claim("engine, s = 1, 1000 N/m, T = 0", MILLI * apart, duration=duration))

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from trocar.experiments.bilateral.laboratory import HybridMatrix
 from trocar.experiments.bilateral.pair_log import PairLog
-from trocar.experiments.bilateral.transmitted_impedance import HybridMatrix
 from trocar.plots import COLOURS, style
 from trocar.spatial import Array
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.experiments.bilateral.bench import figures
-from trocar.experiments.bilateral.bench.findings import Bench
+from trocar.experiments.bilateral import figures
+from trocar.experiments.bilateral.bench import TABLE, Bench
 from trocar.experiments.bilateral.force_sources import FORCE_SOURCES
-from trocar.experiments.bilateral.intentions import Reaches
-from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
+from trocar.experiments.bilateral.laboratory import (
+    FREQUENCIES,
+    GAP,
+    WINDOW,
+    contact_runs,
+    hybrid_matrix,
+    pair,
+    wall_oscillation,
+)
+from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.passivity import Passivity, TimeDomainPassivity
 from trocar.experiments.bilateral.schemes import SCHEMES
-from trocar.experiments.bilateral.transmitted_impedance import FREQUENCIES, WINDOW, hybrid_matrix
-from trocar.experiments.bilateral.z_width import wall_oscillation
 
 WALLS = (300.0, 1000.0, 3000.0)
 STABLE = 1e-4  # oscillation below which a virtual wall counts as stable [m]
@@ -23,11 +29,11 @@ def stiffness(bench: Bench) -> None:
     """Stiffness that the operator feels without delay, and the following error in free motion."""
     log = contact_runs([0.0], WALLS)
     felt = log.F_m[-1, 2] / -(log.x_m[-1, 2] + GAP)
-    bench.report.add_claims(bench.table.claims("felt stiffness, s = 1, T = 0/{row}", felt.tolist()))
+    bench.report.add_claims(TABLE.claims("felt stiffness, s = 1, T = 0/{row}", felt.tolist()))
     reach = Reaches([(0.2, (0.05, 0.0, -0.03), 0.8), (1.2, (-0.05, 0.04, 0.03), 0.8), (2.2, (0.0, -0.04, 0.0), 0.8)])
     free = pair(1, wall=False, scale=0.2, intention=reach, delay=0.0).run(3.2)
     bench.report.add_claim(
-        bench.table.claim("following, s = 0.2", MILLI * free.following_error()[0], path="three reaches of 6 to 13 cm")
+        TABLE.claim("following, s = 0.2", MILLI * free.following_error()[0], path="three reaches of 6 to 13 cm")
     )
 
 
@@ -54,9 +60,9 @@ def schemes(bench: Bench) -> None:
         sources[name] = float(contact_runs([0.0], [1000.0], duration=2.5, force=source()).force_error()[0])
     pf, pp, four = (force[name] for name in ("position-force", "position-position", "four-channel"))
     raw, truth = sources["measured_cf"], sources["contact"]
-    report, table = bench.report, bench.table
+    report = bench.report
     report.add_claims(
-        table.claims(
+        TABLE.claims(
             "force error, {row}",
             [four[1] / pf[1], pf[0] / pp[0], truth / raw],
             values=[
@@ -68,7 +74,7 @@ def schemes(bench: Bench) -> None:
     )
     last = logs["position-position"]
     report.add_claim(
-        table.claim("position-position, T = 0: force reflected", last.F_m[-1, 2, 0], contact=last.f_e[-1, 2, 0])
+        TABLE.claim("position-position, T = 0: force reflected", last.F_m[-1, 2, 0], contact=last.f_e[-1, 2, 0])
     )
     report.add_figure(
         figures.schemes(force, position, shaking, [MILLI * T for T in delays]),
@@ -87,7 +93,7 @@ def z_width(bench: Bench) -> None:
     found = wall_oscillation(walls, damping, duration=1.8 if bench.quick else 2.0)
     stable = np.logical_and.accumulate(found < STABLE, axis=0)
     width = [walls[n - 1] if n else 0.0 for n in stable.sum(axis=0).tolist()]
-    bench.report.add_claim(bench.table.claim("Z-width of the master, B = 0", width[0]))
+    bench.report.add_claim(TABLE.claim("Z-width of the master, B = 0", width[0]))
     bench.report.add_figure(
         figures.z_width(MILLI * found, walls, damping),
         "Virtual walls on the MTMR, sampled at 1 kHz and one period late: peak-to-peak motion of the grip [mm], normal "
@@ -105,7 +111,7 @@ def hybrid(bench: Bench) -> None:
     H = found["position-force"]
     at = list(frequencies).index(1.0)
     bench.report.add_claims(
-        bench.table.claims("hybrid matrix at 1 Hz/{row}", np.abs([H.h12[at], H.h21[at]]).tolist(), h11=abs(H.h11[at]))
+        TABLE.claims("hybrid matrix at 1 Hz/{row}", np.abs([H.h12[at], H.h21[at]]).tolist(), h11=abs(H.h11[at]))
     )
     bench.report.add_figure(
         figures.hybrid(found),

@@ -22,7 +22,7 @@ Time passes in one of three ways (`Robot(speed=...)`):
 - "real", or a number such as 0.5 (ratio of simulated to real time): a thread advances the simulation.
 - "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns immediately.
 
-`robot.simulation()` pauses, steps, resets and changes the running simulation, selects control laws (`LAWS`) and records.
+`robot.simulation()` pauses, steps, resets and changes the running simulation, selects control laws (`LAWS`), records.
 
 A window on the robot (a page, ROS, a script, an input device) uses `robot.bus` (publish, subscribe, read, call), the
 clients, `robot.readings(arm)` (values without messages), `robot.now` [ns], `robot.time` [s], `robot.sleep(seconds)`,

@@ -16,7 +16,8 @@ from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects import KINDS, SceneObject
-from trocar.simulation.scene import Scene, SceneArm, carried
+from trocar.simulation.scene import Scene, carried
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array, pose, rotation
 from trocar.toml_file import read_toml
 

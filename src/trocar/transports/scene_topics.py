@@ -85,7 +85,7 @@ class SceneTopics:
         """Independent joints of the exported model, of all arms of the scene."""
         scene, values = self._robot.scene, dict[str, float]()
         for name, arm in scene.arms.items():
-            prefix = scene.stepped[name].slice.prefix
+            prefix = scene.stepped[name].prefix
             values |= {flat(prefix + joint): q for joint, q in independent_values(arm.arm, arm.q).items()}
         return JointState(stamp=self._robot.now, name=tuple(values), position=np.array(list(values.values())))
 

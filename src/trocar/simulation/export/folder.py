@@ -109,7 +109,7 @@ def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple
     """Centre (3,), size and lowest height of the bounding box of all visible shapes at `start` [m]."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
     for name, q in start.items():
-        prefix = scene.stepped[name].slice.prefix
+        prefix = scene.stepped[name].prefix
         T = scene.T_world_base(name) if prefix else np.eye(4)
         of_bodies = ArmKinematics(scene.arms[name].arm).poses(q)
         poses |= {prefix + body: T @ T_base_body for body, T_base_body in of_bodies.items()}

@@ -46,7 +46,7 @@ def add_controllers(
     limited to the joint's effort.
     """
     for name, simulated in scene.arms.items():
-        arm, prefix, q = simulated.arm, scene.stepped[name].slice.prefix, start[name]
+        arm, prefix, q = simulated.arm, scene.stepped[name].prefix, start[name]
         drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
         of_file = replace(simulated.parameters, inertias=dict(inertias[name]), drives=drives, elastics=())
         mechanism = Mechanism(arm, of_file, gravity=simulated.gravity_vector)

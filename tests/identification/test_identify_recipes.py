@@ -298,7 +298,7 @@ def test_an_ecm_is_recalibrated_with_the_recipe_of_its_identification(ecm):
     base = identify(ecm, "ECM", recipe=recipe, cross_validate=False).parameters
     found = recalibrate(base, ecm, recipe=recipe)
     np.testing.assert_allclose(found.after, found.before, atol=0.02)
-    with pytest.raises(TrocarError, match="--recipe"):
+    with pytest.raises(TrocarError, match="give the recipe it was identified with"):
         recalibrate(base, ecm)
 
 

@@ -54,7 +54,7 @@ class Rig:
 
     def setpoint(self, arm: str = "PSM1") -> Array:
         """Set-point (4, 4) of the PSM in the camera."""
-        return self.robot.controllers[arm].reports.setpoint_pose().copy()
+        return self.robot.readings(arm).setpoint_pose().copy()
 
     def following(self, arm: str = "PSM1") -> bool:
         return self.console.pairs[arm].state.following
@@ -126,16 +126,16 @@ def test_the_gripper_moves_the_jaw() -> None:
     rig = Rig()
     rig.pinch()
     rig.send(1.5)
-    controller = rig.robot.controllers["PSM1"]
-    assert controller.hardware.setpoint()[-1] == pytest.approx(controller.arm.upper[-1], abs=1e-6)
+    psm = rig.robot.readings("PSM1")
+    assert psm.joint_setpoint()[-1] == pytest.approx(psm.arm.upper[-1], abs=1e-6)
     rig.send(0.3, gripper=OPEN / 2)
-    assert controller.hardware.setpoint()[-1] == pytest.approx(controller.arm.upper[-1] / 2, abs=1e-6)
+    assert psm.joint_setpoint()[-1] == pytest.approx(psm.arm.upper[-1] / 2, abs=1e-6)
 
 
 def test_the_camera_button_moves_the_endoscope_and_the_psm_stays() -> None:
     rig = Rig()
     rig.pinch()
-    ecm, tip = rig.robot.controllers["ECM"].reports, rig.robot.scene.arms["PSM1"].tip_pose()
+    ecm, tip = rig.robot.readings("ECM"), rig.robot.scene.arms["PSM1"].tip_pose()
     q = ecm.q_setpoint.copy()
     rig.send(0.3, twist=along(0.05, 0.0, 0.05), buttons=frozenset({"camera"}))
     assert not rig.following()

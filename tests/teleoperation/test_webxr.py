@@ -84,7 +84,7 @@ class Rig:
         self.stream(0.05, **hands)
 
     def setpoint(self, psm: str) -> Array:
-        return self.robot.controllers[psm].reports.setpoint_pose().copy()
+        return self.robot.readings(psm).setpoint_pose().copy()
 
     def following(self, psm: str = "PSM1") -> bool:
         return self.console.pairs[psm].state.following

@@ -78,7 +78,7 @@ class Robot:
         controllers: controllers of the arms, by name.
         start_time: the robot's clock when it was switched on [ns].
         pace: timing of a robot in real time.
-        error: exception that stopped a robot in real time, if any; `play` and `reset` clear it.
+        error: exception that stopped a robot in real time, if any; `play` clears it.
         before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
             the bus locked.
     """

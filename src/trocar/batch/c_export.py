@@ -12,11 +12,11 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.arms import BatchArms
-from trocar.batch.backends import array_source
-from trocar.batch.backends.c_source import SCALAR, c_function
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
+from trocar.batch.sources.c_source import SCALAR, c_function
 
 _DESCRIPTIONS = {
     "forward_dynamics": "ddq (n) without friction, from q, dq and tau (n each, one after the other)",

@@ -15,7 +15,7 @@ NOT_NEGATIVE = ("radius", "damping", "friction")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Surface:
+class TipSurface:
     """Options of every surface. Values may have a trailing axis (..., N), one for each arm.
 
     Attributes:
@@ -59,7 +59,7 @@ class Surface:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plane(Surface):
+class Plane(TipSurface):
     """The half space normal . p < offset.
 
     Attributes:
@@ -81,7 +81,7 @@ class Plane(Surface):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sphere(Surface):
+class TipSphere(TipSurface):
     """A ball.
 
     Attributes:

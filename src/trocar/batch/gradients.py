@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.adjoint import preparation_adjoint, rollout_adjoint
-from trocar.batch.backends import array_source
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
 from trocar.spatial import Array
 
 

@@ -19,8 +19,8 @@ from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.backends.c_source import MAX_THREADS
 from trocar.batch.log import BatchLog, check_fits
+from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.batch.state import NotFinite
 from trocar.errors import TrocarError
 from trocar.simulation import Simulator

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.arms import BatchArms
-from trocar.batch.control import JointPD
+from trocar.batch.control import BatchJointPD
 from trocar.batch.loading import load
 from trocar.spatial import Array
 
@@ -87,7 +87,7 @@ def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) 
     t = TIMESTEP * np.arange(steps)[:, None]
     centre, way = (arm.lower + arm.upper) / 2, 0.1 * (arm.upper - arm.lower)
     reference = centre + way * np.sin(6.0 * t + np.arange(arm.n))
-    state, control = arms.state(_spread(arms, size)), JointPD(reference, *gains)
+    state, control = arms.state(_spread(arms, size)), BatchJointPD(reference, *gains)
     return lambda: arms.rollout(state, control, TIMESTEP, log=False)
 
 
@@ -135,7 +135,7 @@ def _plan(jax: Any, arms: BatchArms, size: int, gains: tuple[Array, Array]) -> C
     def plan() -> Array:
         state = arms.state(np.tile(centre[:, None], size), np.zeros((arm.n, size)))
         shifts, reference = sampled(next(seeds), mean)
-        _, log = arms.rollout(state, JointPD(reference.block_until_ready(), *gains), TIMESTEP, every=TICK)
+        _, log = arms.rollout(state, BatchJointPD(reference.block_until_ready(), *gains), TIMESTEP, every=TICK)
         assert log is not None
         return np.asarray(weighted(shifts, jnp.asarray(log.samples)))
 
@@ -160,7 +160,7 @@ def _policy_figures(
         return targets(jnp.asarray(state.q), jnp.asarray(state.dq)).block_until_ready()
 
     def both() -> Any:
-        return arms.rollout(state, JointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
+        return arms.rollout(state, BatchJointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
 
     whole = _best(both, seconds)
     return {

@@ -24,7 +24,7 @@ def check_resolved(mechanism: Mechanism, parameters: BatchParameters, dt: float)
     stiffness = (2.0 * F / delta).max(axis=1)
     drives = mechanism.tree.drives
     A = drives.A[drives.dahl_drive]
-    M = mechanism.mass_matrix(mechanism.arm.home)
+    M = mechanism.mass_matrix(np.array([mechanism.arm.home]))[0]  # as a batch: without Pinocchio
     squares = np.linalg.eigvals(np.linalg.solve(M, A.T @ (stiffness[:, None] * A))).real
     fastest = float(np.sqrt(squares.max()))
     if fastest * dt > RESOLVED:

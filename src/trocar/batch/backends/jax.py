@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.adjoint import adjoint
-from trocar.batch.backends import array_source
+from trocar.batch.backend import Backend, Kernel
 from trocar.batch.layout import Layout
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
 from trocar.batch.state import BatchState
 from trocar.errors import TrocarError
 
@@ -24,57 +25,34 @@ except ImportError as error:
     MISSING = str(error)
 
 
-class JaxBackend:
-    """Traces programs with JAX.
+class JaxBackend(Backend):
+    """Traces programs with JAX. float64 requires JAX's x64 mode. Default precision: that of JAX's configuration."""
 
-    Args:
-        precision: float64, which requires JAX's x64 mode, or float32. None: JAX's default.
-    """
+    name, own_gradients = "jax", "jax.grad"
 
-    name = "jax"
-
-    def __init__(self, precision: str | None) -> None:
+    def __init__(self, precision: str | None = None, threads: int = 1) -> None:
         if MISSING:
             raise TrocarError(f'backend="jax" requires JAX ({MISSING}): pip install "trocar[batch]"')
         _register()
         self.arrays = jnp
         wide = bool(jax.config.read("jax_enable_x64"))
-        self.precision = precision or ("float64" if wide else "float32")
+        super().__init__(precision or ("float64" if wide else "float32"), threads)
         if self.precision == "float64" and not wide:
             raise TrocarError(
                 'float64 requires jax.config.update("jax_enable_x64", True) before any array is created; or use float32'
             )
-        self.dtype = np.dtype(self.precision)
 
     def traced(self, value: Any) -> bool:
-        """True if a value is traced and so unknown until the function runs."""
         return isinstance(value, jax.core.Tracer)
-
-    def check_finite(self, array: Any, name: str) -> None:
-        if not self.traced(array) and not np.isfinite(array).all():
-            raise TrocarError(f"{name} must be finite")
-
-    def array(self, values: Any) -> Any:
-        return jnp.asarray(values, dtype=self.dtype)
-
-    def placed(self, rows: Any) -> Any:
-        return rows
-
-    def zeros(self, shape: Sequence[int]) -> Any:
-        return jnp.zeros(shape, self.dtype)
-
-    def joined(self, arrays: Sequence[Any]) -> Any:
-        """Rows of several arrays, stacked."""
-        return jnp.concatenate(arrays)
-
-    def fetched(self, array: Any) -> Any:
-        return array
 
     def kernel(self, program: Program) -> JaxKernel:
         return JaxKernel(program, self)
 
 
-class JaxKernel:
+BACKEND = JaxBackend
+
+
+class JaxKernel(Kernel):
     """A program that JAX compiles at its first call and for every new batch size."""
 
     def __init__(self, program: Program, backend: JaxBackend) -> None:
@@ -87,13 +65,11 @@ class JaxKernel:
         return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
-        """Batch shape that the fixed values belong to, () for any."""
         return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
 
     def run(
         self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any, int]:
-        """Step all arms; arguments and results as in `CKernel.run`."""
         rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
         return rows, log, self._first_bad(rows)
 

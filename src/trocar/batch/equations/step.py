@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trocar.batch.contact import Surface
+from trocar.batch.contact import TipSurface
 from trocar.batch.equations.arm import ArmEquations, add_along, along
 from trocar.batch.equations.contact import contact_forces
 from trocar.batch.equations.control import CONTROLS, limited
@@ -32,7 +32,7 @@ def step_program(
     parameters: BatchParameters,
     limits: bool = True,
     control: str = "effort",
-    surfaces: Sequence[Surface] = (),
+    surfaces: Sequence[TipSurface] = (),
     references: int = 0,
     motor_limits: bool = False,
 ) -> tuple[Program, Layout]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trocar.batch.backends.c_source import REAL, c_function, sizes
 from trocar.batch.program import Program
+from trocar.batch.sources.c_source import REAL, c_function, sizes
 from trocar.spatial import Array
 
 TYPES = """\

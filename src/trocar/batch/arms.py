@@ -83,8 +83,8 @@ class BatchArms:
         if mask.shape != state.batch or mask.dtype != bool:
             raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
         shape = (self.n, *state.batch)
-        given = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
-        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in given))
+        states = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
+        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in states))
         integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
         return BatchState(self.backend.placed(np_.where(mask, new.rows, state.rows)), state.layout, integral)
 
@@ -161,16 +161,16 @@ class BatchArms:
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
         if isinstance(tau, Control):
-            given = tau.references
-            stepper, gains = self._stepper(tau.law, len(given)), self._gains(tau)
+            references = tau.references
+            stepper, gains = self._stepper(tau.law, len(references)), self._gains(tau)
         else:
-            given, stepper, gains = (tau,), self._stepper("effort"), None
+            references, stepper, gains = (tau,), self._stepper("effort"), None
         fixed = stepper.prepared(dt, state.batch, gains)
         if steps is None:
-            inputs = inputs_over_time(self.backend, given, self.n, state.batch)
+            inputs = inputs_over_time(self.backend, references, self.n, state.batch)
             count = inputs.shape[0]
         else:
-            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checks.count("steps", steps)
+            inputs, count = held_inputs(self.backend, references, self.n, state.batch), checks.count("steps", steps)
         if log and self.backend.in_host_memory:  # elsewhere the allocation itself reports
             size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
@@ -215,8 +215,8 @@ class BatchArms:
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
         steps, end = len(inputs), (n, *state.batch)
-        given = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
-        for name, x in zip(("by_q", "by_dq"), given, strict=True):
+        by_state = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
+        for name, x in zip(("by_q", "by_dq"), by_state, strict=True):
             if x is not None and x.shape not in (end, (steps + 1, *end)):
                 raise TrocarError(
                     f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
@@ -224,16 +224,16 @@ class BatchArms:
         if self.backend.in_host_memory:
             count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
             check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
-        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in given]
+        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in by_state]
         last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
-        own = [k for k, x in enumerate(given) if x is not None and x.shape != end]
+        own = [k for k, x in enumerate(by_state) if x is not None and x.shape != end]
         key = tuple(own), tuple(sorted(parameters))
         if key not in self._gradients:
             rows = [k * n + j for k in own for j in range(n)]
             self._gradients[key] = RolloutGradients(stepper.program, self.backend, rows, parameters)
         fixed, code = stepper.prepared(dt, state.batch), self._gradients[key]
         first, by_tau, by_fixed, bad = code.run(
-            state.rows, fixed, inputs, self.backend.joined(last), [given[k] for k in own]
+            state.rows, fixed, inputs, self.backend.joined(last), [by_state[k] for k in own]
         )
         if bad >= 0:
             raise self._not_finite(state, bad, steps)
@@ -300,7 +300,7 @@ class BatchArms:
             self._steppers[law, references] = stepper
         return self._steppers[law, references]
 
-    def _query(self, name: str, *given: Values) -> Any:
+    def _query(self, name: str, *joint_values: Values) -> Any:
         if name not in self._queries:
             program = QUERIES[name](self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
@@ -308,7 +308,7 @@ class BatchArms:
             self._queries[name] = kernel, kernel.fixed(values)
         kernel, fixed = self._queries[name]
         np_ = self.backend.arrays
-        arrays = [self._checked(x, "a joint array") for x in given]
+        arrays = [self._checked(x, "a joint array") for x in joint_values]
         batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
         check_sizes(self.parameters.batch, batch)
         inputs = held_inputs(self.backend, arrays, self.n, batch)
@@ -377,10 +377,10 @@ class BatchArms:
     def _gains(self, control: Control) -> dict[str, Any]:
         """Gains (n,) or (n, N) by name."""
         published = self.mechanism.arm.gains if isinstance(control, BatchJointPID) else None
-        found: dict[str, Any] = {}
-        for name, given in control.gains.items():
-            traced = self.backend.traced(given)
-            value = given if traced else np.asarray(getattr(published, name) if given is None else given, dtype=float)
+        gains: dict[str, Any] = {}
+        for name, gain in control.gains.items():
+            traced = self.backend.traced(gain)
+            value = gain if traced else np.asarray(getattr(published, name) if gain is None else gain, dtype=float)
             value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
             fine = value.ndim <= 2 and value.shape[0] == self.n
             if not fine or not (traced or (np.isfinite(value) & (value >= 0)).all()):
@@ -388,5 +388,5 @@ class BatchArms:
                     f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
                     f"got shape {value.shape}"
                 )
-            found[name] = value
-        return found
+            gains[name] = value
+        return gains

@@ -35,28 +35,28 @@ def gpu_figures(
     16,384 random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts.
     Both are omitted if JAX has no GPU.
     """
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")
     start = time.perf_counter()
     gains = _gains(arms)
     _moving(arms, 32, 1, gains)()
-    found["cuda_compile_s"] = time.perf_counter() - start
+    figures["cuda_compile_s"] = time.perf_counter() - start
     for size in sizes:
-        found[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
+        figures[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
     most = max(sizes)
     wide = load(arm, backend="cuda", precision="float64")
-    found[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
+    figures[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
     mass = arms.mechanism.tree.mass[:, None] * np.random.default_rng(0).uniform(0.8, 1.2, most)
     own = arms.with_parameters(mass=mass)
-    found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
+    figures[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
     few = min(4096, most)
-    found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, few, min(100, steps)), seconds)
+    figures["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, few, min(100, steps)), seconds)
     jax = _jax_on_gpu()
     if jax is not None:
-        found |= _policy_figures(jax, arms, most, seconds, gains)
+        figures |= _policy_figures(jax, arms, most, seconds, gains)
         planning = load(arm, backend="cuda", precision="float32", motor_limits=True)
-        found["cuda_mppi_ms"] = 1e3 * _best(_plan(jax, planning, min(ROLLOUTS, most), gains), seconds)
-    return found
+        figures["cuda_mppi_ms"] = 1e3 * _best(_plan(jax, planning, min(ROLLOUTS, most), gains), seconds)
+    return figures
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:

@@ -24,7 +24,7 @@ class Stepper:
         others: values of the other fixed inputs, by name.
 
     Attributes:
-        kept: time step, fixed values and gains used last.
+        last: time step, fixed values and gains used last.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Stepper:
         self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
         self._parameters, self._others = parameters, others
         # one tuple, because threads may step with different dt
-        self.kept: tuple[float | None, Any, Mapping[str, Any] | None] = (None, None, None)
+        self.last: tuple[float | None, Any, Mapping[str, Any] | None] = (None, None, None)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
         """Fixed values for this time step and batch shape; the most recent ones are kept.
@@ -49,16 +49,16 @@ class Stepper:
         """
         if isinstance(dt, Real):
             dt = checks.positive("dt", float(dt))
-            kept_dt, fixed, kept_gains = self.kept
-            if dt == kept_dt and _same(gains, kept_gains):
+            last_dt, fixed, last_gains = self.last
+            if dt == last_dt and _same(gains, last_gains):
                 check_sizes(self.kernel.batch(fixed), batch)
                 return fixed
             check_resolved(self._mechanism, self._parameters, dt)
-        given = {"dt": dt, **self._others}
+        known = {"dt": dt, **self._others}
         for name, gain in (gains or {}).items():
-            given |= {f"{name}@{j}": gain[j] for j in range(self.layout.n)}
+            known |= {f"{name}@{j}": gain[j] for j in range(self.layout.n)}
         names = [node.name for node in self.program.parameters]
-        values = [given[name] if name in given else self._parameters.entry(name) for name in names]
+        values = [known[name] if name in known else self._parameters.entry(name) for name in names]
         shapes = {np.shape(value) for value in values} - {()}
         if len(shapes) > 1:
             sizes = ", ".join(str(shape[0]) for shape in sorted(shapes))
@@ -67,18 +67,18 @@ class Stepper:
         fixed = self.kernel.fixed(values)
         if all(isinstance(value, float | np.ndarray) for value in values):
             copies = None if gains is None else {name: np.array(value) for name, value in gains.items()}
-            self.kept = dt, fixed, copies
+            self.last = dt, fixed, copies
         return fixed
 
     def with_parameters(self, parameters: BatchParameters) -> Stepper:
         return Stepper(self._mechanism, self.program, self.layout, self.kernel, parameters, self._others)
 
 
-def _same(gains: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> bool:
-    if gains is None or kept is None:
-        return gains is kept
+def _same(gains: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> bool:
+    if gains is None or last is None:
+        return gains is last
     known = all(isinstance(value, np.ndarray) for value in gains.values())
-    return known and all(np.array_equal(value, kept[name]) for name, value in gains.items())
+    return known and all(np.array_equal(value, last[name]) for name, value in gains.items())
 
 
 def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:

@@ -64,9 +64,9 @@ class JointPID(Controller):
         e = self._motor_from_joint @ (setpoint.q - state.q)
         de = self._motor_from_joint @ (setpoint.dq - state.dq)
         integral = self._integral + e * self.period
-        wanted = self.kp * e + self.ki * integral + self.kd * de
-        tau_motor = np.minimum(np.maximum(wanted, -self._limit), self._limit)
-        self._integral = np.where(tau_motor == wanted, integral, self._integral)
+        commanded = self.kp * e + self.ki * integral + self.kd * de
+        tau_motor = np.minimum(np.maximum(commanded, -self._limit), self._limit)
+        self._integral = np.where(tau_motor == commanded, integral, self._integral)
         return self._delayed(self._motor_from_joint.T @ tau_motor)
 
     def _delayed(self, tau: Array) -> Array:

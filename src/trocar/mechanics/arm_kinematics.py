@@ -159,9 +159,9 @@ class ArmKinematics:
         T = checked_pose(T)
         if T.ndim == 2 and self._one_pose is not None:
             seeds = self._seeds(q_seed, ())
-            found = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
-            if found is not None:
-                return found
+            q = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
+            if q is not None:
+                return q
         return self._solved(ik.nearest, T, q_seed)
 
     def inverse_kinematics_at_platform(self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None) -> Array:
@@ -180,10 +180,10 @@ class ArmKinematics:
         seeds = self._seeds(q_seed, ())
         if len(seeds) != 1:
             raise TrocarError(f"inverse_kinematics_at_platform takes one seed ({self.n},), got {len(seeds)}")
-        found = self._at_platform(T, float(platform), seeds[0])
-        if found is None:
+        q = self._at_platform(T, float(platform), seeds[0])
+        if q is None:
             raise Unreachable((), f"no joints within limits reach it with the platform at {platform:.3f} rad")
-        return found
+        return q
 
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.

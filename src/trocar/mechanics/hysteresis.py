@@ -23,12 +23,12 @@ def dahl_states(s: ArrayLike, delta: ArrayLike, z0: ArrayLike = 0.0) -> Array:
     if not (delta > 0).all():
         raise TrocarError(f"delta of a Dahl element must be positive [rad, m], got {delta!r}")
     ds = np.diff(s, axis=0)
-    kept = np.exp(-np.abs(ds) / delta)
+    decay = np.exp(-np.abs(ds) / delta)
     gained = -np.expm1(-np.abs(ds) / delta) * np.sign(ds)
     z = np.empty_like(s)
     if len(s):
         z[0] = z0
     for k in range(len(ds)):  # a recurrence; vectorised over the paths
-        np.multiply(kept[k], z[k], out=z[k + 1, ...])
+        np.multiply(decay[k], z[k], out=z[k + 1, ...])
         z[k + 1] += gained[k]
     return z

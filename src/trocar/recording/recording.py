@@ -140,8 +140,8 @@ class Recording:
                 f"recording.in_joints({arm.name!r})"
             )
         if self.joints != arm.joint_names:
-            given, wanted = ", ".join(self.joints), ", ".join(arm.joint_names)
-            raise TrocarError(f"the recording has the joints {given}; {arm.name} has {wanted}")
+            columns, joints = ", ".join(self.joints), ", ".join(arm.joint_names)
+            raise TrocarError(f"the recording has the joints {columns}; {arm.name} has {joints}")
 
     def in_joints(self, arm: str | Arm) -> Recording:
         """Convert a recording in motor columns to the joints of the arm, motion and efforts alike.

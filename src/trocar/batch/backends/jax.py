@@ -98,11 +98,11 @@ class JaxKernel(Kernel):
         def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
             u = inputs(jnp.stack(x) if x else rows, k)
             u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
-            found = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
-            new = tuple(found[:count])
+            outputs = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
+            new = tuple(outputs[:count])
             if steps % max(1, every):  # the last block is incomplete
                 new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
-            return new, jnp.stack([*x[: program.logged], *found[count:]]) if every else None
+            return new, jnp.stack([*x[: program.logged], *outputs[count:]]) if every else None
 
         def block(x: tuple[Any, ...], first: Any) -> tuple[tuple[Any, ...], Any]:
             x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
@@ -138,17 +138,17 @@ class JaxKernel(Kernel):
         def forward(x: Any, p: Any, u: Any) -> tuple[Any, Any]:
             return function(x, p, u), (x, p, u)
 
-        def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
-            x, p, u = kept
+        def backward(residuals: Any, weights: Any) -> tuple[Any, ...]:
+            x, p, u = residuals
             program = adjoint(self.program, traced)
             values = merged(p)
             prepared = array_source.preparation(program, jnp)([values[int(node.name)] for node in program.parameters])
             gradients = array_source.step(program, jnp, jax.lax.optimization_barrier)
             rows = gradients(weights[:states], prepared, (*x, *u, *weights[states:]))
-            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
+            by_rows = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
             shared = [jnp.ndim(value) < len(batch) for value in p]
-            by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))
-            return tuple(found[:states]), tuple(by_p), tuple(found[states : states + inputs])
+            by_p = (g.sum() if one else g for g, one in zip(by_rows[states + inputs :], shared, strict=True))
+            return tuple(by_rows[:states]), tuple(by_p), tuple(by_rows[states : states + inputs])
 
         function.defvjp(forward, backward)
         variables = tuple(fixed[k] for k in traced)
@@ -168,7 +168,7 @@ def _register() -> None:
     def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
         return (state.rows, state.integral), state.layout
 
-    def state(layout: Layout, found: Sequence[Any]) -> BatchState:
-        return BatchState(found[0], layout, found[1])
+    def state(layout: Layout, children: Sequence[Any]) -> BatchState:
+        return BatchState(children[0], layout, children[1])
 
     jax.tree_util.register_pytree_node(BatchState, parts, state)

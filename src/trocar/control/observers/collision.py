@@ -23,8 +23,8 @@ class Detector(ABC):
 
     def first(self, t: ArrayLike, efforts: ArrayLike) -> float | None:
         """Time [s] of the first alarm along efforts (N, n) at times t (N,); None if there is none."""
-        found = np.flatnonzero(self.alarms(efforts))
-        return float(np.asarray(t)[found[0]]) if found.size else None
+        alarms = np.flatnonzero(self.alarms(efforts))
+        return float(np.asarray(t)[alarms[0]]) if alarms.size else None
 
 
 class CollisionDetector(Detector):

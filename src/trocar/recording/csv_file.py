@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.errors import TrocarError, check_known, shown
-from trocar.recording.channels import SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.csv_table import CsvTable
+from trocar.recording.motor_columns import SPACES, TIP_COMMANDS, UNITS
 from trocar.spatial import Array
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
-from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.motor_columns import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS, joint_from_columns
 from trocar.spatial import Array
 
 if TYPE_CHECKING:

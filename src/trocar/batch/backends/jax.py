@@ -11,10 +11,9 @@ import numpy as np
 
 from trocar.batch.adjoint import adjoint
 from trocar.batch.backend import Backend, Kernel
-from trocar.batch.layout import Layout
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
-from trocar.batch.state import BatchState
+from trocar.batch.state import BatchState, Layout
 from trocar.errors import TrocarError
 
 try:

@@ -31,7 +31,7 @@ class Normal(BoundedForce):
         # no force at a distance: without contact the spring is unloaded
         self._spring, self._resistance = stiffness * gap, damping + stiffness * dt
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         free = rate - self.force * self._yield
         return maximum(-(self._spring + self._resistance * free), 0.0) / (1.0 + self._resistance * self._yield)
 
@@ -46,7 +46,7 @@ class Tangential(BoundedForce):
     def follows(self, v: Sequence[Node]) -> list[Node]:
         return [*super().follows(v), self._normal.force]
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         bound = self._friction * self._normal.force
         return maximum(minimum(self.force - rate * self._gain, bound), -bound)
 

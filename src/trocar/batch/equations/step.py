@@ -21,9 +21,9 @@ from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
 from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, stopped, swept
 from trocar.batch.equations.sums import regrouped
 from trocar.batch.graph import total, whole
-from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.batch.state import Layout
 from trocar.mechanics.tree_arrays import TreeArrays
 
 

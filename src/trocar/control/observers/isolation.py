@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from trocar.control.observers.collision import MARGIN
+from trocar.control.observers.collision import MARGIN, ResidualStatistics
 from trocar.control.observers.momentum import MomentumObserver
-from trocar.control.observers.residuals import ResidualStatistics
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording

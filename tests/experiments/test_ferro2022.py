@@ -8,7 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.experiments import Context
-from trocar.experiments.ferro2022 import excitation, figures, logs, program, replay, runs, transients
+from trocar.experiments.ferro2022 import figures, logs, program, replay, runs
 from trocar.report import Report
 
 FOLDER = os.environ.get("TROCAR_DATA")
@@ -52,7 +52,7 @@ def test_a_broken_log_is_refused_by_name(tmp_path, text):
 
 
 def test_without_data_every_claim_on_data_is_null_with_a_reason(mechanism):
-    found = logs.claims(None, mechanism, mechanism)
+    found = logs.log_claims(None, mechanism, mechanism)
     assert len(found) > 20
     assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in found)
 
@@ -282,7 +282,7 @@ def test_every_available_log_of_torque_control_is_evaluated(mechanism, tmp_path)
         (tmp_path / logs.LOGS / f"LogSession_{session}").symlink_to(DATA / logs.LOGS / "LogSession_8")
     report = Report("torque control")
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
-    found = {claim.id: claim for claim in transients.claims(context, report, mechanism)}
+    found = {claim.id: claim for claim in program.transient_claims(context, report, mechanism)}
     assert len(report.figures) == 2
     for name, claim in found.items():
         if "log 7" in name:
@@ -303,7 +303,7 @@ def test_a_plant_without_counterweight_has_an_error_of_its_weight(mechanism):
 def test_without_the_recording_the_excitation_is_null_with_a_reason(mechanism, tmp_path):
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
     report = Report("empty data folder")
-    found = excitation.claims(context, report, mechanism)
+    found = replay.excitation_claims(context, report, mechanism)
     assert len(found) == 15
     assert all(claim.holds is None and "one_no_weight_results.csv is not in the data" in claim.note for claim in found)
     assert not report.figures

@@ -108,7 +108,7 @@ def log_of(data: Path | None, session: int) -> Log | str:
     return Log(folder) if (folder / "qmsr.txt").is_file() else f"not run: {LOGS.name}/{folder.name} is not in the data"
 
 
-def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+def log_claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """The printed RMS from the authors' logs, and our model on their motion."""
     logs = {session: log_of(data, session) for session in (*SESSIONS, *TORQUE_CONTROL)}
     logs = dict(sorted(logs.items()))

@@ -1,4 +1,4 @@
-"""Velocity commands logged by Ferro et al. 2022, replayed in this engine and compared signal by signal.
+"""Recorded motions replayed in this engine: commands logged by Ferro et al. 2022, and the real robot's motion (Fig. 6).
 
 The logs reveal the timing: joints move at the command of the previous row, and the torque of a row is that of the
 period ending there. So the torque of row k belongs to the command of row k - 2. Their joint motors reach a velocity
@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, runs
 from trocar.experiments.ferro2022.logs import (
     ARM,
     PHYSICS,
     SESSIONS,
+    SETTLED,
     TABLE,
     WITHOUT_COUNTERWEIGHT,
     Log,
@@ -23,7 +26,7 @@ from trocar.experiments.ferro2022.logs import (
     rms,
 )
 from trocar.mechanics import Mechanism
-from trocar.report import Claim
+from trocar.report import Claim, Report
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -94,7 +97,7 @@ def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period
     return tau
 
 
-def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+def replay_claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """Correlation and difference of the two engines under the same commands, and the bias of theirs."""
     claims: list[Claim] = []
     constant: dict[int, float | str] = {}
@@ -148,3 +151,54 @@ def _signals(replay: Replay, session: int) -> list[Claim]:
             session=session,
         ),
     ]
+
+
+CASES = (  # name, friction, counterweight
+    ("no counterweight, friction off", False, False),
+    ("with counterweight, friction off", False, True),
+    ("with counterweight, friction on", True, True),
+)
+
+
+def excitation_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """Compare the engine with the real robot and with the model along the excitation trajectory."""
+    measured = logs.measured_motion(context.data)
+    missing = measured if isinstance(measured, str) else ""
+
+    cause = _cause(context)
+
+    def three(name: str, errors: Array | None) -> list[Claim]:
+        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing, **cause)
+
+    claims, plotted = [], []
+    for name, friction, counterweight in CASES:
+        errors = None
+        if not isinstance(measured, str):
+            recording = runs.replay(measured, friction=friction, counterweight=counterweight)
+            rows = recording.t >= SETTLED
+            # the robot's efforts contain the bias that was identified together with friction
+            torque = np.asarray(recording.tau)[:, ARM] if friction else runs.engine_torque(recording)
+            errors = rms((torque - measured.tau[: len(rows)])[rows])
+            plotted.append((name, recording, runs.model_torque(mechanism, recording)))
+        claims += three(name, errors)
+        if friction:
+            claims += three(f"{name}, bound", errors)
+    own = None
+    if not isinstance(measured, str):
+        own = runs.torque_errors(mechanism, plotted[1][1])
+        report.add_figure(
+            figures.excitation(measured, plotted),
+            "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
+        )
+        figures.film(context, report, "fig 6 excitation", plotted[-1][1].t, plotted[-1][1].q)
+    return claims + three("engine against model", own)
+
+
+def _cause(context: Context) -> dict[str, str]:
+    """Log 6, J3: RMS error of the equations against the real robot, and its correlation with their engine's error."""
+    log = log_of(context.data, 6)
+    if isinstance(log, str):
+        return {"equations": "(no log)", "shared": "(no log)"}
+    real, model = (log[column][log.settled, 2] for column in ("tauCmd", "tauModel"))
+    shared = np.corrcoef(log.simulated()[log.settled, 2] - model, real - model)[0, 1]
+    return {"equations": f"{rms(model - real):.3f}", "shared": f"{shared:.2f}"}

@@ -17,7 +17,7 @@ LIMITED = "fig 7 rectilinear"  # also run with motor limits
 LINE = 8  # log of the line
 
 
-def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+def torque_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
     """Run the text's gains on every path, the program's gains on the line of its log, and control of the full pose."""
     code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)

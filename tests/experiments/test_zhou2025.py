@@ -66,8 +66,8 @@ def test_bisection_finds_the_friction_band(model, truth):
     tau = model.gravity(q)
     middle, band = runs.holding(truth, q), runs.static_band(truth, q)
     for j, direction in ((0, 1), (1, -1)):
-        found = runs.bound(sim, q, tau, j, direction, 0.05, duration=2.0)
-        assert found == pytest.approx(middle[j] + direction * band[j], abs=0.06)
+        effort = runs.bound(sim, q, tau, j, direction, 0.05, duration=2.0)
+        assert effort == pytest.approx(middle[j] + direction * band[j], abs=0.06)
 
 
 def test_an_effort_that_holds_nothing_has_no_band(truth):
@@ -144,9 +144,9 @@ def test_the_error_of_the_identified_compensation_is_below_friction():
     parameters = unlike(0)
     sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
     data = loop.noisy(loop.record(sim))
-    found = identify_si(*data, gravity=sim.mechanism.gravity_vector)
-    assert found.status == "optimal"
-    assert loop.holding_error(parameters, found.parameters).max() < 1.0
+    result = identify_si(*data, gravity=sim.mechanism.gravity_vector)
+    assert result.status == "optimal"
+    assert loop.holding_error(parameters, result.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
     assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 

@@ -128,7 +128,7 @@ def transient_claims(context: Context, report: Report, mechanism: Mechanism) -> 
         fields: dict[str, Any] = {"session": session, "task": task, "first": _first_rows(context)}
         if isinstance(log, str):
             for entry in (CORRELATION, SIZE, TIP, LINEAR):
-                claims += TABLE.claims(entry, None, missing=log, **fields)
+                claims += TABLE.claims(entry, log, **fields)
             continue
         mirrored, rigid = (torque_run(mechanism, log, *GAINS[task], transmission=way) for way in ("mirrored", "rigid"))
         claims += _log_claims(log, mirrored, rigid, without, fields)

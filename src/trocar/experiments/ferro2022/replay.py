@@ -105,9 +105,9 @@ def replay_claims(data: Path | None, with_weight: Mechanism, without: Mechanism)
         log = log_of(data, session)
         if isinstance(log, str):
             for what in ("correlation", "difference"):
-                claims += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
+                claims += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", log, session=session)
             if session in RECIPE:
-                claims += TABLE.claims(RECIPE[session], None, missing=log)
+                claims += TABLE.claims(RECIPE[session], log)
             constant[session] = log
             continue
         replay = Replay(log, session, with_weight, without)
@@ -115,29 +115,23 @@ def replay_claims(data: Path | None, with_weight: Mechanism, without: Mechanism)
         if session in RECIPE:
             claims += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
         constant[session] = replay.constant(log["qmsr"][log.settled, 0])
-    rows = TABLE.entries[CONSTANT]["rows"]
-    return claims + TABLE.claims(
-        CONSTANT,
-        [None if isinstance(x := constant[row], str) else x for row in rows],
-        missing=[x if isinstance(x := constant[row], str) else "" for row in rows],
-    )
+    return claims + TABLE.claims(CONSTANT, [constant[row] for row in TABLE.entries[CONSTANT]["rows"]])
 
 
 def _signals(replay: Replay, session: int) -> list[Claim]:
     """Claims on the correlation, for joints whose torque varies by more than their engine's noise."""
     compared, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
-    hidden = [
+    correlations = [
         f"not reproducible: the row-to-row noise of their engine is {a:.2g}, the torque along this motion varies by "
         f"{b:.2g} (standard deviation); correlation {c:.2f}"
         if a > b
-        else ""
+        else c
         for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), compared.correlation, strict=True)
     ]
     return [
         *TABLE.claims(
             "replay of log {session}/{row} correlation",
-            compared.correlation,
-            missing=hidden,
+            correlations,
             session=session,
             rms=list(compared.rms),
             mean=list(compared.mean),
@@ -162,18 +156,17 @@ CASES = (  # name, friction, counterweight
 
 def excitation_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
     """Compare the engine with the real robot and with the model along the excitation trajectory."""
-    measured = logs.measured_motion(context.data)
-    missing = measured if isinstance(measured, str) else ""
-
-    cause = _cause(context)
-
-    def three(name: str, errors: Array | None) -> list[Claim]:
-        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing, **cause)
-
+    measured, cause = logs.measured_motion(context.data), _cause(context)
     claims, plotted = [], []
+
+    def three(name: str, errors: Array | str) -> list[Claim]:
+        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, **cause)
+
     for name, friction, counterweight in CASES:
-        errors = None
-        if not isinstance(measured, str):
+        errors: Array | str
+        if isinstance(measured, str):
+            errors = measured
+        else:
             recording = runs.replay(measured, friction=friction, counterweight=counterweight)
             rows = recording.t >= SETTLED
             # the robot's efforts contain the bias that was identified together with friction
@@ -183,15 +176,14 @@ def excitation_claims(context: Context, report: Report, mechanism: Mechanism) ->
         claims += three(name, errors)
         if friction:
             claims += three(f"{name}, bound", errors)
-    own = None
-    if not isinstance(measured, str):
-        own = runs.torque_errors(mechanism, plotted[1][1])
-        report.add_figure(
-            figures.excitation(measured, plotted),
-            "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
-        )
-        figures.film(context, report, "fig 6 excitation", plotted[-1][1].t, plotted[-1][1].q)
-    return claims + three("engine against model", own)
+    if isinstance(measured, str):
+        return claims + three("engine against model", measured)
+    report.add_figure(
+        figures.excitation(measured, plotted),
+        "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
+    )
+    figures.film(context, report, "fig 6 excitation", plotted[-1][1].t, plotted[-1][1].q)
+    return claims + three("engine against model", runs.torque_errors(mechanism, plotted[1][1]))
 
 
 def _cause(context: Context) -> dict[str, str]:

@@ -59,7 +59,7 @@ def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Tran
     """Claims on the distance from the linear error: their log, and ours on the same line with the same gains."""
     entry = "{run}/distance from the linear error, theirs"
     if isinstance(log, str):
-        return TABLE.claim(entry, None, run=name, published=0.0, missing=log)
+        return TABLE.claim(entry, log, run=name, published=0.0)
     error = (log["pdes"] - log["pee"]) @ runs.R_WORLD_BASE
     ideal = runs.ideal_error(log.t, error[0], path(0.0).twist[:3], runs.KP_CODE, runs.KD_CODE)
     theirs = float(np.linalg.norm(error - ideal, axis=1).max())

@@ -64,8 +64,7 @@ def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Me
     kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} against log {session}/{row}"
     fields: dict[str, Any] = {"run": name, "session": session}
     if isinstance(log, str):
-        claims += TABLE.claims(kinematics, None, missing=log)
-        return claims + TABLE.claims(tracks, None, missing=log, **fields)
+        return claims + TABLE.claims(kinematics, log) + TABLE.claims(tracks, log, **fields)
     ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
     claims += TABLE.claims(kinematics, logs.rms(ours))
     compared = agreement(errors, log.tip_errors())

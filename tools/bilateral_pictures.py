@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from trocar.experiments.bilateral.bench import run_bench
+from trocar.experiments.bilateral import run_bench
 from trocar.files import write_whole
 from trocar.plots import style
 
@@ -31,8 +31,8 @@ def pictures(folder: Path) -> list[Path]:
     """Run the sections and write their pictures as PNG files."""
     written = []
     for section, names in PICTURES.items():
-        found = run_bench([section]).report.figures
-        for name, (figure, _) in zip(names, found, strict=True):
+        figures = run_bench([section]).report.figures
+        for name, (figure, _) in zip(names, figures, strict=True):
             written.append(small(figure, folder / f"{name}.png"))
     return written
 

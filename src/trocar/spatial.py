@@ -99,15 +99,15 @@ def rotation_vector(R: Array) -> Array:
 
 
 def roll_pitch_yaw(R: Array) -> Array:
-    """Angles (3,) [rad] about the fixed axes x, y, z, in this order: R = Rz(yaw) Ry(pitch) Rx(roll).
+    """Angles (3,) [rad] about the fixed axes x, y, z, in this order: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
 
-    Where the pitch is a quarter turn only the sum or difference of roll and yaw is determined; yaw is then 0.
+    Where the pitch is a quarter turn only the sum or difference of roll and yaw is determined; roll is then 0.
     """
-    level = float(np.hypot(R[0, 0], R[1, 0]))
-    pitch = np.arctan2(-R[2, 0], level)
+    level = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], level)
     if level < 1e-9:
-        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
-    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+        return np.array([0.0, pitch, math.atan2(-R[0, 1], R[1, 1])])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
 
 
 def quaternion(R: Array) -> Array:

@@ -236,7 +236,7 @@ def test_states_go_on_during_a_flood_of_commands(robot, client):
 
 
 def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(robot, monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros2.client.UNUSED", 0.3)
+    monkeypatch.setattr("trocar.transports.remote_bus.UNUSED", 0.3)
     sampled, reports = [], robot.controllers["PSM1"].reports
     twist = reports.twist
     monkeypatch.setattr(reports, "twist", lambda *a: sampled.append(time.monotonic()) or twist(*a))

@@ -131,15 +131,6 @@ class Served:
         return json.loads(ran.stdout.splitlines()[-1])
 
 
-def generated_packages(folder):
-    """Folder with crtk_msgs and cisst_msgs as genpy generates them."""
-    source = str(HERE.parents[1] / "src")
-    environment = {**os.environ, "PYTHONPATH": f"{source}:{DEBIAN}"}
-    script = [sys.executable, HERE / "ros1_packages.py", folder / "packages"]
-    subprocess.run(script, env=environment, check=True, timeout=60)
-    return folder / "packages"
-
-
 def add_pair(robot, name):
     """Add a teleoperation pair to the bus if the robot has none."""
     if f"{name}/scale" in robot.bus.topics:
@@ -161,7 +152,8 @@ def served(tmp_path_factory):
             description = write_description(robot.scene, cache / "meshes")
             images = CameraSettings(str(SCENE), rate=5.0, size=(64, 48))
             with Ros1Bridge(robot, description=description, camera=images, hold_when_lost=True) as bridge:
-                yield Served(robot, bridge, generated_packages(cache))
+                (packages,) = (cache / "trocar" / "ros1").iterdir()
+                yield Served(robot, bridge, packages)
                 assert bridge.error == ""
     finally:
         del os.environ["XDG_CACHE_HOME"]
@@ -349,7 +341,7 @@ def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
 
 @needs_ros
 def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros1.client.UNUSED", 0.3)
+    monkeypatch.setattr("trocar.transports.remote_bus.UNUSED", 0.3)
     topic, sampled = "ECM/measured_cv", served.bridge._sampler.read
     with Ros1Client(served.bridge.master) as client:
         heard = []

@@ -28,7 +28,6 @@ from trocar.transports.ros2.bridge import Ros2Bridge
 from trocar.transports.ros2.domain import check_installed
 
 JOINTS = "sensor_msgs/JointState"
-ARMS = ("PSM", "ECM", "MTM", "ARM")  # kinds of devices
 SWING = 1e-3  # amplitude of the first joint of every arm [rad]
 DISCOVERY = 1.0  # time for discovery of endpoints [s]
 NO_TIME = 1e-6  # shortest wait for samples [s]
@@ -82,7 +81,7 @@ def figures(
     if rounds < 1 or not (np.isfinite(seconds) and seconds > 0.0):
         raise TrocarError(f"rounds must be 1 or more and seconds positive, got {rounds} and {seconds}")
     with Robot(scene, speed="real", start="ready") as robot:
-        names = [name for name, kind in robot.devices.items() if kind in ARMS][:arms]
+        names = robot.arms[:arms]
         if len(names) < arms:
             raise TrocarError(f"the scene {scene} has {len(names)} arms, but {arms} are required")
         named: dict[str, float] = {"arms": arms, "rate_hz": rate, "load_1min": os.getloadavg()[0]}

@@ -109,7 +109,7 @@ class SceneBatch:
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
         constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
         applied = np.zeros((count, len(tau), self.model.nv))
-        applied[..., self._stepped.slice.v] = constant[..., : len(self._stepped.forces.constant)]
+        applied[..., self._stepped.v] = constant[..., : len(self._stepped.forces.constant)]
         models = self.model if self._models is None else self._models
         rows, _ = self._runner.rollout(
             models, self._data, state.rows, np.concatenate([motor, applied], axis=2), control_spec=CONTROL
@@ -128,7 +128,7 @@ class SceneBatch:
     def _parts(self, rows: Array) -> tuple[Array, Array]:
         """Positions and velocities of the arm's links in states (..., S), which start with the time."""
         qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
-        return qpos[..., self._stepped.slice.q], qvel[..., : self.model.nv][..., self._stepped.slice.v]
+        return qpos[..., self._stepped.q], qvel[..., : self.model.nv][..., self._stepped.v]
 
     def _world(self, k: int) -> mujoco.MjModel:
         """The model of one scene, with its own parameters."""

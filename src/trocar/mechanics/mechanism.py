@@ -54,6 +54,10 @@ class Mechanism(ArmKinematics):
         self.counterweight = counterweight
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
 
+    def under(self, gravity: ArrayLike) -> Mechanism:
+        """A copy with another gravity (3,) in base axes [m/s^2]."""
+        return Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=gravity)
+
     def mass_matrix(self, q: ArrayLike) -> Array:
         """M (..., n, n), symmetric, rotor inertia included."""
         q = self.checked_state(q)
@@ -177,7 +181,7 @@ class Mechanism(ArmKinematics):
         if smallest <= 0:
             raise TrocarError(
                 f"the mass matrix is not positive definite (smallest eigenvalue {smallest:.3g}): the parameter set "
-                f"'{self._needed.name}' is not physical, use a consistent one"
+                f"'{self.dynamic_parameters.name}' is not physical, use a consistent one"
             )
         return np.linalg.solve(M, rest[..., None])[..., 0]
 
@@ -242,7 +246,7 @@ class Mechanism(ArmKinematics):
     @cached_property
     def parameter_vector(self) -> Array:
         """(p,), read-only: barycentric parameters of every body with inertia, drive terms, amplitudes of elastics."""
-        inertias = self._needed.inertias
+        inertias = self.dynamic_parameters.inertias
         links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
         amplitudes = [element.amplitude for element in self.elastics.elements]
         values = np.concatenate([*links, self.drives.values, amplitudes])
@@ -263,15 +267,16 @@ class Mechanism(ArmKinematics):
     @cached_property
     def drives(self) -> Drives:
         """Rotor inertia, friction and stiffness."""
-        return Drives(self._needed.drives, self.arm)
+        return Drives(self.dynamic_parameters.drives, self.arm)
 
     @cached_property
     def elastics(self) -> Elastics:
         """Springs and cables that are not linear in a joint."""
-        return Elastics(self._needed.elastics, self.arm)
+        return Elastics(self.dynamic_parameters.elastics, self.arm)
 
     @property
-    def _needed(self) -> Parameters:
+    def dynamic_parameters(self) -> Parameters:
+        """`parameters`; raises an error if the arm has none."""
         if self.parameters is None:
             raise TrocarError(
                 f"{self.arm.name} in geometry '{self.arm.geometry}' has no dynamic parameters: only its "
@@ -284,7 +289,7 @@ class Mechanism(ArmKinematics):
         """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero for omitted bodies."""
         count = len(self.arm.bodies)
         mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
-        for name, body in self._needed.inertias.items():
+        for name, body in self.dynamic_parameters.inertias.items():
             if name == self.arm.counterweight and not self.counterweight:
                 continue
             i = self.links.index(name)

@@ -136,7 +136,7 @@ def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = N
         ]
     if not sent:
         of = f" of {namespace}" if namespace else ""
-        raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.controllers)}")
+        raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.arms)}")
     begun: set[str] = set()
     for _, topic, message in sent:
         if topic.name not in begun:
@@ -180,9 +180,9 @@ def _servo_topic(robot: Robot, name: str, namespace: str | None) -> Topic | None
     """A servo topic of an arm of the robot; None for all others."""
     arm = name.partition("/")[0]
     topic = robot.bus.topics.get(name)
-    wanted = arm in robot.controllers and namespace in (None, arm, f"/{arm}")
+    replayed = arm in robot.arms and namespace in (None, arm, f"/{arm}")
     servo = topic is not None and topic.direction is Direction.command and "/servo_" in name
-    return topic if wanted and servo else None
+    return topic if replayed and servo else None
 
 
 def _move_to(robot: Robot, name: str, message: Message) -> None:

@@ -27,7 +27,7 @@ from trocar.simulation import load_scene
 from trocar.spatial import Array
 from trocar.transports.codec import codec
 from trocar.transports.link import ConnectedProcess, receive, send
-from trocar.transports.protocol import Failed, Publish
+from trocar.transports.protocol import NodeFailed, Publish
 from trocar.transports.scene_messages import CameraInfo, CompressedImage, Image
 from trocar.transports.scene_topics import EYES, optical_frame
 
@@ -121,7 +121,7 @@ class Camera:
         with contextlib.suppress(OSError, EOFError):
             while self._busy and not self.error and self._pipe.poll():
                 report = receive(self._pipe)
-                self._busy, self.error = False, report.reason if isinstance(report, Failed) else ""
+                self._busy, self.error = False, report.reason if isinstance(report, NodeFailed) else ""
             return not self._busy and not self.error
         self.error = "the rendering process ended"
         return False
@@ -162,7 +162,7 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_versio
     except (EOFError, ConnectionError):
         return
     except Exception as error:
-        send(pipe, Failed(str(error) or type(error).__name__))
+        send(pipe, NodeFailed(str(error) or type(error).__name__))
 
 
 def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Picture]) -> list[tuple[str, Message]]:

@@ -21,7 +21,7 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.robot.messages import Message
 from trocar.transports.priority import urgent_process
-from trocar.transports.protocol import TIMEOUT, Answer, Call, Commands, Failed, NodeSettings, Refused
+from trocar.transports.protocol import TIMEOUT, Answer, Call, CommandBatch, NodeFailed, NodeSettings, RefusedMessage
 
 START_TIMEOUT = 60.0  # of the process of a node [s]
 END_TIMEOUT = 5.0  # after which a process is killed [s]
@@ -72,9 +72,9 @@ class ConnectedProcess:
         """The first value of the process; closes it and raises an error if it is not of a class."""
         try:
             ready = self.pipe.poll(START_TIMEOUT)
-            value = receive(self.pipe) if ready else Failed(f"no answer within {START_TIMEOUT:.0f} s")
+            value = receive(self.pipe) if ready else NodeFailed(f"no answer within {START_TIMEOUT:.0f} s")
         except EOFError:
-            value = Failed("its process ended")
+            value = NodeFailed("its process ended")
         if not isinstance(value, kind):
             self.close()
             raise TrocarError(f"{what} did not start: {value.reason}")
@@ -115,7 +115,7 @@ def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
         node.serve(*arguments)
     except Exception as error:
         with contextlib.suppress(OSError):
-            send(pipe, Failed(str(error) or type(error).__name__))
+            send(pipe, NodeFailed(str(error) or type(error).__name__))
     os._exit(0)  # threads of rospy and of a master do not all end
 
 
@@ -126,7 +126,7 @@ class TooLong(TrocarError):
     """A value is too long to be sent."""
 
 
-class Link:
+class ProcessLink:
     """Values to the other process from any thread, calls that wait for their answer, and messages from there.
 
     Args:
@@ -159,10 +159,10 @@ class Link:
     def command(self, messages: Sequence[tuple[str, Message]]) -> None:
         """Send messages to topics, in one value if it is not too long; one that is too long itself is refused."""
         try:
-            self.send(Commands(tuple(messages)))
+            self.send(CommandBatch(tuple(messages)))
         except TooLong as error:
             if len(messages) == 1:
-                self.send(Refused(messages[0][0], f"the message is too long: {error}"))
+                self.send(RefusedMessage(messages[0][0], f"the message is too long: {error}"))
                 return
             for message in messages:
                 self.command((message,))

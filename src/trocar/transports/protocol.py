@@ -62,7 +62,7 @@ class SystemState:
 
 
 @dataclass(frozen=True)
-class Failed:
+class NodeFailed:
     """The process ends for this reason."""
 
     reason: str
@@ -77,14 +77,14 @@ class Readers:
 
 
 @dataclass(frozen=True)
-class Commands:
+class CommandBatch:
     """Messages by topic, oldest first."""
 
     messages: tuple[tuple[str, Message], ...]
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedMessage:
     """A message to a topic has invalid content."""
 
     topic: str

@@ -26,14 +26,14 @@ from trocar.transports.priority import urgent_thread
 from trocar.transports.protocol import (
     Answer,
     Call,
-    Commands,
-    Failed,
+    CommandBatch,
     Lost,
+    NodeFailed,
     NodeSettings,
     Publish,
     Readers,
     Ready,
-    Refused,
+    RefusedMessage,
 )
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
@@ -247,16 +247,16 @@ class TopicBridge:
         self._ended.set()
 
     def _dispatch(self, value: Any) -> None:
-        if isinstance(value, Commands):
+        if isinstance(value, CommandBatch):
             for topic, message in value.messages:
                 self._command(topic, message)
-        elif isinstance(value, Refused):
+        elif isinstance(value, RefusedMessage):
             self._warn(value.topic, value.reason)
         elif isinstance(value, Lost):
             self._hold(value.topic)
         elif isinstance(value, Call):
             self._calls.put(value)
-        elif isinstance(value, Failed):
+        elif isinstance(value, NodeFailed):
             self._end(value.reason)
         elif isinstance(value, Readers):
             if value.some:

@@ -32,7 +32,9 @@ def torque_claims(context: Context, report: Report, mechanism: Mechanism) -> lis
         ("regulation", runs.regulation(mechanism), of_text),
     ):
         rigid = runs.torque_run(mechanism, path, duration, *gains)
-        claims += _transient(name, rigid)
+        step, mismatch = 1e3 * float(np.linalg.norm(rigid.error[0])), float(np.abs(rigid.mismatch[:, 2]).max())
+        claims.append(TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step))
+        claims.append(TABLE.claim("{run}/J3 discrepancy, rigid transmission", mismatch, run=name))
         log = logs.log_of(context.data, LINE) if gains is of_code else None
         if log is not None:
             claims.append(_theirs(name, log, path, rigid))
@@ -45,14 +47,6 @@ def torque_claims(context: Context, report: Report, mechanism: Mechanism) -> lis
             report.paragraphs.append(_limits(mechanism, path, duration, rigid))
         figures.film(context, report, name, rigid.recording.t, rigid.recording.q, path)
     return claims + _pose(context, report, mechanism, {"code": code, "text": text})
-
-
-def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
-    step = 1e3 * float(np.linalg.norm(rigid.error[0]))
-    return [
-        TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
-        TABLE.claim("{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name),
-    ]
 
 
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:

@@ -15,7 +15,7 @@ from trocar.errors import TrocarError
 from trocar.robot.interface import Topic
 from trocar.robot.messages import Empty, Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import Link, received
+from trocar.transports.link import ProcessLink, received
 from trocar.transports.protocol import Answer, Call, Publish, Readers, SystemState
 from trocar.transports.remote_bus import CLOCK
 from trocar.transports.ros1.bridge import Ros1Settings
@@ -40,7 +40,7 @@ class Ros1ClientNode:
         from trocar.transports.ros1.wire import service_class, wire_class
 
         self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
-        self._rospy, self._pipe, self._link = rospy, pipe, Link(pipe)
+        self._rospy, self._pipe, self._link = rospy, pipe, ProcessLink(pipe)
         rospy.init_node(NAME, argv=[NAME], anonymous=True, disable_signals=True)
         self._master = rosgraph.Master(rospy.get_name())
         self._services: dict[str, str] = {}

@@ -13,10 +13,11 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import MAX_BYTES, Link, received, send
-from trocar.transports.protocol import MAX_TEXT, Failed, Lost, Publish, Readers, Ready, Refused
+from trocar.transports.link import MAX_BYTES, ProcessLink, received, send
+from trocar.transports.protocol import MAX_TEXT, Lost, NodeFailed, Publish, Readers, Ready, RefusedMessage
 from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.debian import use_debian
+from trocar.transports.ros1.packages import generate_packages
 from trocar.transports.ros1.rospy_internals import limit
 from trocar.transports.ros_services import answer
 
@@ -52,12 +53,13 @@ class Ros1Node:
 
     def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
         self._master = use_master(settings.master, settings.address)
+        generate_packages()
         import rospy
 
         from trocar.transports.ros1.wire import service_class, wire_class
 
         self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
-        self._rospy, self._link = rospy, Link(pipe, MAX_BYTES)
+        self._rospy, self._link = rospy, ProcessLink(pipe, MAX_BYTES)
         self._reporting = threading.Lock()
         with self._link.exclusive():  # commands of waiting clients are handled after the node is ready
             self._offer_all(settings)
@@ -143,7 +145,7 @@ class Ros1Node:
             try:
                 self._link.command(((topic.name, decoder(message.data)),))
             except TrocarError as error:
-                self._link.send(Refused(topic.name, str(error)[:MAX_TEXT]))
+                self._link.send(RefusedMessage(topic.name, str(error)[:MAX_TEXT]))
 
         kind = self._wire_class(topic.ros)
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
@@ -177,4 +179,4 @@ class Ros1Node:
 
     def _end(self) -> None:
         """The master or another node with this name ended this one."""
-        self._link.send(Failed("the ROS node was shut down"))
+        self._link.send(NodeFailed("the ROS node was shut down"))

@@ -18,8 +18,8 @@ from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.devices import EFFORTS
-from trocar.transports.link import MAX_BYTES, Link, received
-from trocar.transports.protocol import MAX_TEXT, Lost, Publish, Readers, Ready, Refused
+from trocar.transports.link import MAX_BYTES, ProcessLink, received
+from trocar.transports.protocol import MAX_TEXT, Lost, Publish, Readers, Ready, RefusedMessage
 from trocar.transports.ros2.bridge import Ros2Settings
 from trocar.transports.ros2.event_loop import EventLoop
 from trocar.transports.ros2.graph import announce
@@ -42,7 +42,7 @@ class Ros2Node:
     """The ROS 2 node `dvrk`."""
 
     def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
-        self._link, self._hold_when_lost = Link(pipe, MAX_BYTES), settings.hold_when_lost
+        self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
         self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
         self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, tuple[Any, Any]] = {}
@@ -155,7 +155,7 @@ class Ros2Node:
     def _refuse(self, name: str, reason: str) -> None:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= MAX_REFUSALS:
-            self._link.send(Refused(name, reason[:MAX_TEXT]))
+            self._link.send(RefusedMessage(name, reason[:MAX_TEXT]))
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:

@@ -11,10 +11,16 @@ import numpy as np
 
 from trocar.spatial import Array
 from trocar.teleoperation import camera
-from trocar.teleoperation.arm_states import ARMS_TIMEOUT
-from trocar.teleoperation.camera_sample import CameraSample
-from trocar.teleoperation.component import DISABLED, ENABLED, SETTING_ARMS_STATE, Component, ComponentState
-from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.component import (
+    ARMS_TIMEOUT,
+    DISABLED,
+    ENABLED,
+    SETTING_ARMS_STATE,
+    Component,
+    ComponentState,
+    Output,
+)
+from trocar.teleoperation.samples import CameraSample
 from trocar.teleoperation.settings import ECMSettings
 
 MASTERS = ("MTML", "MTMR")
@@ -22,7 +28,7 @@ MASTERS = ("MTML", "MTMR")
 
 @dataclass
 class CameraState(ComponentState):
-    """Memory of a `TeleopECM`; the scale is that of the insertion.
+    """Memory of a `EcmTeleoperation`; the scale is that of the insertion.
 
     Attributes:
         start: grips when following began. q: ECM joints (4,) then. R: orientations (3, 3) of both MTMs then.
@@ -33,7 +39,7 @@ class CameraState(ComponentState):
     R: tuple[Array, Array] = (np.eye(3), np.eye(3))
 
 
-class TeleopECM(Component[CameraState]):
+class EcmTeleoperation(Component[CameraState]):
     """Camera control. Call `step` once per period with a sample; other methods are the dVRK's commands and events.
 
     `state_command` takes enable and disable.
@@ -63,7 +69,7 @@ class TeleopECM(Component[CameraState]):
         if pressed:
             self._press_clutch()
         else:
-            self._say("status", "console clutch released")
+            self._report("status", "console clutch released")
             self._enter(SETTING_ARMS_STATE)
 
     # -- step ----------------------------------------------------------------------------------------------------------
@@ -74,7 +80,7 @@ class TeleopECM(Component[CameraState]):
         s, fault = self.state, sample.reason()
         if fault and s.current != DISABLED:
             self._desire_disabled()
-            self._say("error", f"{fault}; the ECM holds")
+            self._report("error", f"{fault}; the ECM holds")
         elif not fault:
             self._last = sample
         if s.desired == DISABLED:
@@ -91,16 +97,16 @@ class TeleopECM(Component[CameraState]):
             if not all(ready):
                 names = [name for name, fine in zip((*MASTERS, "ECM"), ready, strict=True) if not fine]
                 self._desire_disabled()
-                self._say("error", f"{', '.join(names)} not in state ENABLED anymore")
+                self._report("error", f"{', '.join(names)} not in state ENABLED anymore")
                 self._enter(DISABLED)
             elif not s.clutched:
                 self._follow(sample)
         elif s.current == DISABLED:
             self._enter(SETTING_ARMS_STATE)
-        elif self._preparation.proceed(zip((*MASTERS, "ECM"), sample.states, strict=True), self._out):
+        elif self._prepare(zip((*MASTERS, "ECM"), sample.states, strict=True)):
             self._begin(sample)
         elif self._t - s.since > ARMS_TIMEOUT:
-            self._say("error", "timed out while setting up arms state")
+            self._report("error", "timed out while setting up arms state")
             self._desire_disabled()
 
     def _begin(self, sample: CameraSample) -> None:
@@ -108,7 +114,7 @@ class TeleopECM(Component[CameraState]):
         if self.settings.check_MTMs_workspace:
             for name, T in zip(MASTERS, (sample.left, sample.right), strict=True):
                 if not camera.inside(T[:3, 3]):
-                    self._say("error", f"{name} position doesn't seem to be in the work area")
+                    self._report("error", f"{name} position doesn't seem to be in the work area")
                     self._desire_disabled()
                     return
         s = self.state
@@ -121,13 +127,10 @@ class TeleopECM(Component[CameraState]):
         assert s.start is not None
         now = camera.grips(sample.left[:3, 3], sample.right[:3, 3])
         if settings.MTM_is_haptic:
-            grip = zip(
-                MASTERS, camera.goals(now, s.start), (sample.left, sample.right), self._twists(sample), strict=True
-            )
-            for name, goal, T, twist in grip:
-                f = settings.haptic_feedback_ratio * camera.force(goal, T[:3, 3], twist[:3])
+            masters = (sample.left, sample.left_twist), (sample.right, sample.right_twist)
+            for name, goal, (T, twist) in zip(MASTERS, camera.goals(now, s.start), masters, strict=True):
                 wrench = np.zeros(6)
-                wrench[:3] = f
+                wrench[:3] = settings.haptic_feedback_ratio * camera.force(goal, T[:3, 3], twist[:3])
                 self._out.command(name, "body/servo_cf", wrench)
         q = s.q + camera.joint_change(now, s.start, s.q[3], s.scale, settings.camera_roll_offset)
         self._out.command("ECM", "servo_jp", q)
@@ -135,10 +138,6 @@ class TeleopECM(Component[CameraState]):
             turned_t = camera.view(s.q).dot(camera.view(q).T)
             for name, R in zip(MASTERS, s.R, strict=True):
                 self._out.command(name, "lock_orientation", turned_t.dot(R))
-
-    @staticmethod
-    def _twists(sample: CameraSample) -> tuple[Array, Array]:
-        return sample.left_twist, sample.right_twist
 
     # -- states --------------------------------------------------------------------------------------------------------
 
@@ -167,5 +166,5 @@ class TeleopECM(Component[CameraState]):
 
     def _press_clutch(self) -> None:
         self._set_following(False)
-        self._say("status", "console clutch pressed")
+        self._report("status", "console clutch pressed")
         self._free_masters(absolute=False)

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.arm_states import ARMS_TIMEOUT
 from trocar.teleoperation.component import (
     ALIGNING_MTM,
+    ARMS_TIMEOUT,
     DISABLED,
     ENABLED,
     SETTING_ARMS_STATE,
     Component,
     ComponentState,
+    Output,
 )
 from trocar.teleoperation.law import (
     WITHOUT_GRIPPER,
@@ -32,8 +33,7 @@ from trocar.teleoperation.law import (
     roll,
     turn,
 )
-from trocar.teleoperation.outputs import Output
-from trocar.teleoperation.pair_sample import PairSample
+from trocar.teleoperation.samples import PairSample
 from trocar.teleoperation.settings import PSMSettings
 
 REMINDER = 2.0  # time between warnings while aligning [s]
@@ -41,7 +41,7 @@ REMINDER = 2.0  # time between warnings while aligning [s]
 
 @dataclass(kw_only=True)
 class PairState(ComponentState):
-    """Memory of a `TeleopPSM`.
+    """Memory of a `PsmTeleoperation`.
 
     Attributes:
         align_MTM, rotation_locked, translation_locked: settings that commands change.
@@ -67,7 +67,7 @@ class PairState(ComponentState):
     faulty: str = ""
 
 
-class TeleopPSM(Component[PairState]):
+class PsmTeleoperation(Component[PairState]):
     """One pair. Call `step` once per period with a sample; other methods are the dVRK's commands and events.
 
     `state_command` takes enable, disable and align_MTM.
@@ -115,7 +115,7 @@ class TeleopPSM(Component[PairState]):
         if pressed:
             self._press_clutch()
             return
-        self._say("status", "console clutch released")
+        self._report("status", "console clutch released")
         if self.state.desired != DISABLED:
             self.state.back = True
             self._enter(SETTING_ARMS_STATE)
@@ -153,7 +153,7 @@ class TeleopPSM(Component[PairState]):
         """Apply a wrench (6,) [N, N m] to the MTM while following; every change of `following` clears it."""
         w = np.asarray(wrench, dtype=float)
         if w.shape != (6,) or not np.isfinite(w).all():
-            self._say("warning", f"following/mtm/body/servo_cf, expected 6 finite values, received {wrench}")
+            self._report("warning", f"following/mtm/body/servo_cf, expected 6 finite values, received {wrench}")
         elif self.state.following:
             self.state.wrench = w
 
@@ -177,12 +177,12 @@ class TeleopPSM(Component[PairState]):
         """Handle a fault; False while there is one. The PSM holds, and following requires a new alignment."""
         s = self.state
         if fault and not s.faulty:
-            self._say("error", f"{fault}; the PSM holds until the MTM is aligned again")
+            self._report("error", f"{fault}; the PSM holds until the MTM is aligned again")
             s.activity.active = s.was_active = False
             if s.current in (ENABLED, ALIGNING_MTM):
                 self._enter(SETTING_ARMS_STATE)
         elif s.faulty and not fault:
-            self._say("status", "samples are valid again")
+            self._report("status", "samples are valid again")
         s.faulty = fault
         if fault and s.desired == DISABLED and s.current != DISABLED:
             self._enter(DISABLED)
@@ -197,7 +197,7 @@ class TeleopPSM(Component[PairState]):
             for arm, state in (("PSM", sample.slave_state), ("MTM", sample.master_state)):
                 if not state.ready:
                     self._desire_disabled()
-                    self._say("error", f"{arm} is not in state ENABLED anymore")
+                    self._report("error", f"{arm} is not in state ENABLED anymore")
 
     def _follow(self, sample: PairSample) -> None:
         s, settings = self.state, self.settings
@@ -239,12 +239,12 @@ class TeleopPSM(Component[PairState]):
                     self._enter(SETTING_ARMS_STATE)
             case "SETTING_ARMS_STATE":
                 arms = (("PSM", sample.slave_state), ("MTM", sample.master_state))
-                if self._preparation.proceed(arms, self._out):
+                if self._prepare(arms):
                     self._enter(ALIGNING_MTM)
                 elif self._t - s.since > ARMS_TIMEOUT:
                     for arm, state in arms:
                         if not state.ready:
-                            self._say("error", f"timed out while setting up {arm} state")
+                            self._report("error", f"timed out while setting up {arm} state")
                     self._desire_disabled()
             case "ALIGNING_MTM":
                 if s.desired == ENABLED:
@@ -265,11 +265,11 @@ class TeleopPSM(Component[PairState]):
         elif self._t - s.since > REMINDER:
             s.since = self._t
             if not aligned:
-                self._say("warning", f"unable to align MTM, angle error is {math.degrees(error):.1f} (deg)")
+                self._report("warning", f"unable to align MTM, angle error is {math.degrees(error):.1f} (deg)")
             elif not s.activity.active:
-                self._say("warning", "pinch/twist MTM gripper a bit")
+                self._report("warning", "pinch/twist MTM gripper a bit")
             else:
-                self._say("warning", "waiting for the MTM to end its move")
+                self._report("warning", "waiting for the MTM to end its move")
 
     # -- states --------------------------------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class TeleopPSM(Component[PairState]):
         self._take_origins()
         if not settings.ignore_jaw:
             if sample.jaw is None:
-                self._say("warning", "unable to get jaw position.  Make sure there is an instrument on the PSM")
+                self._report("warning", "unable to get jaw position.  Make sure there is an instrument on the PSM")
                 self._desire_disabled()
             else:
                 s.ghost.start(sample.jaw)
@@ -328,7 +328,7 @@ class TeleopPSM(Component[PairState]):
         s, sample = self.state, self._last
         s.was_active = s.activity.active
         self._set_following(False)
-        self._say("status", "console clutch pressed")
+        self._report("status", "console clutch pressed")
         if sample is None or not (sample.master_state.ready and sample.slave_state.ready):
             return
         self._free_master(sample, s.align_MTM or s.rotation_locked)

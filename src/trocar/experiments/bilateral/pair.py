@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.engagement import Engagement
+from trocar.experiments.bilateral.arms import Master, Slave
 from trocar.experiments.bilateral.force_sources import ContactTruth
-from trocar.experiments.bilateral.messages import Line, Message
+from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
 from trocar.experiments.bilateral.operator import Operator
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import Passivity
 from trocar.experiments.bilateral.schemes import PositionForce, Scheme
-from trocar.experiments.bilateral.sides import Master, Slave
 from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel
 
@@ -60,19 +60,20 @@ class Pair:
 
         push: (K, 3, N) force on the slave's tip in addition to that of the wall [N], for measurements.
         """
-        master, slave, N, dt = self.master, self.slave, self.master.arm.N, self.dt
+        master, slave, passivity, dt = self.master, self.slave, self.passivity, self.dt
+        N, kf = master.arm.N, self.kf
         steps = round(checks.positive("duration", duration) / dt)
         if steps < 2:
             raise TrocarError(f"duration must be two steps of {dt:g} s or more, got {duration:g} s")
-        forward, backward = (Line(_packets(c, steps, dt, N)) for c in (self.forward, self.backward))
+        forward, backward = (DelayLine(_packets(c, steps, dt, N)) for c in (self.forward, self.backward))
         self.operator.start(steps, dt, N)
-        self.passivity.start(N, dt)
+        passivity.start(N, dt)
         self.force.start(slave, dt)
         at_slave, at_master = Engagement(N, dt), Engagement(N, dt)
         watched = self.watch and not (_constant(self.forward) and _constant(self.backward))
         s = np.broadcast_to(np.asarray(self.scale, dtype=float), (N,))
-        log = PairLog(steps, dt, s, master.arm.mechanism, slave.arm.mechanism)
-        kf, target, load = self.kf, np.zeros((3, N)), None
+        target, load = np.zeros((3, N)), None
+        signals: dict[str, Array] = {}
         for k in range(steps):
             x_m, x_s = master.x - master.x0, slave.x - slave.x0
             hand = self.operator.force(k, x_m, master.v)
@@ -80,16 +81,12 @@ class Pair:
             if push is not None:
                 load = push[k]
                 felt = felt + load
-            passivity = self.passivity
-            m = Message(x_m, master.v, hand, passivity.waves[0], passivity.master.E_in)
-            e = Message(x_s / s, slave.v / s, kf * felt, passivity.waves[1], passivity.slave.E_in)
+            m = Packet(x_m, master.v, hand, passivity.waves[0], passivity.master.E_in)
+            e = Packet(x_s / s, slave.v / s, kf * felt, passivity.waves[1], passivity.slave.E_in)
             forward.send(k, m)
             backward.send(k, e)
             to_master, fresh_m = backward.receive(k)
             to_slave, fresh_s = forward.receive(k)
-            # A used wave carries no more energy; positions, forces and energies are held.
-            to_master = to_master._replace(wave=to_master.wave * fresh_m)
-            to_slave = to_slave._replace(wave=to_slave.wave * fresh_s)
             F = self.scheme.master_force(m, to_master)
             x = to_slave.x
             extra = self.scheme.feed_forward(to_slave)
@@ -101,11 +98,29 @@ class Pair:
             F = passivity.at_master(F, m, to_master)
             port = self.scheme.slave_force(e, target, to_slave.v)
             target, rate = passivity.at_slave(x, port, to_slave, at_slave.following)
-            log.write(k, self, hand, F, target, felt, at_slave.following)
+            state = {"x_m": x_m, "v_m": master.v, "x_s": x_s, "v_s": slave.v, "target": s * target}
+            state |= {"hand": hand, "F_m": F, "f_e": slave.arm.contact, "felt": felt}
+            state |= {"asked": slave.asked, "following": at_slave.following.astype(float), "q_d": slave.q_d}
+            for side, arm, port_energy, W in (
+                ("m", master.arm, passivity.master, passivity.margins[0]),
+                ("s", slave.arm, passivity.slave, passivity.margins[1]),
+            ):
+                state |= {f"q_{side}": arm.q, f"dq_{side}": arm.dq, f"W_{side}": W}
+                state |= {f"E_in_{side}": port_energy.E_in, f"E_out_{side}": port_energy.E_out}
+            _store(signals, state, k, steps)
             master.step(F, hand)
             slave.step(slave.x0 + s * target, s * rate, extra / kf, load)
-            log.write_efforts(k, master.tau, slave.tau)
-        return log
+            _store(signals, {"tau_m": master.tau, "tau_s": slave.tau}, k, steps)
+        mechanisms = master.arm.mechanism, slave.arm.mechanism
+        return PairLog(t=dt * np.arange(steps), mechanisms=mechanisms, scale=s, **signals)
+
+
+def _store(signals: dict[str, Array], values: dict[str, Any], k: int, steps: int) -> None:
+    """Store the values of step k, which may be changed in place afterwards."""
+    for name, value in values.items():
+        if name not in signals:
+            signals[name] = np.zeros((steps, *value.shape))
+        signals[name][k] = value
 
 
 def _constant(channels: Channel | Sequence[Channel]) -> bool:

@@ -41,4 +41,4 @@ def data_file(data: Path | None, path: Path) -> Path | str:
     """A file of the data folder, or the reason why it is missing."""
     if data is None:
         return NO_DATA
-    return data / path if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data"
+    return data / path if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data folder"

@@ -63,6 +63,7 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
+    from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
@@ -99,7 +100,7 @@ def excite(
         )
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
-    engine = tr.Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
+    engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
     engine.reset(engine.arm.home)
     with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:  # under the dVRK's controller with its delay
         recording = tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)

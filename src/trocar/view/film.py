@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trocar.appearance import Picture, render
-from trocar.runtime.track import Track
+from trocar.robot.track import Track
 
 
 class Film:

@@ -61,7 +61,7 @@ class TipTask:
 
     def reset(self) -> None:
         self._warned = False
-        self._posture: Array | None = None
+        self.posture: Array | None = None
 
     def tip(self, state: State, motion: object) -> TipState:
         """Tip error and its rate relative to a reference motion, with the full Jacobian (rows, m)."""
@@ -113,9 +113,9 @@ class TipTask:
 
     def held(self, state: State) -> Array:
         """Accelerations (n,) that hold the joints outside the task at their first positions; 0 for the others."""
-        if self._posture is None:
-            self._posture = state.q.copy()
-        ddq = self.hold**2 * (self._posture - state.q) - 2.0 * self.hold * state.dq
+        if self.posture is None:
+            self.posture = state.q.copy()
+        ddq = self.hold**2 * (self.posture - state.q) - 2.0 * self.hold * state.dq
         ddq[: self.columns] = 0.0
         return ddq
 
@@ -150,6 +150,10 @@ class TipController(Controller):
 
     def reset(self) -> None:
         self._task.reset()
+
+    def hold_at(self, q: Array) -> None:
+        """Hold the joints outside the task at q (n,) [rad, m] from now on."""
+        self._task.posture = np.array(q)
 
     def _effort(
         self, state: State, J: Array, a: Array, load: Array | None = None, friction_at: Array | None = None

@@ -29,6 +29,7 @@ class _Line:
 
     topic: Topic
     source: Callable[[], Message] | None = None
+    local: bool = False
     last: Message | None = None
     history: deque[Message] = field(default_factory=lambda: deque(maxlen=KEPT))
     subscribers: list[Callback] = field(default_factory=list)
@@ -63,6 +64,7 @@ class Bus:
         self.lock = threading.RLock()
         self._lines: dict[str, _Line] = {}
         self._services: dict[str, Callable[..., Any]] = {}
+        self._local_services: set[str] = set()
         self._listened: tuple[_Line, ...] = ()
 
     # -- devices -------------------------------------------------------------------------------------------------------
@@ -97,20 +99,23 @@ class Bus:
         with self.lock:
             for topic in interface.topics:
                 name = f"{device}/{topic.name}"
-                line = self._lines[name] = _Line(replace(topic, name=name), states.get(topic.name))
+                source = states.get(topic.name)
+                line = self._lines[name] = _Line(replace(topic, name=name), source, interface.local)
                 if topic.direction is Direction.command:
                     line.subscribers.append(commands[topic.name])
             self._services |= {f"{device}/{name}": function for name, function in services.items()}
+            if interface.local:
+                self._local_services |= {f"{device}/{name}" for name in services}
 
     @property
     def topics(self) -> Mapping[str, Topic]:
-        """Every topic by its full name."""
-        return MappingProxyType({name: line.topic for name, line in self._lines.items()})
+        """Every topic of the dVRK's interface by its full name; topics of local devices are not listed."""
+        return MappingProxyType({name: line.topic for name, line in self._lines.items() if not line.local})
 
     @property
     def services(self) -> tuple[str, ...]:
-        """Full names of the services."""
-        return tuple(self._services)
+        """Full names of the services of the dVRK's interface."""
+        return tuple(name for name in self._services if name not in self._local_services)
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
@@ -161,10 +166,10 @@ class Bus:
             self._line(name).subscribers.remove(callback)
             self._find_listened()
 
-    def call(self, service: str, *arguments: Any) -> Any:
+    def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
         check_known("service", self._services, service)
-        return self._services[service](*arguments)
+        return self._services[service](*arguments, **named)
 
     def publish_states(self) -> None:
         """Send the current sample of every state topic that has subscribers."""

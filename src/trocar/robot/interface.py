@@ -58,10 +58,15 @@ class Service:
 
 @dataclass(frozen=True)
 class Interface:
-    """Topics and services of one kind of device."""
+    """Topics and services of one kind of device.
+
+    Attributes:
+        local: served in process only; not part of the dVRK's interface, and unknown to ROS, bags and the check.
+    """
 
     topics: tuple[Topic, ...]
     services: tuple[Service, ...] = ()
+    local: bool = False
 
     def __add__(self, other: Interface) -> Interface:
         return Interface(self.topics + other.topics, self.services + other.services)
@@ -111,6 +116,11 @@ def _event(kind: tuple[type[m.Message], str], *names: str) -> Interface:
 
 def _command(kind: tuple[type[m.Message], str], *names: str) -> Interface:
     return _topics(Direction.command, kind, *names)
+
+
+def _services(*names: str) -> Interface:
+    """Services that no ROS type describes."""
+    return Interface((), tuple(Service(name, "") for name in names))
 
 
 _DEVICE = (
@@ -231,7 +241,19 @@ TELEOP_ECM = (
     + _command(FLOAT, "set_scale")
 )
 
-# Interfaces by kind of device.
+# The simulation itself: time, changes of the scene and ground truth, for windows in the same process.
+SIMULATION = replace(
+    _state((m.Frame, ""), "frame")
+    + _event(STRING, "error", "warning", "status")
+    + _services("play", "pause", "step", "set_speed", "reset", "snapshot", "restore", "change"),
+    local=True,
+)
+SIMULATED_ARM = replace(
+    _services("set_law", "place", "push", "change", "record", "recorded", "history"),
+    local=True,
+)
+
+# Interfaces of the dVRK by kind of device.
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
     {
         "ARM": ARM,

@@ -6,12 +6,17 @@ the measurement in nanoseconds; 0 means that the content is not valid.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.spatial import Array
+
+if TYPE_CHECKING:
+    from trocar.robot.description import SceneDescription
 
 EMPTY = np.zeros(0)
 EMPTY.setflags(write=False)
@@ -195,3 +200,62 @@ class KinematicsResult:
     value: Array
     result: bool
     message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmFrame:
+    """State of one arm and the forces on it, for a `Frame`. Poses and forces are in its base frame.
+
+    Attributes:
+        q, dq: (n,) at the time of the frame [rad, m; /s]. T_tip: (4, 4).
+        ddq, tau: (n,) of the last step; None before the first step and if a recording has none.
+        q_ref: (n,) joint setpoint, T_ref: (4, 4) its tip pose; None unless the arm follows positions.
+        force: (3,) push on the tip [N]. contact_effort: (n,) joint effort of contacts with objects [N m, N]; None
+            before the first step and in a recording.
+        rcm_error: [m]; None without a remote centre. loop_error: [m]; None without loops.
+        law, gains: control law by name and its gains; None in a recording.
+        target: (n,) goal of the running move or the joint setpoint [rad, m]; commanded efforts [N m, N] if the arm
+            follows efforts; None in a recording and while the motors are off.
+    """
+
+    q: Array
+    dq: Array
+    T_tip: Array
+    ddq: Array | None = None
+    tau: Array | None = None
+    q_ref: Array | None = None
+    T_ref: Array | None = None
+    force: Array = field(default_factory=lambda: np.zeros(3))
+    contact_effort: Array | None = None
+    rcm_error: float | None = None
+    loop_error: float | None = None
+    law: str | None = None
+    gains: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    target: Array | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Frame(Message):
+    """One moment of a simulation or a recording: copies, so that threads can share it.
+
+    Attributes:
+        number: increases with every frame.
+        time: simulated time since the last reset, or time in the recording [s].
+        arms: by name. qpos: every joint of the scene's model. scene: description of the simulated scene.
+        contacts: (k, 2, 3) points [m] and forces [N] in world axes; if an arm touches an object, the force on the
+            arm.
+        live: False in a recording.
+        playing: time is running. speed, factor: requested and achieved ratio of simulated to real time; 0 if no
+            thread advances the robot.
+    """
+
+    number: int
+    time: float = 0.0
+    arms: Mapping[str, ArmFrame]
+    qpos: Array
+    scene: SceneDescription
+    contacts: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    live: bool = True
+    playing: bool = False
+    speed: float = 1.0
+    factor: float = 0.0

@@ -12,9 +12,11 @@ from contextlib import contextmanager, suppress
 
 from trocar.robot.controller.constants import PERIOD
 
-MOST_LAG = 0.1  # largest delay that is caught up [s]
+MAX_LAG = 0.1  # largest delay that is caught up [s]
 UNBROKEN = 15  # cycles without a pause while the loop catches up
-REST = 1e-3  # pause in which other threads can lock the bus [s]
+YIELD = 1e-3  # pause in which other threads can lock the bus [s]
+POLL_INTERVAL = 0.05  # between checks whether a paused robot is closed [s]
+FACTOR_INTERVAL = 0.5  # least time over which the achieved speed is measured [s]
 SWITCH = 3e-4  # Python's thread switch interval; its default of 5 ms is seven cycles [s]
 PRIORITY = 10  # among real-time threads, of 1 to 99
 
@@ -29,12 +31,39 @@ class Pace:
         cycles: number of cycles so far. late: number of cycles that began more than a period after they were due.
         prioritised: the thread has real-time priority, which the system grants to root and to users with a limit
             `rtprio`. Without it other programs delay the cycles.
+        speed: requested ratio of simulated to real time; 0 if no thread runs the cycles.
+        playing: cycles run; `play` and `pause` change it.
     """
 
-    def __init__(self, speed: float = 1.0) -> None:
-        self._speed = speed
+    def __init__(self, speed: float = 1.0, playing: bool = True) -> None:
         self.cycles = self.late = 0
         self.prioritised = False
+        self.playing = playing
+        self._wake = threading.Event()
+        self._measured = time.perf_counter(), 0, 0.0  # time and cycles at the last measurement, factor
+        self.set_speed(speed)
+
+    def set_speed(self, speed: float) -> None:
+        self.speed = speed
+        self._period = PERIOD / speed if speed else PERIOD  # in real time [s]
+
+    def play(self) -> None:
+        self.playing = True
+        self._wake.set()
+
+    def pause(self) -> None:
+        self._wake.clear()
+        self.playing = False
+
+    @property
+    def factor(self) -> float:
+        """Achieved ratio of simulated to real time, measured over 0.5 s or more; 0 while paused."""
+        since, cycles, factor = self._measured
+        now = time.perf_counter()
+        if now - since >= FACTOR_INTERVAL:
+            factor = (self.cycles - cycles) * PERIOD / (now - since)
+            self._measured = now, self.cycles, factor
+        return factor if self.playing else 0.0
 
     def keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
         """Run every cycle when it is due, until `closing` is set."""
@@ -46,23 +75,26 @@ class Pace:
             gc.unfreeze()
 
     def _keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
-        period = PERIOD / self._speed if self._speed else PERIOD  # in real time [s]
-        due, unbroken = time.perf_counter() + period, 0
+        due, unbroken = time.perf_counter() + self._period, 0
         while not closing.is_set():
+            if not self.playing:
+                self._wake.wait(POLL_INTERVAL)
+                due, unbroken = time.perf_counter() + self._period, 0
+                continue
             behind = time.perf_counter() - due
             if behind < 0.0:
                 time.sleep(-behind)
                 unbroken = 0
             elif unbroken == UNBROKEN:
-                time.sleep(REST)
+                time.sleep(YIELD)
                 unbroken = 0
             else:
-                due = max(due, due + behind - MOST_LAG)  # older cycles are dropped
+                due = max(due, due + behind - MAX_LAG)  # older cycles are dropped
                 self.late += behind > PERIOD
                 self.cycles += 1
                 unbroken += 1
                 cycle()
-                due += period
+                due += self._period
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import Arm as ArmFacts
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.errors import TrocarError, UnknownName, check_known, shown
 from trocar.robot.bus import Bus
 from trocar.robot.clients.devices import (
     ArmClient,
@@ -26,21 +26,24 @@ from trocar.robot.clients.devices import (
     TeleopECMClient,
     TeleopPSMClient,
 )
+from trocar.robot.clients.simulation import SimulationClient
 from trocar.robot.controller import console
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.clutch import ClutchedArm
-from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
 from trocar.robot.controller.ecm import ECMController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.mtm import MTMController
 from trocar.robot.controller.psm import PSMController
+from trocar.robot.controller.reports import Reports
 from trocar.robot.controller.sensors import Sensors
 from trocar.robot.controller.set_up_joints import SetUpJoints
-from trocar.robot.interface import INTERFACES, RATE
+from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Message
 from trocar.robot.pace import Pace
-from trocar.simulation import Scene, load_scene
+from trocar.robot.simulation_server import SimulationServer
+from trocar.simulation import Diverged, Scene, load_scene
 from trocar.spatial import Array
 
 CONTROLLERS: dict[str, type[ArmController]] = {
@@ -49,9 +52,9 @@ CONTROLLERS: dict[str, type[ArmController]] = {
     "MTM": MTMController,
     "ARM": ArmController,
 }
-PUBLISHED = round(FREQUENCY / RATE)  # cycles between samples of a state topic
 CHECKED = 3  # cycles between checks of a condition in a wait
-REST = 0.001  # sleep of a waiting thread in real time [s]
+POLL_INTERVAL = 0.001  # of a waiting thread in real time [s]
+MIN_SPEED, MAX_SPEED = 0.05, 10.0  # ratio of simulated to real time
 
 T = TypeVar("T")
 
@@ -62,6 +65,7 @@ class Robot:
     Args:
         scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
         speed: "fast", "real", "stepped" or the ratio of simulated to real time; see `trocar.robot`.
+        playing: False starts a paused robot. Default: True, except for speed="stepped".
         start: "off" (arms without power, as after switching on) or "ready" (enabled, homed, tools engaged).
         arms: names of the arms to control. Default: all arms of the scene. The others are off.
         sensors: imperfections of the sensors.
@@ -74,7 +78,7 @@ class Robot:
         controllers: controllers of the arms, by name.
         start_time: the robot's clock when it was switched on [ns].
         pace: timing of a robot in real time.
-        error: exception that ended the thread of a robot in real time, if any.
+        error: exception that stopped a robot in real time, if any; `play` and `reset` clear it.
         before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
             the bus locked.
     """
@@ -85,6 +89,7 @@ class Robot:
         *,
         speed: str | float = "fast",
         start: str = "off",
+        playing: bool | None = None,
         arms: Sequence[str] | None = None,
         sensors: Sensors | None = None,
         supported: bool = True,
@@ -92,13 +97,13 @@ class Robot:
     ) -> None:
         if start not in ("off", "ready"):
             raise UnknownName("start", start, ("off", "ready"))
-        self._factor = _factor(speed)
-        self.pace = Pace(self._factor)
-        self._stepped = speed == "stepped"
+        factor = _factor(speed)
+        self.pace = Pace(factor, speed != "stepped" if playing is None else playing)
+        self._real = factor > 0.0  # a thread advances the simulation
         built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
         names = tuple(built.arms) if arms is None else tuple(arms)
         check_known("arm of the scene", built.arms, *names)
-        epoch = time.time_ns() if self._factor else 0
+        epoch = time.time_ns() if self._real else 0
         self.start_time = epoch
         self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
         self.bus: Bus = self._loop.bus
@@ -115,12 +120,20 @@ class Robot:
                 controller.hardware.stop()
         self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # messages published so far are in the past
+        clock: dict[str, Callable[..., None]] = {
+            "play": self.play,
+            "pause": self.pause,
+            "step": self._pause_and_step,
+            "set_speed": self.set_speed,
+        }
+        self._simulation = SimulationServer(self._loop, self.controllers, self.pace, start == "ready", clock)
+        self._arms = tuple(self.controllers.values())
         self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        if self._factor:
-            self._thread = threading.Thread(target=self._play, name="trocar-dvrk", daemon=True)
+        if self._real:
+            self._thread = threading.Thread(target=self._run, name="trocar-dvrk", daemon=True)
             self._thread.start()
 
     def _controller(self, name: str) -> ArmController:
@@ -165,12 +178,56 @@ class Robot:
         """The robot's clock [s]."""
         return self._loop.time
 
+    @property
+    def playing(self) -> bool:
+        """Time passes: by itself in real time, in waits otherwise."""
+        return self.pace.playing
+
+    def play(self) -> None:
+        """Let time pass."""
+        with self.bus.lock:
+            if self._closing.is_set():
+                raise TrocarError("the robot is closed")
+            self.error = None
+            self.pace.play()
+
+    def pause(self) -> None:
+        """Stop time. `step` and `run` still advance the robot; commands wait for the next cycle."""
+        with self.bus.lock:
+            self.pace.pause()
+
+    def set_speed(self, speed: float) -> None:
+        """Set the ratio of simulated to real time of a robot in real time."""
+        if not self._real:
+            raise TrocarError('this robot has no speed: it does not run in real time (speed="real")')
+        number = isinstance(speed, int | float | np.integer | np.floating) and not isinstance(speed, bool)
+        if not (number and MIN_SPEED <= speed <= MAX_SPEED):
+            raise TrocarError(f"speed must be a number from {MIN_SPEED:g} to {MAX_SPEED:g}, got {shown(speed)}")
+        with self.bus.lock:
+            self.pace.set_speed(float(speed))
+
     def step(self, cycles: int = 1) -> None:
-        """Advance by control cycles of 1/1500 s."""
-        if self._factor:
-            raise TrocarError('this robot runs in real time; call sleep(), or use speed="stepped"')
+        """Advance by control cycles of 1/1500 s; a robot in real time must be paused."""
+        if self._real and self.playing:
+            raise TrocarError('this robot runs in real time; call sleep(), pause it, or use speed="stepped"')
         for _ in range(cycles):
             self._cycle()
+
+    def _pause_and_step(self, cycles: int = 1) -> None:
+        """The service: pause and advance; in real time a failed step stops the robot in an orderly state."""
+        if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer) or cycles < 1:
+            raise TrocarError(f"the number of cycles must be an integer of at least 1, got {shown(cycles)}")
+        self.pause()
+        try:
+            for _ in range(cycles):
+                if self._closing.is_set():
+                    raise TrocarError("the robot was closed before all steps were taken")
+                self._cycle()
+        except Exception as error:
+            if not self._real:
+                raise
+            self._stop(error)
+            raise TrocarError(_text(error)) from error
 
     def run(self, seconds: float) -> None:
         """Advance by a simulated time [s], rounded to cycles."""
@@ -186,10 +243,10 @@ class Robot:
         while not condition():
             if self.error is not None:
                 raise TrocarError(f"the simulation has ended: {self.error!r}")
-            if self.now >= deadline or self._stepped or self._closing.is_set():
+            if self.now >= deadline or self._closing.is_set() or not (self._real or self.playing):
                 return False
-            if self._factor:
-                time.sleep(REST)
+            if self._real:
+                time.sleep(POLL_INTERVAL)
             else:
                 left = -(-(deadline - self.now) * FREQUENCY // 10**9)
                 for _ in range(min(CHECKED, left)):
@@ -207,6 +264,22 @@ class Robot:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    # -- windows -------------------------------------------------------------------------------------------------------
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the controlled arms."""
+        return tuple(self.controllers)
+
+    def readings(self, arm: str) -> Reports:
+        """Readings of an arm without messages, for windows that need them in every cycle. Hold `bus.lock`."""
+        check_known("arm of the robot", self.controllers, arm)
+        return self.controllers[arm].reports
+
+    def simulation(self) -> SimulationClient:
+        """Client of the simulation itself: time, control laws, changes of the scene, frames, recordings."""
+        return self._client(SimulationClient)
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
@@ -306,15 +379,23 @@ class Robot:
         self.bus.add(name, INTERFACES[kind], states=states, commands=commands)
         self.devices[name] = kind
 
-    def every(self, period: float, action: Callable[[float], None]) -> None:
+    def every(self, period: float, action: Callable[[float], None]) -> Callable[[], None]:
         """Call `action(time [s])` once per period [s], at least 1/1500 s, before the arms execute their commands.
 
-        Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked.
+        Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked. Returns a
+        function that ends the calls; so does an exception, which also pauses a robot in real time.
         """
         if not PERIOD <= period < np.inf:
             raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        entry = 1.0 / (FREQUENCY * period), action
+
+        def stop() -> None:
+            with self.bus.lock:
+                self._actions = tuple(other for other in self._actions if other is not entry)
+
         with self.bus.lock:
-            self._actions = (*self._actions, (1.0 / (FREQUENCY * period), action))
+            self._actions = (*self._actions, entry)
+        return stop
 
     # -- truth ---------------------------------------------------------------------------------------------------------
 
@@ -337,30 +418,64 @@ class Robot:
             if self._set_up is not None:
                 self._set_up.update()
             cycle = self._loop.cycle
-            for share, action in self._actions:
+            for entry in self._actions:
+                share, action = entry
                 if int(cycle * share) > int((cycle - 1) * share):
-                    action(self._loop.time)
-            for controller in self.controllers.values():
+                    try:
+                        action(self._loop.time)
+                    except BaseException:
+                        self._actions = tuple(other for other in self._actions if other is not entry)
+                        raise
+            for controller in self._arms:
                 controller.update()
+            simulation = self._simulation
+            if simulation.active_laws:
+                simulation.act()
+            rows = simulation.begin_rows() if simulation.recorders else None
             lost = self._loop.act()
+            if rows:
+                simulation.end_rows(rows)
             if np.count_nonzero(lost):
                 for name, part in self._loop.parts.items():
                     if lost[part].any():
                         mask = " ".join(str(int(flag)) for flag in lost[part])
                         self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
             if np.count_nonzero(self._loop.sensors.inconsistent):
-                for controller in self.controllers.values():
+                for controller in self._arms:
                     controller.check_pots()
-            if self._loop.cycle % PUBLISHED == 0:
+            if self._loop.cycle % PUBLISHED_CYCLES == 0:
                 self.bus.publish_states()
             for call in tuple(self.after_cycle):
                 call()
 
-    def _play(self) -> None:
+    def _run(self) -> None:
+        """The thread of a robot in real time."""
         try:
-            self.pace.keep(self._cycle, self._closing)
+            self.pace.keep(self._paced_cycle, self._closing)
         except BaseException as error:
             self.error = error
+
+    def _paced_cycle(self) -> None:
+        with self.bus.lock:
+            if not self.playing:  # since this cycle was due
+                return
+            try:
+                self._cycle()
+            except Exception as error:
+                self._stop(error)
+
+    def _stop(self, error: Exception) -> None:
+        """Pause after a failed cycle. If the simulation has diverged, the arms return to their start."""
+        self.pause()
+        self.error = error
+        done = ""
+        if isinstance(error, Diverged):
+            try:
+                self._simulation.reset()
+                done = "; the arms are back at their start"
+            except Exception as another:
+                done = f"; the arms cannot return to their start: {_text(another)}"
+        self._simulation.tell("error", f"{_text(error)}. The robot is paused{done}")
 
 
 def _kind(arm: ArmFacts) -> str:
@@ -368,6 +483,11 @@ def _kind(arm: ArmFacts) -> str:
     if arm.carries is not None:
         return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
     return "MTM" if arm.gripper is not None else "ARM"
+
+
+def _text(error: Exception) -> str:
+    """The message of a TrocarError; for other errors also the type."""
+    return str(error) if isinstance(error, TrocarError) else repr(error)
 
 
 def _fixed(frame: tuple[Array, str]) -> tuple[Array, str]:

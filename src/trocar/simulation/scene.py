@@ -146,6 +146,20 @@ class Scene:
         return {name: given.mount for name, given in self._given.items() if given.mount is not None}
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `Scene` that build this scene at its start, with its current options and set-up joints."""
+        return {
+            "arms": dict(self._given),
+            "cart": self.cart,
+            "objects": tuple(placed.thing for placed in self.objects.values()),
+            "timestep": self.timestep,
+            "accuracy": self._engine.accuracy,
+            "contacts": self._contacts_on,
+            "overlaps": self._overlaps,
+            "gravity": self.gravity,
+        }
+
+    @property
     def time(self) -> float:
         """[s] since the last reset."""
         return self._engine.time

@@ -76,9 +76,9 @@ class DeviceClient:
         """Send a command."""
         self.robot.bus.publish(f"{self._name}/{topic}", message)
 
-    def call(self, service: str, *arguments: Any) -> Any:
+    def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
-        return self.robot.bus.call(f"{self._name}/{service}", *arguments)
+        return self.robot.bus.call(f"{self._name}/{service}", *arguments, **named)
 
     def read(self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: float | None = None) -> Any:
         """Fields of the current message of a topic, with its time [s] if stamped."""

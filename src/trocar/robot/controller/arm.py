@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,8 +40,13 @@ class ArmController(PoweredArm):
         space, mode: control space and mode, "" after a change of state. gravity_compensation: enabled.
         absolute_wrenches: body wrenches are in axes of the frame of reference.
         goal: goal of a servo command, followed once per cycle. effort: commanded joint efforts (n,).
-        wrench: frame and values of the commanded wrench.
+        wrench: frame and values of the commanded wrench. pushed: joint efforts (n,) of a Cartesian state command.
     """
+
+    MEMORY: ClassVar[tuple[str, ...]] = (
+        *("space", "mode", "goal", "wrench", "effort", "pushed", "gravity_compensation", "absolute_wrenches"),
+        *("_gravity", "_velocity"),
+    )
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         super().__init__(hardware)
@@ -51,11 +56,11 @@ class ArmController(PoweredArm):
         self.gravity_compensation = self.constants.gravity_compensation
         self.absolute_wrenches = False
         self.space = self.mode = ""
-        self.goal: tuple[str, Any] | None = None  # goal of a servo command, executed once per cycle
+        self.goal: tuple[str, Any] | None = None
         self.wrench: tuple[str, Array] = ("body", np.zeros(6))
         self.effort = np.zeros(self.n)
         self._gravity: Array | None = None  # efforts fed forward
-        self._pushed: Array | None = None  # joint efforts of a Cartesian state command
+        self.pushed: Array | None = None
         self._velocity = np.zeros(self.n)  # initial velocity of the next move
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
         self._inbox: deque[tuple[Callable[[Any], None], Message]] = deque()
@@ -139,7 +144,7 @@ class ArmController(PoweredArm):
                 self.end_move(True)
         if self.mode == EFFORT:
             self.hardware.exert(self.commanded_effort())
-        feed = self._pushed
+        feed = self.pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
             # gravity changes little in 2 ms and costs as much as the rest of an arm's control
             if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
@@ -153,6 +158,19 @@ class ArmController(PoweredArm):
         super().enter(substate)
         self.space = self.mode = ""
         self.goal = None
+
+    def hold_here(self) -> None:
+        """Hold the measured position from now on, if the arm is ready."""
+        if self.substate == "HOMED":
+            self.hardware.track(self.clipped(self.hardware.q), None, check=True)
+            self.enter("HOMED")
+
+    def adopt(self) -> None:
+        """Continue with the arm of a changed scene; state, commands and setpoint stay."""
+        super().adopt()
+        self.tip = self.reports.tip = Tip(self.arm)
+        self.reports.forget()
+        self._gravity = None
 
     # -- readiness -----------------------------------------------------------------------------------------------------
 
@@ -194,7 +212,7 @@ class ArmController(PoweredArm):
             self._outside = 0
         self.space = space
         if mode != self.mode:
-            self.goal = self._pushed = None
+            self.goal = self.pushed = None
             # a move starts with the current velocity of the setpoint
             self._velocity = np.zeros(self.n)
             if mode not in (POSITION, EFFORT) and self.trajectory.active:
@@ -329,7 +347,7 @@ class ArmController(PoweredArm):
     # -- control laws --------------------------------------------------------------------------------------------------
 
     def follow(self, kind: str, goal: Any) -> None:
-        self._pushed = None
+        self.pushed = None
         if kind == "joints":
             q, dq = goal
             self.hardware.track(self.clipped(q), dq, asked=q)
@@ -345,8 +363,8 @@ class ArmController(PoweredArm):
                 dq = np.zeros(self.n)
                 dq[: self.n_tip] = rates(J, turned(R_base_reference, twist))
             if wrench is not None:
-                self._pushed = np.zeros(self.n)
-                self._pushed[: self.n_tip] = J.T.dot(turned(R_base_reference, wrench))
+                self.pushed = np.zeros(self.n)
+                self.pushed[: self.n_tip] = J.T.dot(turned(R_base_reference, wrench))
         q = self.padded(q)
         self.hardware.track(self.clipped(q), dq, asked=q)
 

@@ -7,9 +7,11 @@ gains, effort limits and the velocities and accelerations of moves also in `troc
 from __future__ import annotations
 
 from trocar.arms.arm import CONTROL_RATE
+from trocar.robot.interface import RATE
 
 FREQUENCY = CONTROL_RATE  # control loop [Hz]
 PERIOD = 1.0 / FREQUENCY
+PUBLISHED_CYCLES = round(FREQUENCY / RATE)  # cycles between samples of a state topic
 CALIBRATION_SAMPLES = 1970  # potentiometer readings averaged to bias the encoders
 GRAVITY_CYCLES = 3  # cycles between updates of gravity compensation; the dVRK computes it in every cycle
 POWER_TIME = 0.5  # time until the amplifiers report power [s]; ASSUMED, the dVRK waits up to 3 s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,7 @@ class Hardware:
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
         self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
-        self.arm, self._stepped = loop.scene.arms[name].arm, loop.scene.stepped[name]
-        self._joint_from_motor = self.arm.motors.coupling
-        self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
-        self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
-        self._effort_to_joint = np.ascontiguousarray(self._motor_from_joint.T)
+        self._bind()
         # views of the servo's arrays, written in every cycle
         servo = loop.servo
         self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
@@ -41,6 +37,25 @@ class Hardware:
         self._tau: tuple[int, Array] = -1, np.zeros(0)  # cycle, measured efforts
         self._tracks: bool | None = False  # the PID is active for all motors, for none, or for some (None)
         self.model: Mechanism | None = None
+
+    def _bind(self) -> None:
+        """Refer to the arm of the loop's scene."""
+        self.arm, self._stepped = self._loop.scene.arms[self.name].arm, self._loop.scene.stepped[self.name]
+        self._joint_from_motor = self.arm.motors.coupling
+        self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
+        self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
+        self._effort_to_joint = np.ascontiguousarray(self._motor_from_joint.T)
+
+    def adopt(self) -> None:
+        """Refer to the arm of a changed scene. Setpoint and commanded efforts of the joints stay the same."""
+        q, dq = self._joint_from_motor @ self._q_ref, self._joint_from_motor @ self._dq_ref
+        tau = self._effort_to_joint @ self._given
+        fed = self._effort_to_joint @ self._fed
+        self._bind()
+        self._q_ref[:] = self._motor_from_joint @ np.clip(q, self.arm.lower, self.arm.upper)
+        self._dq_ref[:] = self._motor_from_joint @ dq
+        self._given[:], self._fed[:] = self._effort_to_motor @ tau, self._effort_to_motor @ fed
+        self._tau = -1, np.zeros(0)
 
     @property
     def sim(self) -> SimulatedArm:
@@ -148,6 +163,26 @@ class Hardware:
         self._tracks = False
         self._servo.checked[self.part] = False
 
+    @property
+    def tracks(self) -> bool:
+        """True if all motors are on and follow positions."""
+        return self._tracks is True and bool(self._on.all())
+
+    def drive(self, tau: Array) -> None:
+        """Apply the joint efforts (n,) of a control law instead of the PID, while positions stay the setpoint."""
+        self._given[:] = self._effort_to_motor.dot(tau)
+        self._fed[:] = 0.0
+        self._in_effort[:] = True
+
+    def servo_again(self) -> None:
+        """Let the PID act again after a control law."""
+        if self.tracks:
+            self._in_effort[:] = False
+
+    def tune(self, kp: float = 1.0, ki: float = 1.0, kd: float = 1.0) -> None:
+        """Scale the published gains of the PID."""
+        self._servo.tune(self.part, kp, ki, kd)
+
     def feed_forward(self, tau: Array | None) -> None:
         """Add joint efforts (n,) to the PID or the given efforts; None removes them."""
         if tau is not None:
@@ -179,3 +214,13 @@ class Hardware:
         """Release the brakes, if any."""
         if self.arm.brakes:
             self.sim.brakes = False
+
+    @property
+    def memory(self) -> tuple[Any, ...]:
+        """State besides that of the loop; assign it to restore it."""
+        return self._feeds, self._tracks, self._tau[1] if self._tau[0] == self.cycle else None
+
+    @memory.setter
+    def memory(self, memory: tuple[Any, ...]) -> None:
+        self._feeds, self._tracks, tau = memory
+        self._tau = (-1, np.zeros(0)) if tau is None else (self.cycle, tau)

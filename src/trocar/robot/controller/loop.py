@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,20 +44,30 @@ class ControlLoop:
                 f"the dVRK controls at 1500 Hz; the scene must have timestep=1/1500, got {scene.timestep:g}"
             )
         facts = [scene.arms[name].arm for name in arms]
-        for name, arm in zip(arms, facts, strict=True):
-            if len(arm.gains.kp) != arm.n:
-                raise TrocarError(f"{name} ({arm.name}) has no published PID gains; choose arms= that have")
-        self.scene, self.options, self._epoch, self._supported = scene, sensors, epoch, supported
+        self.options, self._epoch, self._supported, self._observed = sensors, epoch, supported, observed
         self.bus = Bus(lambda: self.now)
         self.servo, self.sensors = Servo(facts, observed), ActuatorSensors(facts, sensors)
         ends = np.cumsum([0, *(arm.n for arm in facts)]).tolist()
         self.parts = {name: slice(a, b) for name, a, b in zip(arms, ends, ends[1:], strict=False)}
-        N = ends[-1]
+        self.cycle = 1
+        self.applied = np.zeros(ends[-1])
+        self._bind(scene)
+
+    def adopt(self, scene: Scene) -> None:
+        """Continue with a changed copy of the scene. Positions and velocities of the joints stay the same."""
+        facts = [scene.arms[name].arm for name in self.parts]
+        self.servo.load(facts, self._observed)
+        self.sensors.load(facts)
+        self._bind(scene)
+
+    def _bind(self, scene: Scene) -> None:
+        """Refer to the arms of a scene."""
+        self.scene, N = scene, len(self.applied)
         self._positions = np.zeros((N, scene.model.nq))
         self._velocities = np.zeros((N, scene.model.nv))
         self._joint_from_motor = np.zeros((N, N))
-        for name, arm in zip(arms, facts, strict=True):
-            stepped, part = scene.stepped[name], self.parts[name]
+        for name in self.parts:
+            arm, stepped, part = scene.arms[name].arm, scene.stepped[name], self.parts[name]
             A = np.linalg.inv(arm.motors.coupling) @ stepped.D_measured
             self._positions[part, stepped.slice.q] = A
             self._velocities[part, stepped.slice.v] = A
@@ -64,9 +75,20 @@ class ControlLoop:
         self._driven = [(scene.stepped[name], part) for name, part in self.parts.items()]
         self._idle = tuple(name for name in scene.arms if name not in self.parts)
         self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
-        self.cycle = 1
-        self.applied = np.zeros(N)
         self.measure()
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """State of sensors and servo between two cycles; assign it to restore it."""
+        names = ("applied", "q", "dq")
+        arrays = {name: getattr(self, name).copy() for name in names}
+        return {"servo": self.servo.memory, "sensors": self.sensors.memory, "arrays": arrays}
+
+    @memory.setter
+    def memory(self, memory: dict[str, Any]) -> None:
+        self.servo.memory, self.sensors.memory = memory["servo"], memory["sensors"]
+        for name, values in memory["arrays"].items():
+            setattr(self, name, values.copy())
 
     @property
     def now(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,16 @@ class MTMController(ArmController):
     Attributes:
         platform_gain: gain of the platform's efforts, 0 (free) to 1.
     """
+
+    MEMORY: ClassVar[tuple[str, ...]] = (
+        "_locked",
+        "_wrist",
+        "_impedance",
+        "platform_gain",
+        "_closed",
+        "_told",
+        "_changed",
+    )
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self._locked: Array | None = None  # orientation (3, 3) in the base

@@ -6,6 +6,9 @@ homing, and transitions from every state to DISABLED, PAUSED or FAULT.
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any, ClassVar
+
 import numpy as np
 
 from trocar.robot.controller import constants as c
@@ -28,20 +31,50 @@ class PoweredArm:
         trajectory: trajectory of homing and moves. n: number of joints.
     """
 
+    MEMORY: ClassVar[tuple[str, ...]] = ("substate", "desired", "powered", "biased", "_resume")
+
     def __init__(self, hardware: Hardware) -> None:
         self.hardware = hardware
         self.name, self.arm, self.bus = hardware.name, hardware.arm, hardware.bus
         self.constants, self.n = self.arm.controller, self.arm.n
         self.states = OperatingStates(self.bus, self.name)
-        joints = self.arm.joints
-        self.trajectory = JointTrajectory(
-            np.array([joint.velocity for joint in joints]), np.array([joint.acceleration for joint in joints])
-        )
+        self.trajectory = JointTrajectory(self.arm)
         self._roll = roll_search.RollSearch(self) if self.constants.searches_roll else None
         self.substate = self.desired = DISABLED
         self.powered = self.biased = False
         self._resume = (DISABLED, DISABLED)
         self._since = 0.0  # time of the last change of substate [s]
+
+    def adopt(self) -> None:
+        """Continue with the arm of a changed scene."""
+        self.hardware.adopt()
+        self.arm = self.hardware.arm
+        self.constants = self.arm.controller
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Copies of everything that changes while the arm runs; assign it to restore it."""
+        return {
+            "values": {name: copy(getattr(self, name)) for name in self._memory_names},
+            "elapsed": self.hardware.time - self._since,
+            "trajectory": self.trajectory.memory,
+            "hardware": self.hardware.memory,
+            "states": (self.states.state, self.states.homed, self.states.busy),
+        }
+
+    @memory.setter
+    def memory(self, memory: dict[str, Any]) -> None:
+        for name, value in memory["values"].items():
+            setattr(self, name, copy(value))
+        self._since = self.hardware.time - memory["elapsed"]
+        self.trajectory.memory, self.hardware.memory = memory["trajectory"], memory["hardware"]
+        state, homed, busy = memory["states"]
+        self.states.substate = self.substate
+        self.states.set(state, homed=homed, busy=busy)
+
+    @property
+    def _memory_names(self) -> tuple[str, ...]:
+        return tuple(name for kind in type(self).__mro__ for name in vars(kind).get("MEMORY", ()))
 
     def interrupt(self) -> None:
         """End a running motion."""
@@ -202,6 +235,16 @@ class PoweredArm:
         self.hardware.release()
         self.hardware.track(self.hardware.q, None, check=True)
         self.enter("HOMED")
+
+    def restart(self, ready: bool) -> None:
+        """Return to the state after switching on, or to `ready`, after the arm was placed at its start."""
+        self.interrupt()
+        self.hardware.stop()
+        if ready:
+            self.make_ready()
+        else:
+            self.biased, self.desired = False, DISABLED
+            self.enter(DISABLED)
 
     def is_homed(self) -> bool:
         return self.powered and self.biased and self.substate not in ("ENABLED", *MOVING)

@@ -7,7 +7,7 @@ the tool or inserts it again, which engages its discs again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,11 @@ ENGAGE_DEPTH = 0.025  # a tool with its tip this far past the RCM counts as enga
 class PSMController(ClutchedArm):
     """An arm with separate commands for its last joint, the jaw."""
 
+    MEMORY: ClassVar[tuple[str, ...]] = (
+        *("adapter_engaged", "tool_engaged", "adapter_present", "tool_present"),
+        *("_jaw", "_must_engage", "_stages"),
+    )
+
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self.adapter_engaged = self.tool_engaged = False
         self.adapter_present = self.tool_present = True
@@ -47,6 +52,13 @@ class PSMController(ClutchedArm):
             "emulate_adapter_present": lambda m: self.set_adapter_present(m.value),
             "set_tool_type": lambda m: self.set_tool_type(m.value),
         }
+
+    def adopt(self) -> None:
+        super().adopt()
+        instrument = load_instrument(self.arm.instrument, self.arm.name)
+        if instrument.name != self.instrument.name:
+            self.instrument = instrument
+            self._publish_tool()
 
     # -- tool ----------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
@@ -22,7 +23,7 @@ VERSION = "1.1.0"  # CRTK specification implemented by the dVRK
 
 
 class Reports:
-    """Sources of an arm's state topics and functions of its services.
+    """Readings of an arm: sources of its state topics, functions of its services, and values without messages.
 
     Attributes:
         base_frame: function that returns the arm's base in the frame of reference of its poses, and the name of that
@@ -37,6 +38,10 @@ class Reports:
         self._cache: tuple[int, Any] = (-1, None)
         self._jacobians: tuple[int, Any] = (-1, None)
         self._inverse: tuple[Any, Array] = None, np.eye(4)
+
+    def forget(self) -> None:
+        """Forget values of this cycle: the arm was placed elsewhere or changed."""
+        self._cache = self._jacobians = (-1, None)
 
     def states(self) -> dict[str, Callable[[], m.Message]]:
         """Sources of the state topics."""
@@ -68,7 +73,38 @@ class Reports:
             "crtk_version": lambda: VERSION,
         }
 
+    # -- arm -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def arm(self) -> Arm:
+        """Facts of the arm: names, limits and number of its joints."""
+        return self._arm.arm
+
+    @property
+    def state(self) -> m.OperatingState:
+        """Operating state."""
+        return self._arm.states.message(self._hardware.stamp)
+
+    @property
+    def tip_ready(self) -> bool:
+        """True if the tip is reported and can be commanded."""
+        return self._arm.tip_ready
+
     # -- joints --------------------------------------------------------------------------------------------------------
+
+    @property
+    def joints(self) -> Array:
+        """Measured positions (n,) of all joints, with the jaw [rad, m]; do not change them."""
+        return self._hardware.q
+
+    def joint_setpoint(self) -> Array:
+        """Set-point positions (n,) of all joints, with the jaw [rad, m]."""
+        return self._hardware.setpoint()
+
+    @property
+    def gripper(self) -> float | None:
+        """Opening of a master's gripper [rad]; None for an arm without one."""
+        return None if self._arm.arm.gripper is None else self._hardware.gripper
 
     @property
     def q(self) -> Array:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from trocar.spatial import Array
 
 SHORTEST = 1e-6  # least time between encoder edges [s]
 FINEST = 1e-9  # resolution of encoders with unpublished counts [rad, m]
+_MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +55,40 @@ class ActuatorSensors:
     def __init__(self, arms: Sequence[Arm], options: Sensors) -> None:
         self._options = options
         self._random = np.random.default_rng(options.seed)
+        N = sum(arm.n for arm in arms)
+        self.bias = np.zeros(N)  # encoder bias after calibration
+        self.q, self.dq = np.zeros(N), np.zeros(N)
+        self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
+        self.inconsistent = np.zeros(N, dtype=bool)
+        self._counts: Array | None = None  # None: at the next measurement, no encoder has moved
+        self._true = np.zeros(N)
+        self._edge, self._age = np.zeros(N), np.zeros(N)  # last edge [rad, m], time since [s]
+        self.load(arms)
+
+    def load(self, arms: Sequence[Arm]) -> None:
+        """Take the encoders and motors of the arms, at rest where they are."""
         self._resolution = np.concatenate([_resolution(arm) for arm in arms])
         gear, torque = (
             np.concatenate([np.array(getattr(arm.motors, k)) for arm in arms]) for k in ("gear", "torque_constant")
         )
-        self._effort_noise = options.current * gear * torque
-        N = len(gear)
-        self.bias = np.zeros(N)  # encoder bias after calibration
-        self.q, self.dq = np.zeros(N), np.zeros(N)
+        self._effort_noise = self._options.current * gear * torque
         self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
-        self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
-        self.inconsistent = np.zeros(N, dtype=bool)
-        self._counts: Array | None = None
-        self._true = np.zeros(N)
-        self._edge, self._age = np.zeros(N), np.zeros(N)  # last edge [rad, m], time since [s]
+        self._counts = None
+
+    def restart(self) -> None:
+        """Forget the motion so far: arms were placed elsewhere."""
+        self._counts = None
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Copies of everything that changes while the sensors run; assign it to restore it."""
+        return {"random": self._random.bit_generator.state} | {name: copy(getattr(self, name)) for name in _MEMORY}
+
+    @memory.setter
+    def memory(self, memory: dict[str, Any]) -> None:
+        for name in _MEMORY:
+            setattr(self, name, copy(memory[name]))
+        self._random.bit_generator.state = memory["random"]
 
     def measure(self, s: Array, ds: Array) -> None:
         """Measure true positions and velocities (N,), one period after the last time."""

@@ -10,6 +10,11 @@ from trocar.arms import Arm
 from trocar.robot.controller.constants import PERIOD
 from trocar.spatial import Array
 
+_MEMORY = (
+    *("q_ref", "dq_ref", "effort", "feed_forward", "on", "in_effort", "checked", "clipped"),
+    *("_integral", "_explained", "_observer"),
+)
+
 
 class Servo:
     """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or a given effort; within the motors' limits.
@@ -27,10 +32,22 @@ class Servo:
     """
 
     def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
+        N = sum(arm.n for arm in arms)
+        self.q_ref, self.dq_ref, self.effort, self.feed_forward = (np.zeros(N) for _ in range(4))
+        self.on, self.in_effort, self.checked, self.clipped = (np.zeros(N, dtype=bool) for _ in range(4))
+        self._integral = np.zeros(N)
+        self._error = np.zeros(N)
+        self._explained, self._observer = np.zeros(N), np.zeros(N)  # input and state of the observers
+        self._scale = np.ones((3, N))
+        self.load(arms, observed)
+
+    def load(self, arms: Sequence[Arm], observed: bool) -> None:
+        """Take the gains, limits and constants of the arms; those without published gains have none."""
         published = [arm.controller for arm in arms]
-        self._kp, self._ki, self._kd = (
-            np.concatenate([np.array(getattr(arm.gains, k), dtype=float) for arm in arms]) for k in ("kp", "ki", "kd")
+        self._published_gains = np.array(
+            [np.concatenate([_gains(arm, k) for arm in arms]) for k in ("kp", "ki", "kd")], dtype=float
         )
+        self._scale_gains()
         self._limit = np.concatenate([arm.motors.effort for arm in arms])
         self._deadband = np.concatenate([c.deadband for c in published])
         self._output = np.concatenate([c.output for c in published])
@@ -38,16 +55,30 @@ class Servo:
         self._minus_deadband, self._minus_output, self._minus_limit = -self._deadband, -self._output, -self._limit
         self._has_deadband = self._deadband != 0.0
         self._tracking = np.concatenate([c.tracking for c in published])
-        self._integrates, self._dead = bool(self._ki.any()), bool(self._deadband.any())
+        self._dead = bool(self._deadband.any())
         self._cutoff = np.concatenate([c.cutoff for c in published])
         self._momentum = self._cutoff * np.concatenate([c.nominal_mass for c in published])
         self.observed = observed and bool(self._cutoff.any())
-        N = len(self._kp)
-        self.q_ref, self.dq_ref, self.effort, self.feed_forward = (np.zeros(N) for _ in range(4))
-        self.on, self.in_effort, self.checked, self.clipped = (np.zeros(N, dtype=bool) for _ in range(4))
-        self._integral = np.zeros(N)
-        self._error = np.zeros(N)
-        self._explained, self._observer = np.zeros(N), np.zeros(N)  # input and state of the observers
+
+    def tune(self, part: slice, kp: float = 1.0, ki: float = 1.0, kd: float = 1.0) -> None:
+        """Scale the published gains of an arm; its integral restarts."""
+        self._scale[:, part] = np.array([[kp], [ki], [kd]])
+        self._integral[part] = 0.0
+        self._scale_gains()
+
+    def _scale_gains(self) -> None:
+        self._kp, self._ki, self._kd = self._scale * self._published_gains
+        self._integrates = bool(self._ki.any())
+
+    @property
+    def memory(self) -> dict[str, Array]:
+        """Copies of all arrays that change while the servo runs; assign it to restore them."""
+        return {name: getattr(self, name).copy() for name in _MEMORY}
+
+    @memory.setter
+    def memory(self, memory: dict[str, Array]) -> None:
+        for name, values in memory.items():
+            getattr(self, name)[:] = values  # in place: arms hold views
 
     def efforts(self, q: Array, dq: Array) -> Array:
         """Actuator efforts (N,) for measured positions and velocities."""
@@ -93,3 +124,8 @@ class Servo:
         self.on[part] = self.in_effort[part] = self.checked[part] = False
         self.effort[part] = self.feed_forward[part] = self.dq_ref[part] = self._integral[part] = 0.0
         self._explained[part] = self._observer[part] = 0.0
+
+
+def _gains(arm: Arm, kind: str) -> Array:
+    gains = np.array(getattr(arm.gains, kind), dtype=float)
+    return gains if len(gains) == arm.n else np.zeros(arm.n)

@@ -1,0 +1,373 @@
+"""The local device "simulation": control laws, changes of the scene, snapshots, recordings and frames.
+
+It serves windows in the same process. Its services run in the caller's thread with the bus locked; they check their
+arguments first, and a `TrocarError` means that nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.mechanics.cart import Cart
+from trocar.recording import Recording
+from trocar.robot.controller.arm import ArmController
+from trocar.robot.controller.constants import EFFORT, PUBLISHED_CYCLES
+from trocar.robot.controller.loop import ControlLoop
+from trocar.robot.description import SceneDescription, contact_forces
+from trocar.robot.interface import SIMULATED_ARM, SIMULATION
+from trocar.robot.laws import SERVO, ActiveLaw, checked_gains, default_law
+from trocar.robot.messages import ArmFrame, Frame, String
+from trocar.robot.pace import Pace
+from trocar.robot.recorder import Recorder
+from trocar.robot.settings import RECORDED
+from trocar.simulation import Scene
+from trocar.simulation.engine import Snapshot
+from trocar.spatial import Array, finite
+
+NAME = "simulation"
+HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]
+MAX_RECORDING = 120.0  # a recording keeps this much of its end [s]
+MAX_FORCE, MAX_GRAVITY = 1e6, 1e6  # far beyond any use, and small enough that products do not overflow [N, m/s^2]
+CHANGES = ("counterweight", "friction", "instrument", "set_up")
+
+
+@dataclass(frozen=True, eq=False)
+class RobotSnapshot:
+    """The complete state of a robot, which determines its future together with the commands it receives."""
+
+    scene: Scene
+    cart: Cart | None
+    state: Snapshot
+    grippers: Mapping[str, float]
+    cycle: int
+    loop: dict[str, Any]
+    controllers: Mapping[str, dict[str, Any]]
+    laws: Mapping[str, ActiveLaw]
+    efforts: Mapping[str, Array | None]
+
+
+class SimulationServer:
+    """Services and frames of the simulation.
+
+    Args:
+        loop: scene, sensors and servo. controllers: of the arms. pace: of the robot's clock.
+        ready: arms are enabled and homed after a reset; otherwise they are off.
+        clock: services of the robot's clock: play, pause, step, set_speed.
+
+    Attributes:
+        active_laws: laws other than the dVRK's servo, which act in every cycle.
+        recorders: arms that are being recorded, with their recorders.
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        controllers: Mapping[str, ArmController],
+        pace: Pace,
+        ready: bool,
+        clock: Mapping[str, Callable[..., None]],
+    ) -> None:
+        self._loop, self._controllers, self._pace, self._ready = loop, controllers, pace, ready
+        self.bus, self._number, self._placed = loop.bus, 0, loop.cycle
+        self._start = {name: arm.q for name, arm in loop.scene.arms.items()}
+        self._described: tuple[Scene, Cart | None, SceneDescription] | None = None
+        self._recordings: dict[str, Recorder] = {}
+        self._histories: dict[str, Recorder] = {}
+        self.recorders: tuple[tuple[str, Recorder], ...] = ()
+        self._laws = {}
+        for name, controller in controllers.items():
+            law = default_law(controller.hardware.sim.mechanism)
+            self._laws[name] = ActiveLaw(controller, law, checked_gains(law, None))
+        self.active_laws: tuple[ActiveLaw, ...] = ()
+        self._collect_laws()
+        services: dict[str, Callable[..., Any]] = {"reset": self.reset, "change": self.change, **clock}
+        services |= {"snapshot": self.snapshot, "restore": self.restore}
+        self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
+        for name in controllers:
+            of_arm = ("set_law", "place", "push", "record", "recorded", "history")
+            functions: dict[str, Callable[..., Any]] = {key: partial(getattr(self, key), name) for key in of_arm}
+            functions["change"] = partial(self.change_arm, name)
+            self.bus.add(f"{NAME}/{name}", SIMULATED_ARM, services=functions)
+
+    def tell(self, level: str, text: str) -> None:
+        """Publish a message to the user: error, warning or status."""
+        self.bus.publish(f"{NAME}/{level}", String(value=text))
+
+    # -- control laws --------------------------------------------------------------------------------------------------
+
+    def set_law(self, arm: str, name: str, gains: Mapping[str, float] | None = None) -> None:
+        """Let an arm follow its setpoint by another control law, or by the same one with other gains.
+
+        Gains that are not given have their defaults. An arm that is ready holds its position.
+        """
+        values = checked_gains(name, gains)
+        with self.bus.lock:
+            controller, before = self._controllers[arm], self._laws[arm]
+            if name == SERVO and len(controller.arm.gains.kp) != controller.n:
+                raise TrocarError(f"{arm} ({controller.arm.name}) has no published PID gains; choose another law")
+            law = ActiveLaw(controller, name, values)
+            controller.hardware.tune(**(values if name == SERVO else {}))
+            self._laws[arm] = law
+            self._collect_laws()
+            if before.name != name:
+                controller.hardware.servo_again()
+                controller.hold_here()
+
+    def act(self) -> None:
+        """Efforts of the laws that act in every cycle. An arm whose law fails is held by the dVRK's servo."""
+        for law in self.active_laws:
+            try:
+                law.act()
+            except Exception as error:
+                arm = law.arm
+                if default_law(arm.hardware.sim.mechanism) == SERVO:
+                    self.set_law(arm.name, SERVO)
+                else:
+                    arm.fault(f"control law {law.name}: {error}")
+                raise
+
+    def _collect_laws(self) -> None:
+        self.active_laws = tuple(law for law in self._laws.values() if law.controller is not None)
+
+    # -- arms ----------------------------------------------------------------------------------------------------------
+
+    def place(self, arm: str, q: ArrayLike) -> None:
+        """Place an arm at q (n,) [rad, m], clipped to the limits and at rest, without simulating the motion."""
+        with self.bus.lock:
+            sim = self._loop.scene.arms[arm]
+            goal = finite("q", q, (sim.n,), f"{sim.n} finite numbers [rad, m]")
+            sim.place(np.clip(goal, sim.arm.lower, sim.arm.upper))
+            self._moved()
+            self._controllers[arm].hold_here()
+
+    def push(self, arm: str, force: ArrayLike) -> None:
+        """Push the tip of an arm with a force (3,) [N] in base axes until changed; zeros remove it."""
+        value = finite("force", force, (3,), "three finite numbers [N]")
+        if np.abs(value).max() > MAX_FORCE:
+            raise TrocarError(f"force must be at most {MAX_FORCE:g} N along every axis, got {value.tolist()}")
+        with self.bus.lock:
+            self._loop.scene.arms[arm].apply_wrench([*value, 0.0, 0.0, 0.0])
+
+    def _moved(self) -> None:
+        """Read the sensors again after arms were placed elsewhere."""
+        self._loop.sensors.restart()
+        self._loop.measure()
+        self._placed = self._loop.cycle
+        for controller in self._controllers.values():
+            controller.reports.forget()
+
+    # -- scene ---------------------------------------------------------------------------------------------------------
+
+    def change_arm(self, arm: str, **options: Any) -> None:
+        """Change counterweight, friction, instrument or set_up ((k,) [m, rad], on a cart) of an arm.
+
+        State, setpoints, laws and pushes stay; recordings end unless only the set-up joints move.
+        """
+        check_known("option that can be changed", CHANGES, *options)
+        for key in ("counterweight", "friction"):
+            check_type(key, options.get(key, True), (bool, np.bool_), "True or False")
+        if "instrument" in options:
+            tool = options["instrument"]  # a text from outside never opens a file
+            if not (isinstance(tool, PathLike) or (isinstance(tool, str) and not tool.endswith(".toml"))):
+                raise TrocarError(f"instrument must be a name, or the Path of a file, got {shown(tool)}")
+        q_setup = options.pop("set_up", None)
+        with self.bus.lock:
+            scene = self._loop.scene.changed({arm: options}) if options else self._loop.scene
+            if q_setup is not None:
+                scene.set_up(arm, q_setup)
+            self._adopt(scene)
+
+    def change(self, *, gravity: ArrayLike) -> None:
+        """Change gravity (3,) [m/s^2] in the world."""
+        value = finite("gravity", gravity, (3,), "three finite numbers [m/s^2]")
+        if np.abs(value).max() > MAX_GRAVITY:
+            raise TrocarError(f"gravity must be at most {MAX_GRAVITY:g} m/s^2 along every axis, got {value.tolist()}")
+        with self.bus.lock:
+            self._adopt(self._loop.scene.changed(gravity=value))
+
+    def _adopt(self, scene: Scene) -> None:
+        """Continue with a changed copy of the scene."""
+        before = self._loop.scene
+        if scene is before:
+            return
+        for name, stepped in scene.stepped.items():
+            stepped.wrenches.memory = before.stepped[name].wrenches.memory
+            stepped.gripper = before.stepped[name].gripper
+            if scene.arms[name].arm.brakes and before.arms[name].brakes:
+                scene.arms[name].brakes = True
+        self._loop.adopt(scene)
+        for controller in self._controllers.values():
+            controller.adopt()
+        self._placed = self._loop.cycle
+        for name in self._recordings:
+            self.tell("warning", f"the recording of {name} has ended: the simulation was changed")
+        self._recordings.clear()
+        self._collect_recorders()
+
+    def reset(self) -> None:
+        """Restart at time 0: every arm at rest at its start and in its initial state, without pushes."""
+        with self.bus.lock:
+            scene = self._loop.scene
+            before, arms = scene.snapshot(), scene.arms
+            start = {name: np.clip(q, arms[name].arm.lower, arms[name].arm.upper) for name, q in self._start.items()}
+            try:
+                scene.reset(start)
+            except TrocarError:  # changed set-up joints or instruments may overlap there
+                scene.restore(before)
+                raise
+            self._moved()
+            for controller in self._controllers.values():
+                controller.restart(self._ready)
+
+    # -- snapshots -----------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> RobotSnapshot:
+        """The state of scene, sensors, controllers and laws, for `restore`."""
+        with self.bus.lock:
+            loop = self._loop
+            return RobotSnapshot(
+                scene=loop.scene,
+                cart=loop.scene.cart,
+                state=loop.scene.snapshot(),
+                grippers={name: stepped.gripper for name, stepped in loop.scene.stepped.items()},
+                cycle=loop.cycle,
+                loop=loop.memory,
+                controllers={name: controller.memory for name, controller in self._controllers.items()},
+                laws=dict(self._laws),
+                efforts={name: law.memory for name, law in self._laws.items()},
+            )
+
+    def restore(self, snapshot: RobotSnapshot) -> None:
+        """Return to a snapshot of this robot; what follows is bit-for-bit the same.
+
+        The robot's clock does not go back: it moves on by less than 10 ms, so that cycles have the same phase.
+        """
+        check_type("snapshot", snapshot, RobotSnapshot, "a snapshot of this robot")
+        with self.bus.lock:
+            loop = self._loop
+            if set(snapshot.controllers) != set(self._controllers):
+                raise TrocarError("the snapshot is of a robot with other arms")
+            if snapshot.scene.cart is not snapshot.cart:
+                raise TrocarError("the set-up joints have moved since the snapshot; it cannot be restored")
+            self._adopt(snapshot.scene)
+            snapshot.scene.restore(snapshot.state)
+            for name, opening in snapshot.grippers.items():
+                snapshot.scene.stepped[name].gripper = opening
+            loop.cycle += (snapshot.cycle - loop.cycle) % PUBLISHED_CYCLES
+            self._laws = dict(snapshot.laws)
+            for name, law in self._laws.items():
+                self._controllers[name].hardware.tune(**(law.gains if law.name == SERVO else {}))
+                law.memory = snapshot.efforts[name]
+            self._collect_laws()
+            loop.memory = snapshot.loop
+            self._placed = loop.cycle
+            for name, controller in self._controllers.items():
+                controller.reports.forget()
+                controller.memory = snapshot.controllers[name]
+
+    # -- recordings ----------------------------------------------------------------------------------------------------
+
+    def record(self, arm: str) -> None:
+        """Start a new recording of an arm; it keeps the last 120 s."""
+        with self.bus.lock:
+            self._recordings[arm] = Recorder(MAX_RECORDING, RECORDED)
+            self._collect_recorders()
+
+    def recorded(self, arm: str) -> Recording:
+        """Stop the recording of an arm and return it."""
+        with self.bus.lock:
+            if arm not in self._recordings:
+                raise TrocarError(f"{arm} is not being recorded")
+            recorder = self._recordings.pop(arm)
+            self._collect_recorders()
+            return recorder.recording(self._loop.scene.arms[arm], self._laws[arm])
+
+    def history(self, arm: str) -> Recorder:
+        """The last 8 s of an arm for plots; rows are kept from the first call on."""
+        with self.bus.lock:
+            if arm not in self._histories:
+                self._histories[arm] = Recorder(HISTORY, HISTORY_INTERVAL)
+                self._collect_recorders()
+            return self._histories[arm]
+
+    def _collect_recorders(self) -> None:
+        self.recorders = (*self._histories.items(), *self._recordings.items())
+
+    def begin_rows(self) -> list[tuple[Any, ...]]:
+        """State and reference of the arms with a row that is due, before a step."""
+        scene, t = self._loop.scene, self._loop.scene.time
+        return [
+            (recorder, t, sim := scene.arms[name], sim.measured_q, sim.measured_dq, self._reference(name))
+            for name, recorder in self.recorders
+            if recorder.due(t)
+        ]
+
+    def end_rows(self, rows: list[tuple[Any, ...]]) -> None:
+        """Complete the rows with the efforts and accelerations of the step."""
+        for recorder, t, sim, q, dq, q_ref in rows:
+            recorder.add(t, q, dq, sim.ddq, sim.measured_tau, sim.tau, q_ref)
+
+    def _reference(self, arm: str) -> Array:
+        return self._controllers[arm].hardware.setpoint()
+
+    # -- frames --------------------------------------------------------------------------------------------------------
+
+    def frame(self) -> Frame:
+        """The current moment."""
+        loop, pace = self._loop, self._pace
+        scene = loop.scene
+        self._number += 1
+        return Frame(
+            stamp=loop.now,
+            number=self._number,
+            time=scene.time,
+            arms=MappingProxyType({name: self._arm_frame(name) for name in scene.arms}),
+            qpos=np.array(scene.data.qpos),
+            scene=self._description(),
+            contacts=contact_forces(scene.model, scene.data),
+            playing=pace.playing,
+            speed=pace.speed,
+            factor=pace.factor,
+        )
+
+    def _description(self) -> SceneDescription:
+        scene = self._loop.scene
+        if self._described is None or self._described[0] is not scene or self._described[1] is not scene.cart:
+            self._described = scene, scene.cart, SceneDescription.of(scene)
+        return self._described[2]
+
+    def _arm_frame(self, name: str) -> ArmFrame:
+        sim, stepped = self._loop.scene.arms[name], self._loop.cycle > self._placed
+        push = self._loop.scene.stepped[name].wrenches.memory.get("tip")
+        control: dict[str, Any] = {}
+        if name in self._controllers:
+            controller, law = self._controllers[name], self._laws[name]
+            control = {"law": law.name, "gains": law.gains}
+            hardware = controller.hardware
+            if hardware.tracks:
+                control["q_ref"] = q_ref = hardware.setpoint()
+                control["T_ref"] = controller.tip.pose(q_ref[: controller.n_tip])
+                control["target"] = controller.trajectory.goal.copy() if controller.trajectory.active else q_ref
+            elif controller.mode == EFFORT:
+                control["target"] = controller.effort.copy()
+        return ArmFrame(
+            q=sim.q,
+            dq=sim.dq,
+            T_tip=sim.tip_pose(),
+            ddq=sim.ddq if stepped else None,
+            tau=sim.tau if stepped else None,
+            force=np.zeros(3) if push is None else push[:3],
+            contact_effort=np.array(sim.contact_effort()) if stepped else None,
+            rcm_error=sim.rcm_error() if sim.arm.has_rcm else None,
+            loop_error=sim.loop_error() if sim.arm.loops else None,
+            **control,
+        )

@@ -58,7 +58,7 @@ def scene(
     timestep = timestep_of(source) or TIMESTEP
     loaded = tr.load_scene(source, timestep=timestep)
     if touch:
-        from trocar.runtime.practice_objects import practice_objects
+        from trocar.simulation.objects.practice import practice_objects
 
         loaded = tr.load_scene(source, timestep=timestep, objects=practice_objects(loaded))
     check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")

@@ -27,7 +27,7 @@ from trocar.errors import check_known
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
-    from trocar.runtime import Track
+    from trocar.robot.track import Track
 
 BANDWIDTH = 30.0  # bandwidth of the critically damped error dynamics under computed torque [rad/s]
 
@@ -101,7 +101,7 @@ def sim(
     from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
-    from trocar.runtime.resimulation import motion as followed
+    from trocar.robot.resimulation import motion as followed
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)
@@ -160,9 +160,10 @@ def sim(
 
 
 def _recorded(path: Path, arm: str, namespace: str | None) -> Track:
-    from trocar.runtime import Settings, Track
+    from trocar.robot.settings import ArmSettings
+    from trocar.robot.track import Track
 
-    return Track.load(path, Settings(arm=arm), namespace)
+    return Track.load(path, ArmSettings(arm=arm), namespace)
 
 
 def _reference(

@@ -33,6 +33,6 @@ class Film:
 
     def picture(self, t: float) -> Picture:
         """The arm at time t [s]."""
-        name = self._track.settings.arm
+        name = self._track.settings.name
         self._scene.arms[name].place(self._track.frame(t).arms[name].q)
         return render(self._scene, self._camera, self._size)

@@ -57,8 +57,8 @@ class Overlays:
         self._add_masses()
         self._add_frames()
         self._add_arrows()
-        for name, visible in self._visible.items():
-            self.show(name, visible)
+        for name in NAMES:
+            self.show(name, self._visible[name])
 
     def show(self, name: str, visible: bool) -> None:
         self._visible[name] = visible

@@ -47,13 +47,21 @@ def viewer_page(
     panels += [SecondArmPanel(robot)] if len(robot.arms) > 1 else []
     panels += [MechanismPanel(robot), MarksPanel(), recordings]
     panels += [] if reports is None else [ReportPanel(reports)]
-    panels += [*_endoscope(robot), EffortPanel(), CurvePanel(robot), RecordedCurvePanel(recordings)]
+    curves = CurvePanel(robot)
+    panels += [*_endoscope(robot), EffortPanel(), curves, RecordedCurvePanel(recordings, curves)]
     return Page(server, robot.simulation().frame, panels)
 
 
 def served_page(server: PageServer, robot: Robot) -> Page:
     """A robot that other programs command, and its own controls; `trocar serve --view`."""
-    panels = [StatePanel(robot), MessagePanel(robot), DrivePanel(robot), MarksPanel(), *_endoscope(robot), EffortPanel()]
+    panels = [
+        StatePanel(robot),
+        MessagePanel(robot),
+        DrivePanel(robot),
+        MarksPanel(),
+        *_endoscope(robot),
+        EffortPanel(),
+    ]
     return Page(server, robot.simulation().frame, panels, title="trocar serve", share=SCRIPT_SHARE)
 
 

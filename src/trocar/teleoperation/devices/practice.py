@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from trocar.errors import check_known
 from trocar.mechanics.cart import load_cart
 from trocar.robot.controller.constants import PERIOD
-from trocar.runtime.practice_objects import practice_objects
 from trocar.simulation import Scene, SceneArm
+from trocar.simulation.objects.practice import practice_objects
 
 TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
 # As in the scene `dvrk`: set-up joints [m, rad] and joints [rad, m].

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import viser
 
-from trocar.mechanics import Mechanism
 from trocar.robot import Robot
 from trocar.robot.laws import LAWS
 from trocar.robot.messages import Bool, Empty, JointState
@@ -44,8 +43,10 @@ class ArmControls:
         gui, on = page.server.gui, page.on
         self._page, self._robot, self._simulation = page, robot, robot.simulation()
         self._lock = threading.RLock()  # guards the displayed and the commanded values
-        self._acted = self._shown_at = -np.inf  # real times [s]
+        self._acted = -np.inf  # real time of the last action [s]
         self._held = False  # True while someone drags the hand
+        self._selection, self._simulated = selection, self._simulation.arm(selection.name)
+        self._follows_efforts = _follows_efforts(selection)
         self.choice: Any = gui.add_dropdown(
             "Arm", robot.arms, initial_value=selection.name, hint="the others hold their targets"
         )
@@ -231,7 +232,8 @@ class ArmControls:
     def _on_gains(self) -> None:
         with self._lock:
             self._acted = time.monotonic()
-            self._simulated.set_law(self.law.value, dict(zip(self._gains.handles, self._gains.values.tolist())))
+            gains = dict(zip(self._gains.handles, self._gains.values.tolist(), strict=True))
+            self._simulated.set_law(self.law.value, gains)
 
     def _on_grip(self, event: viser.TransformControlsEvent) -> None:
         self._held = event.phase != "end"

@@ -40,6 +40,7 @@ class MechanismPanel(Panel):
 
     def build(self, page: Page) -> None:
         self._page, self._selection = page, page.selection
+        self._folder = page.server.gui.add_folder(page.selection.title, order=0.0)
         self._add_options(page.selection)
 
     def refresh(self, selection: Selection) -> None:
@@ -48,6 +49,8 @@ class MechanismPanel(Panel):
         another, self._selection = selection.name != self._selection.name, selection
         if another:
             self._folder.remove()
+            with self._page.tabs[self]:
+                self._folder = self._page.server.gui.add_folder(selection.title, order=0.0)
             self._add_options(selection)
         else:
             self._show()
@@ -56,7 +59,7 @@ class MechanismPanel(Panel):
         gui, on = self._page.server.gui, self._page.on
         about, arm = selection.about, selection.about.arm
         controls: dict[str, Any] = {}
-        with self._page.tabs[self], gui.add_folder(selection.title, order=0.0) as self._folder:
+        with self._folder:
             if arm.counterweight is not None:
                 controls["counterweight"] = gui.add_checkbox("Counterweight", True, hint="the counterweight's mass")
             controls["friction"] = gui.add_checkbox("Friction", True, hint="viscous, Coulomb and hysteretic friction")

@@ -70,18 +70,23 @@ class CurvePanel(Panel):
         self._plots = {name: new_plot(gui, labels) for name, labels in CURVES.items()}
 
     @property
+    def draws(self) -> bool:
+        """True while curves are drawn."""
+        return bool(self._draw.value)
+
+    @property
     def costly(self) -> str:
-        return "curves" if self._draw.value else ""
+        return "curves" if self.draws else ""
 
     def refresh(self, selection: Selection) -> None:
         frame, mechanism = selection.frame, self._page.mechanism
         self._legend.visible = frame.live
-        if not (frame.live and self._draw.value):
+        if not (frame.live and self.draws):
             hide(self._plots)
             return
         arrays = self._simulation.arm(selection.name).history().arrays()
         t = arrays["t"]
-        if not frame.playing and self._plots["position"].visible or len(t) < 2:
+        if (not frame.playing and self._plots["position"].visible) or len(t) < 2:
             return
         if frame.time < t[-1] or arrays["q"].shape[1] != mechanism.arm.n:
             hide(self._plots)

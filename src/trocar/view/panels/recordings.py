@@ -20,7 +20,7 @@ from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab
 from trocar.view.panels.films import FilmButtons
-from trocar.view.panels.plots import TAB, UNITS, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
+from trocar.view.panels.plots import TAB, CurvePanel, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
 from trocar.view.plain_text import plain
 from trocar.view.selection import Selection
 
@@ -206,32 +206,29 @@ class RecordingPanel(Panel):
 
 
 class RecordedCurvePanel(Panel):
-    """Whole recordings of one joint, with the values at the current time in the titles."""
+    """Whole recordings of the joint that `curves` shows, with the values at the current time in the titles."""
 
     tab: ClassVar[Tab | None] = TAB
     left: ClassVar[bool] = True
     interval: ClassVar[float] = 0.25
 
-    def __init__(self, recordings: RecordingPanel) -> None:
-        self._recordings = recordings
+    def __init__(self, recordings: RecordingPanel, curves: CurvePanel) -> None:
+        self._recordings, self._curves = recordings, curves
         self._drawn: tuple[Any, ...] = ()
 
     def build(self, page: Page) -> None:
         gui = page.server.gui
-        self.joint: Any = gui.add_dropdown("Joint of the recording", page.selection.about.arm.joint_names, visible=False)
         self._legend: Any = gui.add_html("", visible=False)
-        self._plots = {
-            name: new_plot(gui, ("B - A",) if name not in RMS_CURVES else ("A", "B")) for name in CURVES
-        }
+        self._plots = {name: new_plot(gui, ("B - A",) if name not in RMS_CURVES else ("A", "B")) for name in CURVES}
 
     def refresh(self, selection: Selection) -> None:
         a, b, now = self._recordings.a, self._recordings.b, selection.frame.time
-        self.joint.visible = self._legend.visible = visible = not selection.frame.live and a is not None
+        self._legend.visible = visible = not selection.frame.live and self._curves.draws
         if not visible or a is None:
             hide(self._plots)
             self._drawn = ()
             return
-        j = chosen_joint(self.joint, a.arm)
+        j = chosen_joint(self._curves.joint, a.arm)
         rows = np.unique(np.linspace(0, len(a.t) - 1, MAX_POINTS).astype(int))
         t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
         if len(t) < 2:

@@ -143,7 +143,8 @@ def _message_topics(robot: Robot) -> dict[str, list[str]]:
     """Topics of warnings and errors of all devices, by kind."""
     topics = robot.bus.topics
     return {
-        kind: [topic for name in robot.devices if (topic := f"{name}/{kind}") in topics] for kind in ("warning", "error")
+        kind: [topic for name in robot.devices if (topic := f"{name}/{kind}") in topics]
+        for kind in ("warning", "error")
     }
 
 

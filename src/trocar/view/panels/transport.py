@@ -141,7 +141,9 @@ class SlowDown:
             return ""
         factor = ratio * frame.speed
         # share of one core: a Cartesian law takes about 0.3, the endoscope's view 0.12, curves 0.02
-        off = [f"the Cartesian law of {name}" for name, arm in frame.arms.items() if arm.law and LAWS[arm.law].cartesian]
+        off = [
+            f"the Cartesian law of {name}" for name, arm in frame.arms.items() if arm.law and LAWS[arm.law].cartesian
+        ]
         off += costly
         if frame.scene.arguments["objects"]:
             off.append("objects (start without them)")

@@ -14,19 +14,18 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.recording import Recording, differences, load_recording
 from trocar.recording.bag_file import is_bag
 from trocar.recording.bag_process import read_bag_apart
 from trocar.recording.loading import SUFFIXES
-from trocar.runtime import arguments
-from trocar.runtime.description import ArmDescription, SceneDescription
-from trocar.runtime.frame import ArmFrame, Frame
-from trocar.runtime.settings import Settings
-from trocar.spatial import Array
+from trocar.robot.description import ArmDescription, SceneDescription
+from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.settings import ArmSettings
+from trocar.spatial import Array, finite
 
 CHANNELS = ("q", "dq", "ddq", "tau")
-MOST_UNPACKED = 512 << 20  # [bytes]
+MAX_UNPACKED = 512 << 20  # [bytes]
 
 
 class Track:
@@ -39,10 +38,10 @@ class Track:
         completed: the recording with all joints of the arm.
     """
 
-    def __init__(self, recording: Recording, name: str, settings: Settings | None = None) -> None:
+    def __init__(self, recording: Recording, name: str, settings: ArmSettings | None = None) -> None:
         self.recording, self.name = recording, name
-        self.settings = settings_of(recording, settings or Settings())
-        self.scene = SceneDescription.of(self.settings.build(), self.settings)
+        self.settings = settings_of(recording, settings or ArmSettings())
+        self.scene = SceneDescription.of(self.settings.build())
         self.mechanism = self.description.mechanism()
         check_known(f"{name}: joint of {self.arm.name}", self.arm.joint_names, *recording.joints)
         self.t = recording.t - recording.t[0]
@@ -51,13 +50,13 @@ class Track:
         self.completed = replace(recording, **channels, joints=names, joint_units=units, commands={})
 
     @classmethod
-    def load(cls, path: str | Path, settings: Settings | None = None, namespace: str | None = None) -> Track:
+    def load(cls, path: str | Path, settings: ArmSettings | None = None, namespace: str | None = None) -> Track:
         """A recording from a file; `namespace` is the arm in a bag that holds several."""
         path = Path(path)
-        return cls(load_recording(path, (settings or Settings()).arm, namespace=namespace), path.name, settings)
+        return cls(load_recording(path, (settings or ArmSettings()).name, namespace=namespace), path.name, settings)
 
     @classmethod
-    def from_bytes(cls, name: str, content: bytes, settings: Settings | None = None) -> Track:
+    def from_bytes(cls, name: str, content: bytes, settings: ArmSettings | None = None) -> Track:
         """A recording from the name and the content of one file: .csv, .npz, or a bag (.bag, .mcap, .db3)."""
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
@@ -67,16 +66,16 @@ class Track:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"recording{suffix}"  # the given name is untrusted
             path.write_bytes(content)
-            arm = (settings or Settings()).arm
+            arm = (settings or ArmSettings()).name
             try:
-                found = read_bag_apart(path, arm) if is_bag(path) else load_recording(path, arm)
-                return cls(found, Path(name).name, settings)
+                recording = read_bag_apart(path, arm) if is_bag(path) else load_recording(path, arm)
+                return cls(recording, Path(name).name, settings)
             except TrocarError as error:
                 raise TrocarError(str(error).replace(str(path), Path(name).name)) from None
 
     @property
     def description(self) -> ArmDescription:
-        return self.scene.arms[self.settings.arm]
+        return self.scene.arms[self.settings.name]
 
     @property
     def arm(self) -> Arm:
@@ -97,9 +96,9 @@ class Track:
         recorded = getattr(self.recording, channel)
         if recorded is None:
             return None
-        found = np.tile(np.array(self.arm.home) if channel == "q" else np.zeros(self.arm.n), (len(self.t), 1))
-        found[:, [self.arm.joint_names.index(joint) for joint in self.recording.joints]] = recorded
-        return found
+        values = np.tile(np.array(self.arm.home) if channel == "q" else np.zeros(self.arm.n), (len(self.t), 1))
+        values[:, [self.arm.joint_names.index(joint) for joint in self.recording.joints]] = recorded
+        return values
 
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
         """The arm at time t [s]."""
@@ -110,7 +109,7 @@ class Track:
         return Frame(
             number=number,
             time=t,
-            arms=MappingProxyType({self.settings.arm: arm}),
+            arms=MappingProxyType({self.settings.name: arm}),
             qpos=self.arm.E @ arm.q,
             scene=self.scene,
             live=False,
@@ -126,27 +125,30 @@ def _check_unpacked(name: str, content: bytes) -> None:
             size = sum(entry.file_size for entry in file.infolist())
     except (zipfile.BadZipFile, ValueError, EOFError):
         return  # the reader reports the problem
-    if size > MOST_UNPACKED:
-        raise TrocarError(f"{name}: {size >> 20} MB when unpacked; at most {MOST_UNPACKED >> 20} MB are read")
+    if size > MAX_UNPACKED:
+        raise TrocarError(f"{name}: {size >> 20} MB when unpacked; at most {MAX_UNPACKED >> 20} MB are read")
 
 
-def settings_of(recording: Recording, default: Settings) -> Settings:
+def settings_of(recording: Recording, default: ArmSettings) -> ArmSettings:
     """Settings of the arm of a recording, from its provenance or, if missing, from `default`."""
     known = recording.provenance
-    arm = known.get("arm", default.arm)
+    arm = known.get("arm", default.name)
     check_known("the recording's arm", ARMS, arm)
-    found: dict[str, Any] = {"arm": arm}
-    if arm != default.arm:  # parameters, instrument and gravity of another arm do not apply
-        default = Settings()
+    if arm != default.name:  # parameters, instrument and gravity of another arm do not apply
+        default = ArmSettings(arm=arm)
+    options: dict[str, Any] = {key: known[key] for key in ("counterweight", "friction") if key in known}
+    for key, value in options.items():
+        check_type(f"the recording's {key}", value, (bool, np.bool_), "True or False")
     if known.get("parameters") in SETS.get(arm, ()):
-        found["parameters"] = known["parameters"]
-    stated = {key: known[key] for key in ("counterweight", "friction", "instrument", "gravity") if key in known}
-    if stated.get("instrument") == "none":
-        del stated["instrument"]
-    found |= arguments.changes(stated)
-    if "gravity" in found:
-        found["gravity"] = tuple(found["gravity"].tolist())
-    return replace(default, scene=None, objects=None, arms={}, set_up={}, **found)
+        options["parameters"] = known["parameters"]
+    instrument = known.get("instrument", "none")
+    if not isinstance(instrument, str) or instrument.endswith(".toml"):  # a text from outside never opens a file
+        raise TrocarError(f"the recording's instrument must be a name, got {shown(instrument)}")
+    if instrument != "none":
+        options["instrument"] = instrument
+    if "gravity" in known:
+        options["gravity"] = tuple(finite("the recording's gravity", known["gravity"], (3,), "[m/s^2]").tolist())
+    return replace(default, **options)
 
 
 def difference(a: Track, b: Track) -> dict[str, Array]:
@@ -155,5 +157,5 @@ def difference(a: Track, b: Track) -> dict[str, Array]:
         raise TrocarError(
             f"{a.name} is a recording of {a.arm.name}, {b.name} of {b.arm.name}; choose recordings of the same arm"
         )
-    _, found = differences(a.completed, b.completed)
-    return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in found.items()}
+    _, by_channel = differences(a.completed, b.completed)
+    return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in by_channel.items()}

@@ -17,16 +17,15 @@ from trocar.control.observers import EffortStream
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
-from trocar.runtime.description import ArmDescription, SceneDescription
-from trocar.runtime.frame import ArmFrame, Frame
-from trocar.runtime.messages import Messages
-from trocar.runtime.settings import Settings
+from trocar.robot.description import ArmDescription, SceneDescription
+from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.settings import ArmSettings
 from trocar.simulation.run import EFFORT_UNIT
 from trocar.spatial import Array
 
-LONGEST = 500_000  # number of rows kept: 83 minutes at 100 Hz
+MAX_ROWS = 500_000  # number of rows kept: 83 minutes at 100 Hz
 BACK = 1_000_000_000  # a stamp older than the last one by more than this starts a new recording [ns]
-MOST_REFUSALS = 20  # number of different message errors that are reported
+MAX_REFUSALS = 20  # number of different message errors that are reported
 
 
 class Efforts(NamedTuple):
@@ -37,7 +36,7 @@ class Efforts(NamedTuple):
     predicted: Array
 
 
-class _Kept(NamedTuple):
+class _Row(NamedTuple):
     row: Row
     efforts: Array  # (2, n): measured, low-passed; predicted
 
@@ -52,13 +51,13 @@ class Shadow:
 
     Attributes:
         scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
-        messages: messages to the user.
+        messages: texts to the user so far.
     """
 
-    def __init__(self, settings: Settings, topic: str = "") -> None:
-        self.settings = replace(settings, scene=None, objects=None)
-        self.scene = SceneDescription.of(self.settings.build(), self.settings)
-        self.messages = Messages()
+    def __init__(self, settings: ArmSettings, topic: str = "") -> None:
+        self.settings = settings
+        self.scene = SceneDescription.of(settings.build())
+        self.messages: list[str] = []
         self.jaw = JAW in self.arm.joint_names
         self._topic, self._mechanism = topic, self.description.mechanism()
         self._lock = threading.Lock()
@@ -67,7 +66,7 @@ class Shadow:
 
     @property
     def description(self) -> ArmDescription:
-        return self.scene.arms[self.settings.arm]
+        return self.scene.arms[self.settings.name]
 
     @property
     def arm(self) -> Arm:
@@ -76,7 +75,7 @@ class Shadow:
     def _begin(self) -> None:
         self._states = JointStates(self.arm, self.jaw)
         self._stream = EffortStream(self.description.mechanism())
-        self._kept: deque[_Kept] = deque(maxlen=LONGEST)
+        self._rows: deque[_Row] = deque(maxlen=MAX_ROWS)
         self._first = self._newest = -1
         self._heard: float | None = None
 
@@ -88,7 +87,7 @@ class Shadow:
         A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
         """
         if stamp < self._newest - BACK and stamp > 0:
-            self.messages.post("the robot's clock went back; a new recording was started")
+            self.messages.append("the robot's clock went back; a new recording was started")
             with self._lock:
                 self._begin()
         self._newest = max(self._newest, stamp)
@@ -107,15 +106,15 @@ class Shadow:
                 for row in rows():
                     self._keep(row)
         except TrocarError as error:
-            if str(error) not in self._refused and len(self._refused) < MOST_REFUSALS:
+            if str(error) not in self._refused and len(self._refused) < MAX_REFUSALS:
                 self._refused.add(str(error))
-                self.messages.post(f"{self._topic}: {error}", "error")
+                self.messages.append(f"{self._topic}: {error}")
 
     def _keep(self, row: Row) -> None:
         if self._first < 0:
             self._first = row.stamp
         effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
-        self._kept.append(_Kept(row, np.array(effort)))
+        self._rows.append(_Row(row, np.array(effort)))
 
     # -- for readers ---------------------------------------------------------------------------------------------------
 
@@ -126,26 +125,26 @@ class Shadow:
 
     def __len__(self) -> int:
         """Number of rows kept."""
-        return len(self._kept)
+        return len(self._rows)
 
     def recording(self) -> Recording:
         """Rows received so far, with the channels `predicted_tau` and `residual_tau` as computed live."""
         with self._lock:
-            kept = list(self._kept)
-        if len(kept) < 2:
+            rows = list(self._rows)
+        if len(rows) < 2:
             raise TrocarError(f"nothing was received from {self._topic or 'the robot'} yet")
-        efforts = np.array([one.efforts for one in kept])
+        efforts = np.array([one.efforts for one in rows])
         about = {"arm": self.arm.name, "parameters": self.description.parameters.name, "topic": self._topic}
-        made = recording_of((one.row for one in kept), self.arm, about)
+        recording = recording_of((one.row for one in rows), self.arm, about)
         extra = {"predicted_tau": efforts[:, 1], "residual_tau": efforts[:, 0] - efforts[:, 1]}
-        return replace(made, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
+        return replace(recording, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
 
     def efforts(self, seconds: float, most: int = 400) -> Efforts:
         """Efforts of the last seconds, thinned to at most `most` rows; empty arrays before the first row."""
         with self._lock:
             since = self._newest - seconds * 1e9
             chosen = []
-            for one in reversed(self._kept):
+            for one in reversed(self._rows):
                 if one.row.stamp < since:
                     break
                 chosen.append(one)
@@ -158,7 +157,7 @@ class Shadow:
     def frame(self, number: int = 0) -> Frame:
         """The arm at its last measured joints, or at home before the first message. Call it from one thread only."""
         with self._lock:
-            last = self._kept[-1] if self._kept else None
+            last = self._rows[-1] if self._rows else None
             first = self._first
         home = np.array(self.arm.home)
         q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)
@@ -167,7 +166,7 @@ class Shadow:
             number=number,
             time=0.0 if last is None else 1e-9 * (last.row.stamp - first),
             arms=MappingProxyType(
-                {self.settings.arm: ArmFrame(q=q, dq=dq, tau=tau, T_tip=self._mechanism.forward_kinematics(q))}
+                {self.settings.name: ArmFrame(q=q, dq=dq, tau=tau, T_tip=self._mechanism.forward_kinematics(q))}
             ),
             qpos=self.arm.E @ q,
             scene=self.scene,

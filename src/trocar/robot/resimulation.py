@@ -9,8 +9,9 @@ from scipy.interpolate import CubicSpline
 
 from trocar.control import ComputedTorque, Setpoint
 from trocar.recording.filters import lowpass
-from trocar.runtime.settings import RECORDED, TIMESTEP, Settings
-from trocar.runtime.track import Track
+from trocar.robot.controller.constants import PERIOD
+from trocar.robot.settings import RECORDED, ArmSettings
+from trocar.robot.track import Track
 from trocar.simulation import simulate
 from trocar.spatial import Array
 
@@ -20,7 +21,7 @@ SHORT = 30  # rows; fewer are not filtered
 
 
 def resimulated(
-    track: Track, settings: Settings | None = None, progress: Callable[[float], None] | None = None
+    track: Track, settings: ArmSettings | None = None, progress: Callable[[float], None] | None = None
 ) -> Track:
     """The motion of a track, below 10 Hz and within joint limits, followed by computed torque with friction.
 
@@ -33,8 +34,9 @@ def resimulated(
     start = reference(0.0)
     scene.reset({name: start.q}, {name: start.dq})
     law = ComputedTorque(sim.mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=settings.friction)
-    made = simulate(scene, {name: law}, {name: reference}, track.duration, progress, every=round(RECORDED / TIMESTEP))
-    return Track(made[name], f"{track.name}, simulated", settings)
+    rows = round(RECORDED / PERIOD)
+    recordings = simulate(scene, {name: law}, {name: reference}, track.duration, progress, every=rows)
+    return Track(recordings[name], f"{track.name}, simulated", settings)
 
 
 def motion(track: Track, lower: Array, upper: Array) -> Callable[[float], Setpoint]:

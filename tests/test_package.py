@@ -37,7 +37,17 @@ def test_the_command_line_loads_no_engine_before_a_command_runs():
 def test_dir_lists_exactly_the_public_names_and_packages():
     code = "import trocar as tr; tr.Simulator; tr.render; print(*dir(tr))"
     listed = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
-    rooms = {"appearance", "arms", "calibration", "control", "errors", "identification", "mechanics", "recording"}
+    rooms = {
+        "appearance",
+        "arms",
+        "calibration",
+        "control",
+        "errors",
+        "identification",
+        "mechanics",
+        "recording",
+        "robot",
+    }
     assert listed == {*tr.__all__, *rooms, "simulation", "__doc__", "__version__"}
 
 
@@ -46,7 +56,7 @@ def test_the_public_names_are_unchanged():
         *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
         *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
-        "ElasticMount",
+        *("ElasticMount", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
         *("Recording", "load_recording", "identify", "calibrate", "sweep"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),

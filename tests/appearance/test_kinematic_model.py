@@ -8,8 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.appearance import render
-from trocar.appearance.cart_shapes import FLOOR
-from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
+from trocar.appearance.kinematic_model import FLOOR, kinematic_arm, kinematic_cart
 
 
 def placed(spec, qpos):
@@ -64,7 +63,7 @@ def test_a_cart_stands_on_its_floor(cart):
         m = model.geom_dataid[g]
         vertices = model.mesh_vert[model.mesh_vertadr[m] : model.mesh_vertadr[m] + model.mesh_vertnum[m]]
         lowest = min(lowest, (data.geom_xpos[g] + vertices @ data.geom_xmat[g].reshape(3, 3).T)[:, 2].min())
-    assert lowest == pytest.approx(FLOOR[cart.name], abs=1e-6)
+    assert lowest == pytest.approx(FLOOR, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR"])

@@ -8,7 +8,7 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.runtime import TIMESTEP, Session, Settings
-from trocar.runtime.practice_objects import APART, BLOCK, PLATE, practice_objects
+from trocar.simulation.objects.practice import APART, BLOCK, PLATE, practice_objects
 
 PATIENCE = 120.0  # [s]
 
@@ -318,5 +318,5 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 
 @pytest.mark.parametrize("what", [{"arm": "MTML"}, {"arm": "ECM"}, {"scene": "masters"}])
 def test_touch_requires_an_instrument(what):
-    with pytest.raises(TrocarError, match="--touch requires an instrument"):
+    with pytest.raises(TrocarError, match="require an instrument"):
         Session(Settings(objects=practice_objects, **what))

@@ -13,8 +13,8 @@ from trocar.recording.causal_filter import CausalLowpass
 from trocar.recording.joint_states import JointStates
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState
-from trocar.runtime import Settings
-from trocar.runtime.shadow import Shadow
+from trocar.robot.settings import ArmSettings
+from trocar.robot.shadow import Shadow
 from trocar.transports.shadow import arm_of, follow
 
 ARMS = ("PSM", "PSM_Si", "ECM", "ECM_Si", "MTML", "MTMR")
@@ -138,7 +138,7 @@ def source():
 
 @pytest.fixture(scope="module")
 def shadow(source):
-    shadow = Shadow(Settings(arm="PSM"), "PSM1/measured_js")
+    shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
     follow(shadow, source, "PSM1")
     return shadow
 
@@ -158,7 +158,7 @@ def test_a_twin_keeps_the_received_rows_with_their_predictions(shadow, source):
     recent = shadow.efforts(0.1)
     assert 15 < len(recent.t) < 25
     np.testing.assert_array_equal((recent.measured - recent.predicted)[-1], found.extra["residual_tau"][-1])
-    assert len(shadow.efforts(10.0, most=30).t) <= 30
+    assert len(shadow.efforts(10.0, count=30).t) <= 30
 
 
 def test_messages_without_content_are_reported_once_and_ignored(shadow, source):

@@ -22,7 +22,7 @@ def results(K, cases):
     import math
     import pickle
 
-    found = []
+    rows = []
 
     def numbers(x):
         if isinstance(x, K.Frame):
@@ -45,7 +45,7 @@ def results(K, cases):
         return "none"
 
     def note(name, x):
-        found.append([name, x if isinstance(x, str) else numbers(x)])
+        rows.append([name, x if isinstance(x, str) else numbers(x)])
 
     def note_rotation(name, r):
         note(name, r)
@@ -167,7 +167,7 @@ def results(K, cases):
         "addDelta": lambda: K.addDelta(f, v), "Equal": lambda: K.Equal(v, f),
     }.items():  # fmt: skip
         note(name, error(operation))
-    return found
+    return rows
 
 
 def _cases():

@@ -54,7 +54,7 @@ def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, 
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "error"),
     [
         (["--speed", "slow"], "speed 'slow' is unknown. Known: real, fast."),
         (["--api", "3"], "api '3' is unknown. Known: 1, 2.0, 2.2, 2.4."),
@@ -68,12 +68,12 @@ def test_answers_come_from_a_file_and_the_robot_may_start_without_power(script, 
         (["--scene", "dvkr"], "'dvkr' is unknown. Did you mean 'dvrk'?"),
     ],
 )
-def test_wrong_options_give_one_line_and_status_2(script, options, said):
+def test_wrong_options_give_one_line_and_status_2(script, options, error):
     ran = call("--api", "2.4", *options, script)
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()
     assert line.startswith("error: ")
-    assert said in line
+    assert error in line
 
 
 def test_an_endless_script_ends_after_a_duration(tmp_path):

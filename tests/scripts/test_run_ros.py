@@ -55,10 +55,10 @@ def same(a, b):
 def test_every_message_of_the_robot_converts_to_ros():
     sent = {(topic.message, topic.ros) for topic in TOPICS if topic.direction is not Direction.command}
     for kind, ros in sent:
-        made = to_ros(EXAMPLES[kind], ros)
-        assert made._type == ros
-        if hasattr(made, "header"):
-            assert made.header.stamp.to_nsec() == EXAMPLES[kind].stamp
+        message = to_ros(EXAMPLES[kind], ros)
+        assert message._type == ros
+        if hasattr(message, "header"):
+            assert message.header.stamp.to_nsec() == EXAMPLES[kind].stamp
     assert to_ros(EXAMPLES[m.Matrix], "std_msgs/Float64MultiArray").layout.dim[1].size == 2
 
 
@@ -78,16 +78,16 @@ def test_an_impedance_keeps_its_gains_and_axes():
     goal.force_orientation.w, goal.force_orientation.z = np.cos(0.2), np.sin(0.2)
     goal.force_position.y = 0.4
     goal.position_negative.deadband.z = 0.01
-    found = from_ros(goal, goal._type, m.CartesianImpedance)
-    np.testing.assert_allclose(found.force_R, rotation("z", 0.4), atol=1e-12)
-    np.testing.assert_array_equal(found.force_position, [0.0, 0.4, 0.0])
-    np.testing.assert_array_equal(found.position_negative.deadband, [0.0, 0.0, 0.01])
-    np.testing.assert_array_equal(found.torque_R, np.eye(3))  # an untouched quaternion
+    impedance = from_ros(goal, goal._type, m.CartesianImpedance)
+    np.testing.assert_allclose(impedance.force_R, rotation("z", 0.4), atol=1e-12)
+    np.testing.assert_array_equal(impedance.force_position, [0.0, 0.4, 0.0])
+    np.testing.assert_array_equal(impedance.position_negative.deadband, [0.0, 0.0, 0.01])
+    np.testing.assert_array_equal(impedance.torque_R, np.eye(3))  # an untouched quaternion
 
 
 def test_every_service_of_the_robot_has_its_class():
-    wanted = {service.ros for interface in INTERFACES.values() for service in interface.services}
-    assert wanted <= set(SERVICES)
+    types = {service.ros for interface in INTERFACES.values() for service in interface.services}
+    assert types <= set(SERVICES)
     for service in SERVICES.values():
         assert service.Request() == service.Request()
         assert service.Response() == service.Response()
@@ -214,8 +214,8 @@ def test_a_bag_is_read_as_messages_of_the_stand_ins(tmp_path):
     (data,) = Path(tmp_path / "bag").glob("*.mcap")
     with data.open("rb") as file, rosbag.Bag(file.name) as bag:
         assert bag.get_message_count() == 4
-        found = list(bag.read_messages(topics=["/PSM1/setpoint_js"], start_time=Time(0, 15)))
-    assert [(topic, time.to_nsec()) for topic, _, time in found] == [("/PSM1/setpoint_js", 20)]
-    joints = found[0].message
+        messages = list(bag.read_messages(topics=["/PSM1/setpoint_js"], start_time=Time(0, 15)))
+    assert [(topic, time.to_nsec()) for topic, _, time in messages] == [("/PSM1/setpoint_js", 20)]
+    joints = messages[0].message
     assert (joints._type, joints.name, joints.velocity) == ("sensor_msgs/JointState", ["yaw"], [2.0])
     assert joints.header.stamp.to_sec() == 3.25

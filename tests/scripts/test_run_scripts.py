@@ -76,9 +76,9 @@ def test_a_script_of_every_release_runs_unchanged(request, name, capsys):
     robot = request.getfixturevalue(fixture)
     script = SCRIPTS / f"{name}.py"
     assert judge(script).api == api
-    found = run(robot, script, arguments, api, answers, pedal_after=2.0)
+    exit_status = run(robot, script, arguments, api, answers, pedal_after=2.0)
     output = capsys.readouterr()
-    assert (found, output.out.splitlines()[-1:], output.err) == (status, [last], "")
+    assert (exit_status, output.out.splitlines()[-1:], output.err) == (status, [last], "")
 
 
 def test_the_script_of_the_documentation_runs(robot, script, capsys):
@@ -219,6 +219,22 @@ print(done, round(arm.measured_jp()[0], 2))
     assert "ZeroDivisionError" in output.err
 
 
+def test_arms_have_the_methods_of_the_package_and_no_others(robot, script, capsys):
+    text = """
+import crtk, dvrk
+arm = dvrk.psm(crtk.ral("x"), "PSM1")
+names = "move_jp", "insert_jp", "trajectory_j_get_ratio", "set_base_frame", "tool_type"
+print([hasattr(arm, name) for name in names])
+print(arm.jaw.ral().namespace(), arm.name(), arm.local.name())
+arm.trajectory_j_set_ratio(ratio=1.0)
+arm.tool_type()
+"""
+    assert run(robot, script(text)) == 1
+    output = capsys.readouterr()
+    assert output.out.splitlines() == ["[True, True, True, False, False]", "PSM1/jaw PSM1 PSM1/local"]
+    assert "crtk and dvrk have no method tool_type; use the topic tool_type" in output.err
+
+
 def test_two_runs_give_the_same_numbers(script, capsys):
     text = """
 import dvrk, crtk
@@ -262,7 +278,7 @@ assert rospy.is_shutdown()
 
 
 @pytest.mark.parametrize(
-    ("ending", "status", "said"),
+    ("ending", "status", "hint"),
     [
         ("pass", 0, ""),
         ("sys.exit()", 0, ""),
@@ -279,10 +295,10 @@ assert rospy.is_shutdown()
         ("dvrk.psm(crtk.ral('x'), 'PSM9')", 1, "PSM9 is not in the scene, which has"),
     ],
 )
-def test_the_exit_status_is_the_scripts_and_errors_give_hints(robot, script, capsys, ending, status, said):
+def test_the_exit_status_is_the_scripts_and_errors_give_hints(robot, script, capsys, ending, status, hint):
     assert run(robot, script(f"import sys, rospy, crtk, dvrk\n{ending}\n")) == status
     error = capsys.readouterr().err
-    assert said in error
+    assert hint in error
     assert "launcher.py" not in error  # a traceback begins in the script
 
 

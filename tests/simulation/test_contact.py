@@ -9,6 +9,8 @@ from trocar.control import HybridForcePosition
 from trocar.control.trajectories import line
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Box, Capsule, ForceSensor, SoftSlab, Solid, Sphere
+from trocar.simulation.objects import SceneObject
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import pose, rotation
 
 PROBE = "PERMANENT_CAUTERY_SPATULA_400184"
@@ -319,3 +321,40 @@ def test_objects_are_in_the_specification_that_pictures_are_made_of():
     model = sim.spec.copy().compile()
     assert model.nq == sim.model.nq
     assert mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_FLEX, "object/slab") == 0
+
+
+class Membrane(SceneObject):
+    """A kind of object that trocar does not have: a cloth held at its rim. A class is all that it needs."""
+
+    name, pose, soft = "membrane", pose(p=END - [0.0, 0.0, 0.002]), True
+
+    def add_to(self, spec):
+        body = spec.worldbody.add_body(name=OBJECT + self.name, pos=self.pose[:3, 3])
+        cloth = body.make_flex(
+            name=OBJECT + self.name,
+            type="grid",
+            dim=2,
+            count=(5, 5, 1),
+            spacing=(0.01, 0.01, 0.01),
+            radius=1e-3,
+            mass=0.01,
+        )
+        cloth.young, cloth.thickness, cloth.poisson, cloth.elastic2d = 1e6, 1e-3, 0.3, 3  # bending and stretching
+        for node in list(body.bodies):
+            if np.abs(node.pos[:2]).max() > 0.019:
+                for joint in list(node.joints):
+                    spec.delete(joint)
+
+
+def test_a_new_kind_of_object_is_one_class():
+    sim = probe([Membrane(), PLATE], accuracy="discrete")
+    assert sim.objects["membrane"].vertices.shape == (25, 3)
+    np.testing.assert_array_equal(sim.objects["membrane"].pose, Membrane.pose)
+    assert sim.objects["plate"].vertices.shape == (0, 3)
+    forces = []
+    for _ in range(60):
+        sim.step(MECH.gravity(sim.q) + [0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0])  # deeper
+        forces.append(sim.contact_wrench(of="membrane")[2])
+    assert max(forces) > 0.0
+    with pytest.raises(TrocarError, match="cannot be moved"):
+        sim.objects["membrane"].pose = np.eye(4)

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from unittest.mock import MagicMock
 
-LIBRARIES = ("pinocchio", "mujoco", "ruckig", "manifold3d", "cvxpy", "clarabel", "matplotlib", "rich", "typer")
+LIBRARIES = ("pinocchio", "mujoco", "ruckig", "cvxpy", "clarabel", "matplotlib", "rich", "typer")
 MISSING = {name for name in LIBRARIES if importlib.util.find_spec(name) is None}
 
 

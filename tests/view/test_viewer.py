@@ -21,7 +21,7 @@ from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
 from trocar.runtime import Live, Settings
-from trocar.runtime.practice_objects import practice_objects
+from trocar.simulation.objects.practice import practice_objects
 from trocar.view.effort_bars import bars, composition
 from trocar.view.plain_text import length
 

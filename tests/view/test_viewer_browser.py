@@ -22,7 +22,7 @@ import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.report import Claim, Report
 from trocar.runtime import Session, Settings
-from trocar.runtime.practice_objects import practice_objects
+from trocar.simulation.objects.practice import practice_objects
 
 viser = pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")

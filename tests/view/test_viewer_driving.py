@@ -11,7 +11,7 @@ import pytest
 import trocar as tr
 from trocar.palette import CAUSES, of_cause
 from trocar.runtime import Live, Session, Settings
-from trocar.runtime.practice_objects import practice_objects
+from trocar.simulation.objects.practice import practice_objects
 from trocar.spatial import roll_pitch_yaw, rotation
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")

@@ -2,30 +2,29 @@
 
 Drawn in the frame of the wrist at q = 0 with base-like axes: the shaft comes from +z, the jaws point to -z; the
 wrist pitch axis is x, the wrist yaw axis y. Wrist and jaw lengths are the instrument's, and its jaws look like those of
-its kind; everything else is from a large needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist.
+its kind; everything else is from a large needle driver, shaft diameter 8 mm, or 5 mm with a snake wrist. The surfaces
+of the built-in instruments are in `arms/data/meshes/instruments.npz`; those of other lengths are stretched.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from manifold3d import Manifold, OpType
 
-from trocar.appearance.carving import bar, block, hull, lathe, plate, prism, turned
+from trocar.appearance.shape_files import shape_file
 from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Skeleton, Sketch
 from trocar.arms import Arm
 from trocar.spatial import Array, pose
 
+FILE = "instruments"  # of the surfaces
 SHAFT_RADIUS = 0.004  # [m]
 SNAKE_SCALE = 5.0 / 8.0  # relative size of a 5 mm shaft
 # Base axes at q = 0 in the frame of an ordinary wrist yaw body, and of every finger.
 T_FINGER_DRAWING = pose(R=[[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
-SHORTEST_WRIST = 2e-3  # [m]
+MIN_WRIST = 2e-3  # [m]
 # Where the jaw faces begin, from the yaw axis: behind it the fingers are hubs that pass each other [m].
 JAW_ROOT = 0.003
-TOOTH = 0.0006  # tooth pitch of a gripping face [m]
 JAW_END = 0.0008  # radius of a finger's end, equal to its visible thickness [m]
 # The fingers count as touching when closer than TOUCH but push each other only when they overlap; at jaw 0 there
 # is a clearance above rounding [m], so the home position, closed without squeezing, is a touch without force. Jaws that
@@ -34,45 +33,22 @@ TOUCH, CLEARANCE = 1e-5, 1e-7
 # Squeezing: the first 0.5 mm of overlap is soft, which represents the elasticity of the cables.
 SQUEEZE_SOLREF, SQUEEZE_SOLIMP = (0.005, 1.0), (0.0, 0.95, 5e-4, 0.5, 2.0)
 JAW = {**VISUAL, "group": 5}  # the hidden shapes of the jaws' contact with each other
+ALIKE = 1e-6  # relative difference of equal lengths
 GRIP = {"condim": 4, "friction": [1.0, 0.005, 0.0001]}
 
 
-@dataclass(frozen=True)
-class Jaw:
-    """Visible differences of a jaw from that of a large needle driver: factors of its sizes, and looks.
-
-    Attributes:
-        bend: lateral offset of the tip [m]. insert: material of the gripping face. window: True for a slot.
-    """
-
-    width: float = 1.0
-    thickness: float = 1.0
-    root: float = 1.0
-    bend: float = 0.0
-    look: str = "aluminium"
-    insert: str | None = "tungsten"
-    window: bool = False
+# Kinds of jaws, each a part of an instrument's name; the first match applies, otherwise the first kind.
+JAWS = (
+    *("NEEDLE", "CURVED_SCISSORS", "SCISSORS", "MARYLAND", "FENESTRATED", "CADIERE"),
+    *("PROGRASP", "GRASPER", "CLIP", "STAPLER", "FORCEPS"),
+)
+LEFT, RIGHT = "left", "right"
+BLADE = "BLADE"  # a single blade in place of jaws
 
 
-# by part of the instrument's name; the first match applies
-JAWS: dict[str, Jaw] = {
-    "NEEDLE": Jaw(),
-    "CURVED_SCISSORS": Jaw(width=0.6, thickness=0.55, bend=0.0016, look="bright", insert=None),
-    "SCISSORS": Jaw(width=0.6, thickness=0.5, look="bright", insert=None),
-    "MARYLAND": Jaw(width=0.75, thickness=0.75, bend=0.0014, insert="dark"),
-    "FENESTRATED": Jaw(width=1.15, thickness=0.8, insert="dark", window=True),
-    "CADIERE": Jaw(width=1.1, thickness=0.7, insert="dark", window=True),
-    "PROGRASP": Jaw(width=1.1, thickness=0.95, insert="dark", window=True),
-    "GRASPER": Jaw(width=1.2, thickness=0.8, insert="dark", window=True),
-    "CLIP": Jaw(width=0.9, thickness=1.2, root=1.1, look="bright", insert="dark"),
-    "STAPLER": Jaw(width=2.0, thickness=1.8, root=1.2, look="cast", insert="dark"),
-    "FORCEPS": Jaw(width=0.7, thickness=0.65, insert="dark"),
-}
-
-
-def jaw_of(instrument: str) -> Jaw:
-    """The jaw of an instrument by its name. Default: that of a needle driver."""
-    return next((jaw for part, jaw in JAWS.items() if part in instrument), Jaw())
+def jaw_of(instrument: str) -> str:
+    """The kind of an instrument's jaws."""
+    return next((kind for kind in JAWS if kind in instrument), JAWS[0])
 
 
 def instrument_bodies(arm: Arm) -> tuple[str, ...]:
@@ -129,11 +105,7 @@ def _shaft(sketch: Sketch, top: float, scale: float) -> None:
     z, radius = np.array([0.0, 0.0, scale]), scale * SHAFT_RADIUS
     sketch.rod(0.0094 * z, [0, 0, top], radius, "steel")
     sketch.rod(0.0086 * z, 0.0095 * z, scale * 0.0036, "dark")
-    clevis = lathe([(0.0036, 0.0040), (0.0088, 0.0040)], sides=40)
-    for side in (-1.0, 1.0):
-        ear = plate([([0, 0, 0], 0.0027), ([0, 0, 0.0060], 0.0027)], (side * 0.0022, side * 0.0050), sides=32)
-        clevis += hull(ear) ^ lathe([(-0.01, 0.0040), (0.01, 0.0040)], sides=40)
-    sketch.solid(clevis.scale([scale] * 3), "bright")
+    sketch.surface(shape_file(FILE).surfaces[f"clevis {scale:g}"], "bright")
     sketch.rod([scale * -0.00405, 0, 0], [scale * 0.00405, 0, 0], scale * 0.0009, "cover")
     sketch.rod(0.006 * z, [0, 0, top], radius, COLLISION, round_ends=True)
 
@@ -147,67 +119,41 @@ def _bead(sketch: Sketch, reach: float) -> None:
 
 def _wrist(sketch: Sketch, reach: float) -> None:
     """A tongue on the pitch pin that widens and forks around the yaw pin, `reach` further down [m]."""
-    if reach < SHORTEST_WRIST:  # the axes meet: a cross piece
+    if reach < MIN_WRIST:  # the axes meet: a cross piece
         sketch.ball([0, 0, 0], 0.0036, "cover")
         sketch.rod([0, 0, 0.001], [0, 0, -0.001], 0.0030, COLLISION, round_ends=True)
         return
-    # a barrel, flat on the sides of the fork, cut away where the ears of the shaft turn
-    top, end = 0.0027, -reach - 0.0029
-    turns = np.linspace(0.0, np.pi, 12)
-    oval = [((top + end) / 2 - (top - end) / 2 * np.cos(a), 0.0043 * np.sin(a) ** 0.6) for a in turns]
-    barrel = lathe(oval, sides=28) ^ block(0.0039, 0.0034, 0.1)
-    for side in (-1.0, 1.0):
-        barrel -= bar([side * 0.0021, 0, 0], [side * 0.01, 0, 0], 0.0030, 24)
-        barrel -= block((side * 0.0021, side * 0.01), 0.01, (0.0, 0.01))
-    barrel -= block(0.1, 0.0017, (-0.1, -reach + 0.0029))  # the fork
-    barrel -= bar([-0.1, 0, 0], [0.1, 0, 0], 0.0010, 12)
-    for side in (-1.0, 1.0):
-        barrel -= bar([0, side * 0.0031, -reach], [0, side * 0.01, -reach], 0.0010, 12)
-    sketch.solid(barrel, "cover")
+    _add_surfaces(sketch, "wrist", reach, 0.0)
     sketch.rod([0, 0, 0], [0, 0, -reach], 0.0030, COLLISION, round_ends=True)
 
 
-def _finger(sketch: Sketch, side: float, length: float, jaw: Jaw) -> None:
+def _finger(sketch: Sketch, side: float, length: float, jaw: str) -> None:
     """Hub on the yaw pin and a tapered blade on one side (-1, +1) of the plane x = 0, to `length` [m]."""
-    hub = plate([([0, 0, 0], 0.0023)], (side * 5e-5, side * 0.0016), "y", 0.0002, sides=24)
-    # the blade is thickest just beyond its root and may bend sideways towards its tip
-    sections = [
-        _section(side, JAW_ROOT, 0.0017 * jaw.root, 0.0014 * jaw.root, 0.0),
-        _section(side, 0.45 * length, 0.0021 * jaw.thickness, 0.0016 * jaw.width, 0.1 * jaw.bend),
-        _section(side, 0.75 * length, 0.0015 * jaw.thickness, 0.0013 * jaw.width, 0.45 * jaw.bend),
-        _section(side, length, 0.0008 * jaw.thickness, 0.0010 * jaw.width, jaw.bend),
-    ]
-    blade = Manifold.batch_boolean([hull(pair) for pair in pairwise(sections)], OpType.Add)
-    root = hull(hub) + hull([hub[side * hub[:, 0] > 0], sections[0]])
-    sketch.solid(root, "aluminium")
-    if jaw.window:  # a fenestrated jaw
-        slot = plate([([0, 0, -0.40 * length], 0.0006), ([0, 0, -0.72 * length], 0.0005)], 0.01)
-        blade -= hull(slot)
-    sketch.solid(blade, jaw.look)
-    if jaw.insert is not None:  # the gripping face, which the two fingers share when closed, with teeth across it
-        reach = (0.97 if jaw.bend == 0.0 else 0.45) * length
-        half = 0.0009 * min(jaw.width, 1.0)
-        steps = np.linspace(JAW_ROOT, reach, 2 * round((reach - JAW_ROOT) / TOOTH) + 1)
-        ridge = [(side * (1e-5 if k % 2 else 1.6e-4), -z) for k, z in enumerate(steps)]
-        insert = prism([*ridge, (side * 4e-4, -reach), (side * 4e-4, -JAW_ROOT)], half, "y")
-        if jaw.window:
-            insert -= hull(slot)
-        sketch.solid(insert, jaw.insert)
+    _add_surfaces(sketch, f"{jaw} {LEFT if side < 0 else RIGHT}", length, JAW_ROOT)
     # Flat gripping face with a round end: with corners, the contact point would jump as the shaft tilts.
     flat = length - 2.0 * JAW_END
     sketch.box((0.0, side * 0.0016), 0.0013, (-JAW_ROOT, -flat), {**COLLISION, **GRIP})
     sketch.ball([side * JAW_END, 0.0, JAW_END - length], JAW_END, {**COLLISION, **GRIP})
 
 
-def _section(side: float, z: float, outer: float, half: float, bend: float) -> Array:
-    """Six points (6, 3) of a blade's section at a distance z from the yaw axis, shifted across by `bend` [m]."""
-    corners = ((2e-4, 1.0), (2e-4, -1.0), (0.6 * outer, 1.0), (0.6 * outer, -1.0), (outer, 0.5), (outer, -0.5))
-    return np.array([[side * x, y * half + bend, -z] for x, y in corners])
-
-
 def _blade(sketch: Sketch, length: float) -> None:
     """Hub on the yaw pin and a slim tip, to `length` [m]: a cautery hook or spatula."""
-    sketch.hull(plate([([0, 0, 0], 0.0024)], 0.0016, "y", 0.0002), "plastic")
-    sketch.hull(turned([(-length / 2, 0.0010), (-0.001, 0.0020)], axis="z"), "plastic")
+    _add_surfaces(sketch, BLADE, length, 0.0)
     sketch.rod([0, 0, -length / 2], [0, 0, -length], 0.0005, "steel")
     sketch.rod([0, 0, -0.001], [0, 0, 0.001 - length], 0.0010, {**COLLISION, **GRIP}, round_ends=True)
+
+
+def _add_surfaces(sketch: Sketch, kind: str, length: float, root: float) -> None:
+    """Surfaces of one kind that end at `length` [m]: the nearest in the file, stretched beyond `root` [m]."""
+    file = shape_file(FILE)
+    lengths = {float(name.rsplit(" ", 2)[1]) for name in file.surfaces if name.startswith(f"{kind} ")}
+    drawn = min(lengths, key=lambda other: abs(other - length))
+    factor = (length - root) / (drawn - root)
+
+    def stretched(p: Array) -> Array:
+        beyond = np.minimum(p[:, 2] + root, 0.0)
+        return p + np.outer((factor - 1.0) * beyond, [0.0, 0.0, 1.0])
+
+    for name, surface in file.surfaces.items():
+        if name.startswith(f"{kind} {drawn:.7g} "):
+            sketch.surface(surface.deformed(stretched) if abs(factor - 1.0) > ALIKE else surface, file.looks[name])

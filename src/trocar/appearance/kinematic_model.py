@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.cart_shapes import cart_drawing, set_up_drawing
+from trocar.appearance.shape_files import shape_file
 from trocar.arms import Arm, Body
 from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
@@ -19,6 +19,7 @@ from trocar.spatial import Array, quaternion
 # (1e-10 N on the insertion); the rotors of their motors provide the inertia.
 DUMMY_MASS, DUMMY_INERTIA = 1e-12, 1e-13
 BASE = "base"  # body that carries an arm in a model with several
+FLOOR = -0.167  # height of the floor in the world of a cart [m]; not published for the Si cart
 SET_UP = "set_up_"  # prefix of the bodies of set-up joints, which are visual only
 
 
@@ -93,12 +94,12 @@ def add_patient_cart(spec: mujoco.MjSpec, cart: Cart, mounts: Mapping[str, str])
     Args:
         mounts: mount on the cart (PSM1, PSM2, PSM3 or ECM) of each arm, by the arm's name in the model.
     """
-    cart_drawing(cart.name).put_on(spec)
+    shape_file(f"cart_{cart.name.lower()}").drawing.put_on(spec)
     for name, mount in mounts.items():
         prefix = f"{name}/{SET_UP}"
         for joint, T in set_up_poses(cart, mount).items():
             spec.worldbody.add_body(name=prefix + joint, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
-        set_up_drawing(cart.set_up(mount), prefix).put_on(spec)
+        shape_file(f"set_up_{cart.name.lower()}_{mount.lower()}").drawing.put_on(spec, prefix)
 
 
 def set_up_poses(cart: Cart, mount: str) -> dict[str, Array]:

@@ -14,9 +14,8 @@ from typing import Any, Protocol, cast
 import mujoco
 import numpy as np
 
-from trocar.appearance.cart_shapes import FLOOR
 from trocar.appearance.films import Picture
-from trocar.appearance.kinematic_model import kinematic_arm, kinematic_cart
+from trocar.appearance.kinematic_model import FLOOR, kinematic_arm, kinematic_cart
 from trocar.appearance.labels import labelled
 from trocar.appearance.studio import TRACE_SEGMENTS, Studio, Trace, check_size
 from trocar.arms import Arm
@@ -134,7 +133,7 @@ def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
     home = np.array(scene.data.qpos)
     floor: float | str | None = None
     if scene.cart is not None:
-        floor = FLOOR[scene.cart.name]
+        floor = FLOOR
     elif len(scene.arms) == 1:
         (arm,) = (simulated.arm for simulated in scene.arms.values())
         home[: len(arm.bodies)] = arm.E @ np.array(arm.home)
@@ -216,7 +215,7 @@ def _render_model(
     """A picture of an arm or cart that is not simulated."""
     cart = isinstance(subject, Cart)
     spec, qpos = kinematic_cart(subject, q) if isinstance(subject, Cart) else kinematic_arm(subject, q)
-    place = Studio(spec, qpos, FLOOR[subject.name] if cart else None)
+    place = Studio(spec, qpos, FLOOR if cart else None)
     try:
         from_where: mujoco.MjvCamera = camera
         if not isinstance(camera, mujoco.MjvCamera):

@@ -1,4 +1,4 @@
-"""A small drawing kit: primitives, hulls and carved solids on the bodies of a model, in convenient coordinates.
+"""A small drawing kit: primitives and triangle meshes on the bodies of a model, in convenient coordinates.
 
 Visual geoms are in group 2 and do not collide; collision geoms are in group 3. None has mass: the inertia of a body
 is a measured parameter, not a consequence of its shape.
@@ -6,19 +6,17 @@ is a measured parameter, not a consequence of its shape.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import mujoco
 import numpy as np
-from manifold3d import Manifold
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
-from trocar.appearance.carving import Span, ends, hull, triangles
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
-from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
@@ -51,6 +49,37 @@ COLLISION: dict[str, Any] = {
 
 BASE = np.eye(4)  # drawing frame of most shapes
 
+Interval = tuple[float, float]
+Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
+Deformation = Callable[[Array], Array]  # of points (n, 3) [m]
+STEP = 1e-6  # for the derivative of a deformation [m]
+
+
+def ends(span: Span) -> Interval:
+    """Lower and upper end of a span."""
+    low, high = sorted(span if isinstance(span, tuple) else (-span, span))
+    return low, high
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A triangle mesh: vertices (V, 3) [m] and their normals (V, 3), faces (F, 3); vertices on edges are repeated."""
+
+    vertices: Array
+    normals: Array
+    faces: Array
+
+    def moved(self, T: Array) -> Surface:
+        """The surface in another frame, in which T (4, 4) is the pose of its own."""
+        return Surface(self.vertices @ T[:3, :3].T + T[:3, 3], self.normals @ T[:3, :3].T, self.faces)
+
+    def deformed(self, f: Deformation) -> Surface:
+        """The surface with deformed vertices and the normals that go with them."""
+        p = np.asarray(self.vertices, dtype=float)
+        J_transposed = np.stack([(f(p + STEP * e) - f(p - STEP * e)) / (2 * STEP) for e in np.eye(3)], axis=1)
+        normals = np.linalg.solve(J_transposed, self.normals[:, :, None])[:, :, 0]
+        return Surface(f(p), normals / np.linalg.norm(normals, axis=1, keepdims=True), self.faces)
+
 
 @dataclass
 class Drawing:
@@ -62,19 +91,44 @@ class Drawing:
     """
 
     base: str = "base"
-    meshes: list[dict[str, Any]] = field(default_factory=list)
+    meshes: dict[str, Surface] = field(default_factory=dict)
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
-    def put_on(self, spec: mujoco.MjSpec) -> None:
-        """Add all shapes to a model with these bodies."""
+    def put_on(self, spec: mujoco.MjSpec, prefix: str = "") -> None:
+        """Add all shapes to a model with these bodies; `prefix`: of the names of bodies and meshes in the model."""
         add_materials(spec)
-        for mesh in self.meshes:
-            spec.add_mesh(**mesh)
+        for name, mesh in self.meshes.items():
+            vertices, normals, faces = (rows.ravel() for rows in (mesh.vertices, mesh.normals, mesh.faces))
+            spec.add_mesh(name=prefix + name, uservert=vertices, usernormal=normals, userface=faces)
         for body, geom in self.geoms:
-            (spec.body(body) if body else spec.worldbody).add_geom(**geom)
+            mesh_name = {"meshname": prefix + geom["meshname"]} if "meshname" in geom else {}
+            (spec.body(prefix + body) if body else spec.worldbody).add_geom(**{**geom, **mesh_name})
         for pair in self.pairs:
             spec.add_pair(**pair)
+
+    def deformed(self, by_body: Mapping[str, Deformation]) -> Drawing:
+        """A copy with the shapes of some bodies deformed; boxes stay boxes and rods straight."""
+        copy = Drawing(self.base, dict(self.meshes), [], list(self.pairs))
+        for body, geom in self.geoms:
+            copy.geoms.append((body, dict(geom)))
+            if f := by_body.get(body):
+                copy._deform(copy.geoms[-1][1], f)
+        return copy
+
+    def _deform(self, geom: dict[str, Any], f: Deformation) -> None:
+        if mesh := geom.get("meshname"):
+            self.meshes[mesh] = self.meshes[mesh].deformed(f)
+        if "fromto" in geom:
+            geom["fromto"] = f(np.reshape(geom["fromto"], (2, 3))).ravel()
+        if "pos" in geom:
+            centre = np.array(geom["pos"])
+            geom["pos"] = f(centre[None])[0]
+            if "quat" in geom:  # a box
+                halves = (
+                    Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix() * geom["size"]
+                )  # in its columns
+                geom["size"] = np.linalg.norm(f(centre + halves.T) - geom["pos"], axis=1)
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -121,19 +175,10 @@ class Sketch:
         kind = mujoco.mjtGeom.mjGEOM_SPHERE
         self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
-    def hull(self, points: Array | Sequence[Array], look: str | dict[str, Any]) -> None:
-        """Convex hull of points (n, 3) [m], or of several arrays of them, as a mesh."""
-        self.solid(hull(points), look)
-
-    def solid(self, solid: Manifold, look: str | dict[str, Any]) -> None:
-        """A solid made of others by +, - and ^ (see `hull`, `prism`, `lathe`, `bar`), as a mesh."""
-        body, meshes = self.body or self.drawing.base, self.drawing.meshes
-        if solid.is_empty():
-            raise TrocarError(f"a solid of {body} is empty")
-        vertices, faces, normals = triangles(solid)
-        R, p = self.T_body_drawing[:3, :3], self.T_body_drawing[:3, 3]
-        name, corners, upright = f"{body}_{len(meshes)}", (vertices @ R.T + p).ravel(), (normals @ R.T).ravel()
-        meshes.append({"name": name, "uservert": corners, "userface": faces.ravel(), "usernormal": upright})
+    def surface(self, surface: Surface, look: str | dict[str, Any]) -> None:
+        """Triangle mesh."""
+        name = f"{self.body or self.drawing.base}_{len(self.drawing.meshes)}"
+        self.drawing.meshes[name] = surface.moved(self.T_body_drawing)
         self._geom(look, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
 
     def _point(self, p: ArrayLike) -> Array:

@@ -297,7 +297,7 @@ class Arm(Jointed):
         motors: default: one for each joint. gains: published PID gains; empty if there are none.
         controller: constants of its controller; by default there are no deadbands, caps and checks.
         excitation: ranges for identification. deflections: measured deflections of elastic drives, by joint.
-        look: shapes drawn for its links: "psm", "ecm", "mtm", "si", or "bars" for plain bars between the joints.
+        look: shapes of its links: a file in data/meshes such as "psm_si", or "bars" for plain bars between the joints.
         dvrk_class, dvrk_name: class of the dVRK's Python package that drives it, and its usual name there.
         sources: source of each block of numbers.
     """

@@ -32,7 +32,7 @@ def ecm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
     links, loops = si_parallelogram(l)
     T_end_insertion = mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"])
     links += (prismatic("insertion", "end", T_end_insertion, {"insertion": 1.0}),)
-    return _with_endoscope("ECM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), "back", "si")
+    return _with_endoscope("ECM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), "back", "ecm_si")
 
 
 def _with_endoscope(

@@ -35,7 +35,7 @@ def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
         driven={"shoulder_pitch": "upper_arm", "elbow_pitch": "forearm"},
         T_hrsv_base=pose(R=np.array(table["base"]["R_hrsv"]), p=np.array(table["base"][arm])),
         gripper=(table["gripper"]["lower"], table["gripper"]["upper"]),
-        look="mtm",
+        look=arm.lower(),
         dvrk_class="mtm",
         dvrk_name=arm,
         **shared_facts(arm, table, shape, np.linalg.inv(motor_from_joint)),

@@ -23,7 +23,16 @@ def psm(which: str | PathLike[str] | Geometry | None = None, instrument: str | P
     links, loops, T_carriage = build(shape.lengths, table["serial"]["d_insertion"])
     follower = "counterweight"
     return with_instrument(
-        "PSM", table, shape, instrument, links, loops, T_carriage, {follower: "insertion"}, "psm", follower
+        "PSM",
+        table,
+        shape,
+        instrument,
+        links,
+        loops,
+        T_carriage,
+        {follower: "insertion"},
+        f"psm_{shape.frames}",
+        follower,
     )
 
 

@@ -26,7 +26,7 @@ def psm_si(which: str | PathLike[str] | Geometry | None = None, instrument: str 
         prismatic("insertion", "carriage", mdh(a=l["l_3L"], d=-l["l_3H"]), half, "3"),
     )
     return with_instrument(
-        "PSM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), {"carriage": "insertion"}, "si"
+        "PSM_Si", table, shape, instrument, links, loops, mdh(theta=math.pi), {"carriage": "insertion"}, "psm_si"
     )
 
 

@@ -53,8 +53,8 @@ class ClaimTable:
 
     def claim(self, name: str, ours: float | None, **fields: Any) -> Claim:
         """The claim of an entry without rows. See `claims` for `fields`."""
-        (found,) = self.claims(name, [ours], **fields)
-        return found
+        (claim,) = self.claims(name, [ours], **fields)
+        return claim
 
     def claims(
         self, name: str, ours: Iterable[float | None] | None, *, missing: str | Sequence[str] = "", **fields: Any
@@ -72,7 +72,7 @@ class ClaimTable:
         rows = entry.pop("rows")
         entry |= {key: fields.pop(key) for key in entry.keys() & fields.keys()}
         numbers = [None] * len(rows) if ours is None else list(ours)
-        found = []
+        claims = []
         for i, (row, number) in enumerate(zip(rows, numbers, strict=True)):
             values, filled = _item(entry, i), {"row": row, **_item(fields, i)}
             reason = missing if isinstance(missing, str) else missing[i]
@@ -81,8 +81,8 @@ class ClaimTable:
                 "source": values["source"].format(**filled),
                 "note": reason or values["note"].format(**filled),
             }
-            found.append(Claim(id=self.prefix + name.format(**filled), **values))
-        return found
+            claims.append(Claim(id=self.prefix + name.format(**filled), **values))
+        return claims
 
     def _check(self, name: str, entry: dict[str, Any]) -> None:
         where = f"claims.toml of {self.publication}, claim {name!r}"

@@ -16,7 +16,7 @@ from trocar.arms.suj import SetUpArm
 from trocar.mechanics import Mechanism
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array
 
 

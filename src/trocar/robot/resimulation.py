@@ -34,8 +34,9 @@ def resimulated(
     start = reference(0.0)
     scene.reset({name: start.q}, {name: start.dq})
     law = ComputedTorque(sim.mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=settings.friction)
-    rows = round(RECORDED / PERIOD)
-    recordings = simulate(scene, {name: law}, {name: reference}, track.duration, progress, every=rows)
+    recordings = simulate(
+        scene, {name: law}, {name: reference}, track.duration, progress, every=round(RECORDED / PERIOD)
+    )
     return Track(recordings[name], f"{track.name}, simulated", settings)
 
 

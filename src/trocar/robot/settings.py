@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm, gravity_vector, load_arm
 from trocar.arms.parameters import Parameters
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.robot.controller.constants import PERIOD
 from trocar.simulation import Scene, SceneArm
 
+CHANGES = ("counterweight", "friction", "instrument")  # options that can change while an arm runs
 RECORDED = 3 * PERIOD  # interval between rows of a recording: 500 Hz [s]
 
 
@@ -49,3 +54,14 @@ class ArmSettings:
         facts = load_arm(self.arm) if isinstance(self.arm, str) else self.arm
         gravity = gravity_vector(facts, self.gravity)
         return Scene({self.name: only}, gravity=gravity, timestep=PERIOD, contacts=contacts)
+
+
+def checked_changes(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Changed options of an arm by name, checked before anything changes."""
+    check_known("option that can be changed", CHANGES, *options)
+    for key in ("counterweight", "friction"):
+        check_type(key, options.get(key, True), (bool, np.bool_), "True or False")
+    tool = options.get("instrument", "")  # a text from outside never opens a file
+    if not (isinstance(tool, PathLike) or (isinstance(tool, str) and not tool.endswith(".toml"))):
+        raise TrocarError(f"instrument must be a name, or the Path of a file, got {shown(tool)}")
+    return dict(options)

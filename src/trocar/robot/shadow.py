@@ -19,11 +19,12 @@ from trocar.recording import Recording
 from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.notices import Notices
 from trocar.robot.settings import ArmSettings
 from trocar.simulation.run import EFFORT_UNIT
 from trocar.spatial import Array
 
-MAX_ROWS = 500_000  # number of rows kept: 83 minutes at 100 Hz
+MAX_ROWS = 500_000  # kept: 83 minutes at 100 Hz
 BACK = 1_000_000_000  # a stamp older than the last one by more than this starts a new recording [ns]
 MAX_REFUSALS = 20  # number of different message errors that are reported
 
@@ -36,7 +37,7 @@ class Efforts(NamedTuple):
     predicted: Array
 
 
-class _Row(NamedTuple):
+class _Sample(NamedTuple):
     row: Row
     efforts: Array  # (2, n): measured, low-passed; predicted
 
@@ -51,13 +52,13 @@ class Shadow:
 
     Attributes:
         scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
-        messages: texts to the user so far.
+        messages: notices to the user.
     """
 
     def __init__(self, settings: ArmSettings, topic: str = "") -> None:
         self.settings = settings
         self.scene = SceneDescription.of(settings.build())
-        self.messages: list[str] = []
+        self.messages = Notices()
         self.jaw = JAW in self.arm.joint_names
         self._topic, self._mechanism = topic, self.description.mechanism()
         self._lock = threading.Lock()
@@ -75,7 +76,7 @@ class Shadow:
     def _begin(self) -> None:
         self._states = JointStates(self.arm, self.jaw)
         self._stream = EffortStream(self.description.mechanism())
-        self._rows: deque[_Row] = deque(maxlen=MAX_ROWS)
+        self._samples: deque[_Sample] = deque(maxlen=MAX_ROWS)
         self._first = self._newest = -1
         self._heard: float | None = None
 
@@ -87,7 +88,7 @@ class Shadow:
         A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
         """
         if stamp < self._newest - BACK and stamp > 0:
-            self.messages.append("the robot's clock went back; a new recording was started")
+            self.messages.post("the robot's clock went back; a new recording was started")
             with self._lock:
                 self._begin()
         self._newest = max(self._newest, stamp)
@@ -104,17 +105,17 @@ class Shadow:
             with self._lock:
                 self._heard = time.monotonic()
                 for row in rows():
-                    self._keep(row)
+                    self._add(row)
         except TrocarError as error:
             if str(error) not in self._refused and len(self._refused) < MAX_REFUSALS:
                 self._refused.add(str(error))
-                self.messages.append(f"{self._topic}: {error}")
+                self.messages.post(f"{self._topic}: {error}", "error")
 
-    def _keep(self, row: Row) -> None:
+    def _add(self, row: Row) -> None:
         if self._first < 0:
             self._first = row.stamp
         effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
-        self._rows.append(_Row(row, np.array(effort)))
+        self._samples.append(_Sample(row, np.array(effort)))
 
     # -- for readers ---------------------------------------------------------------------------------------------------
 
@@ -125,31 +126,31 @@ class Shadow:
 
     def __len__(self) -> int:
         """Number of rows kept."""
-        return len(self._rows)
+        return len(self._samples)
 
     def recording(self) -> Recording:
         """Rows received so far, with the channels `predicted_tau` and `residual_tau` as computed live."""
         with self._lock:
-            rows = list(self._rows)
-        if len(rows) < 2:
+            samples = list(self._samples)
+        if len(samples) < 2:
             raise TrocarError(f"nothing was received from {self._topic or 'the robot'} yet")
-        efforts = np.array([one.efforts for one in rows])
+        efforts = np.array([one.efforts for one in samples])
         about = {"arm": self.arm.name, "parameters": self.description.parameters.name, "topic": self._topic}
-        recording = recording_of((one.row for one in rows), self.arm, about)
+        recording = recording_of((one.row for one in samples), self.arm, about)
         extra = {"predicted_tau": efforts[:, 1], "residual_tau": efforts[:, 0] - efforts[:, 1]}
         return replace(recording, extra=extra, extra_units=dict.fromkeys(extra, EFFORT_UNIT))
 
-    def efforts(self, seconds: float, most: int = 400) -> Efforts:
-        """Efforts of the last seconds, thinned to at most `most` rows; empty arrays before the first row."""
+    def efforts(self, seconds: float, count: int = 400) -> Efforts:
+        """Efforts of the last seconds, thinned to at most `count` rows; empty arrays before the first row."""
         with self._lock:
             since = self._newest - seconds * 1e9
             chosen = []
-            for one in reversed(self._rows):
+            for one in reversed(self._samples):
                 if one.row.stamp < since:
                     break
                 chosen.append(one)
             first = self._first
-        chosen = chosen[:: max(1, -(-len(chosen) // most))][::-1]
+        chosen = chosen[:: max(1, -(-len(chosen) // count))][::-1]
         t = np.array([1e-9 * (one.row.stamp - first) for one in chosen])
         both = np.array([one.efforts for one in chosen]).reshape(-1, 2, self.arm.n)
         return Efforts(t, both[:, 0], both[:, 1])
@@ -157,7 +158,7 @@ class Shadow:
     def frame(self, number: int = 0) -> Frame:
         """The arm at its last measured joints, or at home before the first message. Call it from one thread only."""
         with self._lock:
-            last = self._rows[-1] if self._rows else None
+            last = self._samples[-1] if self._samples else None
             first = self._first
         home = np.array(self.arm.home)
         q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)

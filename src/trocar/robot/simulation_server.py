@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics.cart import Cart
 from trocar.recording import Recording
 from trocar.robot.controller.arm import ArmController
@@ -28,7 +27,7 @@ from trocar.robot.laws import SERVO, ActiveLaw, checked_gains, default_law
 from trocar.robot.messages import ArmFrame, Frame, String
 from trocar.robot.pace import Pace
 from trocar.robot.recorder import Recorder
-from trocar.robot.settings import RECORDED
+from trocar.robot.settings import RECORDED, checked_changes
 from trocar.simulation import Scene
 from trocar.simulation.engine import Snapshot
 from trocar.spatial import Array, finite
@@ -37,7 +36,6 @@ NAME = "simulation"
 HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]
 MAX_RECORDING = 120.0  # a recording keeps this much of its end [s]
 MAX_FORCE, MAX_GRAVITY = 1e6, 1e6  # far beyond any use, and small enough that products do not overflow [N, m/s^2]
-CHANGES = ("counterweight", "friction", "instrument", "set_up")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,14 +170,8 @@ class SimulationServer:
 
         State, setpoints, laws and pushes stay; recordings end unless only the set-up joints move.
         """
-        check_known("option that can be changed", CHANGES, *options)
-        for key in ("counterweight", "friction"):
-            check_type(key, options.get(key, True), (bool, np.bool_), "True or False")
-        if "instrument" in options:
-            tool = options["instrument"]  # a text from outside never opens a file
-            if not (isinstance(tool, PathLike) or (isinstance(tool, str) and not tool.endswith(".toml"))):
-                raise TrocarError(f"instrument must be a name, or the Path of a file, got {shown(tool)}")
         q_setup = options.pop("set_up", None)
+        checked_changes(options)
         with self.bus.lock:
             scene = self._loop.scene.changed({arm: options}) if options else self._loop.scene
             if q_setup is not None:

@@ -14,14 +14,14 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
 from trocar.recording.bag_file import is_bag
 from trocar.recording.bag_process import read_bag_apart
 from trocar.recording.loading import SUFFIXES
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame
-from trocar.robot.settings import ArmSettings
+from trocar.robot.settings import ArmSettings, checked_changes
 from trocar.spatial import Array, finite
 
 CHANNELS = ("q", "dq", "ddq", "tau")
@@ -133,21 +133,19 @@ def settings_of(recording: Recording, default: ArmSettings) -> ArmSettings:
     """Settings of the arm of a recording, from its provenance or, if missing, from `default`."""
     known = recording.provenance
     arm = known.get("arm", default.name)
-    check_known("the recording's arm", ARMS, arm)
-    if arm != default.name:  # parameters, instrument and gravity of another arm do not apply
-        default = ArmSettings(arm=arm)
-    options: dict[str, Any] = {key: known[key] for key in ("counterweight", "friction") if key in known}
-    for key, value in options.items():
-        check_type(f"the recording's {key}", value, (bool, np.bool_), "True or False")
+    if arm == default.name:
+        options: dict[str, Any] = {}
+    else:  # parameters, instrument and gravity of another arm do not apply
+        check_known("the recording's arm", ARMS, arm)
+        default, options = ArmSettings(arm=arm), {}
     if known.get("parameters") in SETS.get(arm, ()):
         options["parameters"] = known["parameters"]
-    instrument = known.get("instrument", "none")
-    if not isinstance(instrument, str) or instrument.endswith(".toml"):  # a text from outside never opens a file
-        raise TrocarError(f"the recording's instrument must be a name, got {shown(instrument)}")
-    if instrument != "none":
-        options["instrument"] = instrument
+    stated = {key: known[key] for key in ("counterweight", "friction", "instrument") if key in known}
+    if stated.get("instrument") == "none":
+        del stated["instrument"]
+    options |= checked_changes(stated)
     if "gravity" in known:
-        options["gravity"] = tuple(finite("the recording's gravity", known["gravity"], (3,), "[m/s^2]").tolist())
+        options["gravity"] = tuple(finite("gravity", known["gravity"], (3,), "three finite numbers [m/s^2]").tolist())
     return replace(default, **options)
 
 

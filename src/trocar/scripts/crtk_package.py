@@ -10,8 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, partialmethod
-from types import MethodType
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -22,46 +21,53 @@ from trocar.robot import messages as m
 from trocar.robot.clients.device import DeviceClient, StatefulDevice, time_of_command
 from trocar.robot.clients.methods import Method, methods, part
 from trocar.robot.interface import Direction, Interface, Topic
-from trocar.scripts.node import node_of
+from trocar.scripts.node import node_of, ral
 from trocar.scripts.pykdl import Frame, Rotation
 from trocar.scripts.session import FOREVER, current
 from trocar.transports.ros_conversion import from_ros
 from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_time import Time
 
+__all__ = ["joystick_button", "measured_cp", "ral", "utils", "wait_move_handle"]
+
 STATE_METHODS = (
     "operating_state", "wait_for_operating_state", "wait_for_homed", "wait_for_busy", "state_command", "enable",
     "disable", "home", "unhome", "is_enabled", "is_disabled", "is_homed", "is_busy",
 )  # fmt: skip
-# Commands of crtk that no dVRK serves.
-_UNSERVED = (
-    Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
-    Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
-)
-
-
-def _features() -> dict[str, dict[str, Method]]:
-    """Methods by name, of every topic and service of arms and their parts."""
-    features: dict[str, dict[str, Method]] = {}
-    for rows in (interface.PSM, interface.MTM, Interface(_UNSERVED)):
-        for space in ("", "body", "local", "jaw"):
-            for method in methods(part(rows, space) if space else rows):
-                features.setdefault(method.first[0], {})[method.flat_name] = method
-    return features
-
-
-_FEATURES = _features()
-_ADDED = (
+_ADDED = (  # features that scripts can add to their own classes
     "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "measured_cf", "jacobian", "hold",
     "free", "servo_jp", "servo_jr", "servo_jv", "servo_jf", "servo_cp", "servo_cv", "servo_cf", "move_jp", "move_jr",
     "move_cp", "forward_kinematics", "inverse_kinematics",
 )  # fmt: skip
+_OFFERED = frozenset((
+    *_ADDED, "body/set_cf_orientation_absolute", "use_gravity_compensation", "trajectory_j/set_ratio",
+    "trajectory_j/ratio", "lock_orientation", "unlock_orientation", "servo_ci", "emulate_tool_present", "power_on",
+    "power_off", "home", "set_volume", "string_to_speech", "teleop/set_scale", "teleop/scale", "teleop/select",
+    "teleop/unselect", "set_scale", "scale", "state_command",
+))  # fmt: skip
 
 
 class ScriptDevice(DeviceClient):
-    """A device with the values of scripts. Motions wait for the operating state of an object of the script."""
+    """A client with the values of scripts. A subclass has only the methods of the packages crtk and dvrk."""
 
-    instance: Any = None
+    instance: Any = None  # object of the script with the operating state of motions; default: the device itself
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.parts = {space: script_class(kind) for space, kind in cls.parts.items()}
+        for name in dir(cls):
+            row: Method | None = getattr(getattr(cls, name, None), "row", None)
+            if row is not None and row.first[0] not in _OFFERED:
+                setattr(cls, name, _Absent(row))
+            elif row is not None and row.hook == "read":
+                setattr(cls, name, partialmethod(cls.read, *row.first))
+
+    def ral(self) -> Any:
+        """The node in the namespace of the device."""
+        return node_of(self._name)
+
+    def check_connections(self, timeout: float = 5.0) -> None:
+        self.ral().check_connections(timeout)
 
     def read(
         self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: Any = None, wait: Any = None,
@@ -76,7 +82,7 @@ class ScriptDevice(DeviceClient):
             if isinstance(error, UnknownName):
                 current().sleep(self.connection_timeout if timeout is None else timeout)
             failure = TimeoutError if tuples else RuntimeWarning
-            raise failure(f"no valid data on /{self.name()}/{topic}") from None
+            raise failure(f"no valid data on /{self._name}/{topic}") from None
         values = [_script_value(getattr(message, field)) for field in fields]
         if not stamped:
             return values[0]
@@ -85,11 +91,11 @@ class ScriptDevice(DeviceClient):
         return [*values, message.time] if len(values) > 1 or extra else values[0]
 
     def command(self, topic: str, message: Callable[..., m.Message], moves: bool, *arguments: Any) -> Any:
-        handle = wait_move_handle(self.instance) if moves else None
+        handle = wait_move_handle(self.instance or self.states) if moves else None
         try:
             self.send(topic, message(*(_robot_value(argument) for argument in arguments)))
         except UnknownName:
-            print(f"trocar run: nothing listens on /{self.name()}/{topic}", file=sys.stderr)
+            print(f"trocar run: nothing listens on /{self._name}/{topic}", file=sys.stderr)
         return handle
 
     def call(self, service: str, *arguments: Any) -> Any:
@@ -114,11 +120,42 @@ def _robot_value(value: Any) -> Any:
     return from_ros(value, kind, m.CartesianImpedance) if kind == "crtk_msgs/CartesianImpedance" else value
 
 
-class ScriptStates(StatefulDevice):
+class _Absent:
+    """A method that the packages do not have."""
+
+    def __init__(self, row: Method) -> None:
+        self._text = f"crtk and dvrk have no method {row.flat_name}; use the topic {row.first[0]}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise AttributeError(self._text)
+
+
+def script_class(kind: type[DeviceClient]) -> type[DeviceClient]:
+    """A client class with the values of scripts."""
+    if issubclass(kind, ScriptDevice):
+        return kind
+    base = ScriptStates if issubclass(kind, StatefulDevice) else ScriptDevice
+    return type(kind.__name__, (base, kind), {})
+
+
+class ScriptStates(ScriptDevice, StatefulDevice):
     """The operating state of a device with the arguments of crtk: times of ROS, and `extra` for the time of a state."""
 
+    def __init__(self, robot: Any, name: str, *arguments: Any) -> None:
+        try:
+            super().__init__(robot, name, *arguments)
+        except UnknownName:
+            devices = ", ".join(current().robot.devices)
+            raise TimeoutError(
+                f"{name} is not in the scene, which has {devices}; run the script with another scene"
+            ) from None
+
+    @property
+    def operating_state_topic(self) -> str:
+        return f"{self._name}/operating_state"
+
     def _stamped(self, value: Any, extra: Any) -> Any:
-        last = current().bus.read(f"{self.name()}/operating_state")
+        last = current().bus.read(self.operating_state_topic)
         return value if extra is None else (value, 0.0 if last is None else last.time)
 
     def operating_state(self, extra: Any = None) -> Any:
@@ -144,6 +181,22 @@ class ScriptStates(StatefulDevice):
         return self.wait_for_busy(False, start_time, timeout)
 
 
+# Rows that scripts can add to their own classes; no dVRK serves servo_jv and servo_cv.
+_ROWS = Interface(
+    (
+        *interface.ARM.topics,
+        *part(interface.ARM, "spatial").topics,
+        Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
+        Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
+    ),
+    interface.ARM.services,
+)
+
+
+class _AnyDevice(ScriptDevice, interface=_ROWS):
+    """A device with every feature, in the namespace of a node."""
+
+
 class utils:
     """Features of the device in a node's namespace, added one by one to `class_instance`."""
 
@@ -154,7 +207,7 @@ class utils:
         self._ral = node_of(ros_namespace if ral is None else ral)
         self._instance = class_instance
         # earlier releases pass the interval of the data here, which is much shorter
-        self.device = ScriptDevice(current(), self._ral.namespace(), max(connection_timeout, 0.02))
+        self.device = _AnyDevice(current(), self._ral.namespace(), max(connection_timeout, 0.02))
         self.device.instance = class_instance if operating_state_instance is None else operating_state_instance
 
     def add_operating_state(self, ral: Any = None) -> None:
@@ -166,30 +219,18 @@ class utils:
         name = node.namespace()
         node.expect("operating_state", "subscriber")
         node.expect("state_command", "publisher")
-        try:
-            states = ScriptStates(current(), name, self.device.connection_timeout)
-        except UnknownName:
-            devices = ", ".join(current().robot.devices)
-            raise TimeoutError(
-                f"{name} is not in the scene, which has {devices}; choose another with --scene"
-            ) from None
+        states = ScriptStates(current(), name, self.device.connection_timeout)
         self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
         for method in STATE_METHODS if current().tuples else ("wait_while_busy", *STATE_METHODS):
             self._set(method, getattr(states, method))
 
     def add(self, feature: str) -> None:
         """Add the methods of a topic or service of the interface."""
-        if feature == "operating_state":
-            self.add_operating_state()
-            return
-        for name, method in _FEATURES[feature].items():
-            if method.hook == "read":
-                self._ral.expect(feature, "subscriber")
-                self._set(name, partial(self.device.read, *method.first))
-            else:
-                if method.hook == "command":
-                    self._ral.expect(feature, "publisher")
-                self._set(name, MethodType(method.function(), self.device))
+        for method in methods(_ROWS):
+            if method.first[0] == feature:
+                if method.hook != "ask":
+                    self._ral.expect(feature, "subscriber" if method.hook == "read" else "publisher")
+                self._set(method.name, getattr(self.device, method.name))
 
     def _set(self, name: str, method: Callable[..., Any]) -> None:
         if hasattr(self._instance, name):

@@ -16,6 +16,7 @@ import numpy as np
 from trocar.scripts import dvrk_package as dvrk
 from trocar.scripts.pykdl import Frame, Rotation, Vector
 from trocar.scripts.ros_variants import first_state
+from trocar.spatial import Array
 
 ENABLE_TIMEOUT = 10.0  # [s]
 HOME_TIMEOUT = 180.0  # [s]
@@ -89,6 +90,10 @@ class ArmApi1(dvrk.arm):
         """Switch off."""
         self.disable(ENABLE_TIMEOUT)
 
+    def _setpoint(self) -> Array:
+        position: Array = self.receive("setpoint_js").position
+        return position.copy()
+
     def get_joint_number(self) -> int:
         return len(self.measured_jp())
 
@@ -96,27 +101,23 @@ class ArmApi1(dvrk.arm):
         """Move all joints [rad, m]."""
         return _moved(self.move_jp, self.servo_jp, np.array(abs_input, dtype=float), interpolate, blocking)
 
-    def move_joint_some(
-        self, abs_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True
-    ) -> bool:
+    def move_joint_some(self, abs_input: Any, joint_index: Any, *options: Any, **named: Any) -> bool:
         """Move some joints, by their indices."""
-        goal = self._setpoint_jp()
+        goal = self._setpoint()
         goal[list(joint_index)] = np.asarray(abs_input, dtype=float)
-        return self.move_joint(goal, interpolate, blocking)
+        return self.move_joint(goal, *options, **named)
 
     def move_joint_one(self, abs_input: float, joint_index: int, *options: Any, **named: Any) -> bool:
         return self.move_joint_some([abs_input], [joint_index], *options, **named)
 
-    def dmove_joint(self, delta_input: Any, interpolate: bool = True, blocking: bool = True) -> bool:
+    def dmove_joint(self, delta_input: Any, *options: Any, **named: Any) -> bool:
         """Move all joints by a difference [rad, m]."""
-        return self.move_joint(self._setpoint_jp() + np.asarray(delta_input, dtype=float), interpolate, blocking)
+        return self.move_joint(self._setpoint() + np.asarray(delta_input, dtype=float), *options, **named)
 
-    def dmove_joint_some(
-        self, delta_input: Any, joint_index: Any, interpolate: bool = True, blocking: bool = True
-    ) -> bool:
-        goal = self._setpoint_jp()
+    def dmove_joint_some(self, delta_input: Any, joint_index: Any, *options: Any, **named: Any) -> bool:
+        goal = self._setpoint()
         goal[list(joint_index)] += np.asarray(delta_input, dtype=float)
-        return self.move_joint(goal, interpolate, blocking)
+        return self.move_joint(goal, *options, **named)
 
     def dmove_joint_one(self, delta_input: float, joint_index: int, *options: Any, **named: Any) -> bool:
         return self.dmove_joint_some([delta_input], [joint_index], *options, **named)
@@ -208,11 +209,5 @@ def _moved(move: Any, servo: Any, goal: Any, interpolate: bool, blocking: bool) 
     return bool(handle.wait()) if blocking else True
 
 
-MODULE: dict[str, type[Any]] = {
-    **dvrk.MODULE,
-    "arm": ArmApi1,
-    "console": ConsoleApi1,
-    "ecm": ECMApi1,
-    "mtm": MTMApi1,
-    "psm": PSMApi1,
-}
+_CLASSES = {"arm": ArmApi1, "console": ConsoleApi1, "ecm": ECMApi1, "mtm": MTMApi1, "psm": PSMApi1}
+MODULE: dict[str, type[Any]] = {**dvrk.MODULE, **_CLASSES}

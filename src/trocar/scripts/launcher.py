@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -26,9 +26,8 @@ from trocar.scripts import (
     tf_transformations,
 )
 from trocar.scripts import session as sessions
-from trocar.scripts.node import ral
 from trocar.scripts.session import Session
-from trocar.scripts.simulated_time import SlowAnswers
+from trocar.scripts.simulated_time import TimedInput
 from trocar.transports import ros_messages, rosbag
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
@@ -40,6 +39,10 @@ _REAL_TIME = (
 # Python 2 in the messages of Python 3 (print x, exec x, except A, b, 0777) and in the lines it refuses.
 _PYTHON_2_ERROR = re.compile(r"call to '(print|exec)'|exception types must be|0o prefix")
 _PYTHON_2_LINE = re.compile(r"<>|`|^\s*raise \w+,|\bur[\"']|\d[lL]\b")
+# Errors of a script that was written for another release.
+_OTHER_RELEASE = re.compile(
+    "tuple|unpack|inhomogeneous|PyKDL|Frame|object has no attribute|positional argument|have no method"
+)
 _SERVE = "start `trocar serve` and run the script in your ROS environment"
 _NOT_OFFERED = {
     "rclpy": f"use crtk.ral, which is the same for ROS 1 and ROS 2, or {_SERVE.replace('serve', 'serve --ros2')}",
@@ -62,16 +65,10 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
     Args:
         answers: input for `input()` and `sys.stdin`. Default: standard input.
     """
-    path, others = str(script), set(threading.enumerate())
+    others = set(threading.enumerate())
     with _stand_ins(session), _command_line(session, script, arguments, answers) as main:
         try:
-            code = compile(script.read_bytes(), path, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            _show(error)
-            _hint(error)
-            return 1
-        try:
-            exec(code, main.__dict__)
+            exec(compile(script.read_bytes(), str(script), "exec", dont_inherit=True), main.__dict__)
             for thread in set(threading.enumerate()) - others:  # Python waits for them before it exits
                 if not thread.daemon:
                     thread.join()
@@ -82,8 +79,7 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
         except BaseException as error:
-            _show(error)
-            _hint(error)
+            _report(error)
             return 1
         finally:
             session.stop()
@@ -94,38 +90,33 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
 
 
 def stand_in_modules(session: Session) -> dict[str, ModuleType]:
-    """All stand-in modules for packages of ROS and the dVRK."""
+    """All stand-in modules for packages of ROS and the dVRK; dvrk.psm contains psm, as in the package."""
     posemath = {name: getattr(conversions, name) for name in conversions.POSEMATH}
     messages = {name: getattr(conversions, name) for name in conversions.MSG_CONVERSIONS}
-    crtk_names = ("joystick_button", "measured_cp", "utils", "wait_move_handle")
-    crtk = {"ral": ral, **{name: getattr(crtk_package, name) for name in crtk_names}}
-    arms = dvrk_release_1 if session.api == "1" else dvrk_package
-    modules: dict[str, ModuleType] = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
-    modules |= _package("tf", {}) | {"tf.transformations": tf_transformations}
-    modules |= _package("tf_conversions", posemath) | {"tf_conversions.posemath": _module("posemath", posemath)}
-    modules |= _package("crtk", crtk | messages, crtk)
-    modules["crtk.msg_conversions"] = _module("msg_conversions", messages)
-    modules |= _package("dvrk", arms.MODULE, arms.MODULE)
-    modules["roslib"] = _module("roslib", {"load_manifest": lambda package: None})
+    names = ("joystick_button", "measured_cp", "ral", "utils", "wait_move_handle")
+    crtk = {name: getattr(crtk_package, name) for name in names}
+    arms = (dvrk_release_1 if session.api == "1" else dvrk_package).MODULE
+    contents = {
+        "roslib": {"load_manifest": lambda package: None},
+        "tf": {},
+        "tf_conversions": posemath,
+        "tf_conversions.posemath": posemath,
+        "crtk": crtk | messages,
+        "crtk.msg_conversions": messages,
+        "dvrk": arms,
+        **{f"crtk.{name}": {name: part} for name, part in crtk.items()},
+        **{f"dvrk.{name}": {name: part} for name, part in arms.items()},
+    }
+    modules = {"PyKDL": pykdl, "rospy": rospy, "rosbag": rosbag, **ros_messages.modules()}
+    for name, public in contents.items():
+        modules[name] = module = ModuleType(name, f"Stand-in for {name}.")
+        module.__path__ = []
+        vars(module).update(public)
+    modules["tf.transformations"] = tf_transformations
     for name in ("tf.transformations", "tf_conversions.posemath", "crtk.msg_conversions"):
         package, _, part = name.partition(".")
         setattr(modules[package], part, modules[name])
-    if session.fast:
-        modules |= simulated_time.modules(session)
-    return modules
-
-
-def _module(name: str, contents: Mapping[str, Any]) -> ModuleType:
-    module = ModuleType(name, f"Stand-in for {name}.")
-    vars(module).update(contents)
-    return module
-
-
-def _package(name: str, contents: Mapping[str, Any], parts: Mapping[str, Any] | None = None) -> dict[str, ModuleType]:
-    """A package, and a module for each of its parts: dvrk.psm contains psm."""
-    package = _module(name, contents)
-    package.__path__ = []
-    return {name: package} | {f"{name}.{part}": _module(part, {part: contents[part]}) for part in parts or {}}
+    return modules | (simulated_time.modules(session) if session.fast else {})
 
 
 class _Refusal(importlib.abc.MetaPathFinder):
@@ -175,7 +166,7 @@ def _command_line(
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
-        sys.stdin = SlowAnswers(session, sys.stdin)
+        sys.stdin = TimedInput(session, sys.stdin)
     main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
     sys.modules["__main__"] = main
     try:
@@ -197,32 +188,23 @@ def _status(code: object) -> int:
     return 1
 
 
-def _show(error: BaseException) -> None:
-    """Print the traceback without the frames of this module and of the import system."""
-    shown = traceback.TracebackException.from_exception(error)
-    frames = [frame for frame in shown.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
-    shown.stack = traceback.StackSummary.from_list(frames)
-    print("".join(shown.format()), end="", file=sys.stderr)
-
-
-def _hint(error: BaseException) -> None:
-    """Print a hint for errors caused by the way the script was started."""
-    text = ""
+def _report(error: BaseException) -> None:
+    """Print the traceback of the script, and a hint for errors caused by the way it was started."""
+    report = traceback.TracebackException.from_exception(error)
+    frames = [frame for frame in report.stack if frame.filename != __file__ and "importlib._boot" not in frame.filename]
+    report.stack = traceback.StackSummary.from_list(frames)
+    print("".join(report.format()), end="", file=sys.stderr)
+    hint = ""
     if isinstance(error, SyntaxError) and (
         _PYTHON_2_ERROR.search(str(error)) or _PYTHON_2_LINE.search(error.text or "")
     ):
-        text = (
+        hint = (
             "the script is written for Python 2; convert it with `2to3 -w SCRIPT.py` "
             "(or `python3 -m lib2to3 -w SCRIPT.py`, up to Python 3.12)"
         )
     elif isinstance(error, EOFError):
-        text = "the script needs more input; pipe the answers, or pass a file with --input"
-    elif isinstance(error, TypeError | AttributeError | ValueError) and _of_another_release(error):
-        text = "if the script was written for another release of the interface, choose it with --api 1, 2.0, 2.2 or 2.4"
-    if text:
-        print(f"trocar run: {text}", file=sys.stderr)
-
-
-def _of_another_release(error: BaseException) -> bool:
-    words = ("tuple", "unpack", "inhomogeneous", "PyKDL", "Frame", "object has no attribute", "positional argument")
-    return any(word in str(error) for word in words)
+        hint = "the script needs more input; pipe the answers, or pass a file with --input"
+    elif isinstance(error, TypeError | AttributeError | ValueError) and _OTHER_RELEASE.search(str(error)):
+        hint = "if the script was written for another release of the interface, choose it with --api 1, 2.0, 2.2 or 2.4"
+    if hint:
+        print(f"trocar run: {hint}", file=sys.stderr)

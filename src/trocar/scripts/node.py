@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from trocar.scripts import rospy
-from trocar.scripts.ros_rate import Rate
 from trocar.scripts.session import current
 from trocar.scripts.topics import resolved
 from trocar.transports.ros_time import Duration, Time, seconds_of
@@ -22,14 +21,15 @@ class ral:
         if not rospy.node().name:
             rospy.init_node(node_name)
 
+    parse_argv = staticmethod(rospy.myargv)
+    is_shutdown = staticmethod(rospy.is_shutdown)
+    on_shutdown = staticmethod(rospy.on_shutdown)
+    now = staticmethod(Time.now)
+    create_duration, create_time, create_rate = Duration, Time, rospy.UninterruptedRate
+
     @staticmethod
     def ros_version() -> int:
         return 1
-
-    @staticmethod
-    def parse_argv(argv: list[str]) -> list[str]:
-        """Arguments without those of ROS."""
-        return rospy.myargv(argv)
 
     def node_name(self) -> str:
         return self._node_name
@@ -53,12 +53,6 @@ class ral:
     def shutdown(self) -> None:
         rospy.signal_shutdown("shutdown")
 
-    def is_shutdown(self) -> bool:
-        return rospy.is_shutdown()
-
-    def on_shutdown(self, callback: Callable[[], None]) -> None:
-        rospy.on_shutdown(callback)
-
     def spin_and_execute(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function; callbacks run while it waits."""
         function(*arguments)
@@ -67,24 +61,21 @@ class ral:
         """Raise TimeoutError if a topic of this node has no peer; 0 s: do not check."""
         if timeout_seconds == 0.0:
             return
-        topics = rospy.node().topics
+        node = rospy.node()
         missing = [
             name
             for name, role in self._robot_topics.items()
-            if not (topics.subscribers(name) if role == "publisher" else topics.publishers(name))
+            if not (node.subscribers(name) if role == "publisher" else node.publishers(name))
         ]
         if missing:
             current().sleep(timeout_seconds)
             devices = ", ".join(current().robot.devices)
-            raise TimeoutError(f"nothing answers on /{', /'.join(missing)}; the scene has {devices} (see --scene)")
+            raise TimeoutError(f"nothing answers on /{', /'.join(missing)}; the scene has {devices}")
         if check_children:
             for child in self._children.values():
                 child.check_connections(timeout_seconds)
 
     # -- time ----------------------------------------------------------------------------------------------------------
-
-    def now(self) -> Time:
-        return Time.now()
 
     def get_timestamp(self, t: Any) -> Any:
         """The time of a message or of its header; a time is returned unchanged."""
@@ -99,15 +90,6 @@ class ral:
     def to_sec(self, t: Any) -> float:
         """Seconds of a time, of a duration or of the time of a message."""
         return seconds_of(self.get_timestamp(t))
-
-    def create_duration(self, d: float) -> Duration:
-        return Duration(d)
-
-    def create_time(self) -> Time:
-        return Time()
-
-    def create_rate(self, rate_hz: float) -> Rate:
-        return Rate(rate_hz)
 
     # -- topics --------------------------------------------------------------------------------------------------------
 
@@ -136,6 +118,8 @@ class ral:
         return resolved(name.strip("/"), self._namespace)
 
 
-def node_of(given: Any) -> ral:
+def node_of(node_or_namespace: Any) -> ral:
     """The node passed to a class, or a node in the namespace that earlier releases pass."""
-    return given if isinstance(given, ral) else ral(rospy.node().name or "trocar_run", given)
+    if isinstance(node_or_namespace, ral):
+        return node_or_namespace
+    return ral(rospy.node().name or "trocar_run", node_or_namespace)

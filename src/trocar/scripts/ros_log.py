@@ -8,12 +8,12 @@ from typing import Any
 
 from trocar.scripts.session import FOREVER, NANOSECONDS, current
 
-_said: dict[tuple[str, int], float] = {}
+_last_times: dict[tuple[str, int], float] = {}
 
 
 def reset() -> None:
     """Reset the state left by an earlier script."""
-    _said.clear()
+    _last_times.clear()
 
 
 def _time() -> float:
@@ -21,9 +21,9 @@ def _time() -> float:
 
 
 def _log(level: str, text: Any, arguments: tuple[Any, ...]) -> None:
-    shown = str(text) % arguments if arguments else str(text)
+    line = str(text) % arguments if arguments else str(text)
     stream = sys.stdout if level in ("DEBUG", "INFO") else sys.stderr
-    print(f"[{level}] [{_time():.6f}]: {shown}", file=stream, flush=True)
+    print(f"[{level}] [{_time():.6f}]: {line}", file=stream, flush=True)
 
 
 def _logger(level: str) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
@@ -39,19 +39,18 @@ def _logger(level: str) -> tuple[Callable[..., None], Callable[..., None], Calla
         while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
         place = frame.f_code.co_filename, frame.f_lineno
-        if _time() - _said.get(place, -2 * FOREVER) >= period:
-            _said[place] = _time()
+        if _time() - _last_times.get(place, -2 * FOREVER) >= period:
+            _last_times[place] = _time()
             _log(level, msg, args)
 
     return log, once, throttled
 
 
-def logdebug(msg: Any, *args: Any, **_options: Any) -> None:
+def _silent(msg: Any, *args: Any, **_options: Any) -> None:
     """Debug messages are not shown, as with rospy's default level."""
 
 
-logdebug_once = logdebug_throttle = logdebug
-loginfo, loginfo_once, loginfo_throttle = _logger("INFO")
-logwarn, logwarn_once, logwarn_throttle = _logger("WARN")
-logerr, logerr_once, logerr_throttle = _logger("ERROR")
-logfatal, logfatal_once, logfatal_throttle = _logger("FATAL")
+LOGGERS: dict[str, Callable[..., None]] = {f"logdebug{variant}": _silent for variant in ("", "_once", "_throttle")}
+for _name, _level in (("info", "INFO"), ("warn", "WARN"), ("err", "ERROR"), ("fatal", "FATAL")):
+    for _variant, _function in zip(("", "_once", "_throttle"), _logger(_level), strict=True):
+        LOGGERS[f"log{_name}{_variant}"] = _function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from trocar.transports.ros_messages import MESSAGES
@@ -41,6 +41,16 @@ _OLD_NAMES = {
 }
 _OLD_WORDS = {"Home": "home", "READY": "home", "Disable": "disable", "UNINITIALIZED": "disable"}  # of state commands
 _STATE, _TEXT = "crtk_msgs/OperatingState", "std_msgs/String"
+# Types with the same content, field by field, except for the parts in `_NO_CONTENT`.
+_FORMS = (
+    {"geometry_msgs/Pose", "geometry_msgs/PoseStamped", "geometry_msgs/Transform", "geometry_msgs/TransformStamped"},
+    {"geometry_msgs/Wrench", "geometry_msgs/WrenchStamped"},
+    {"geometry_msgs/Twist", "geometry_msgs/TwistStamped"},
+    {_TEXT, "crtk_msgs/StringStamped"},
+    {"std_msgs/Float32", "std_msgs/Float64"},
+    {_STATE, "crtk_msgs/operating_state"},
+)
+_NO_CONTENT = ("header", "child_frame_id")
 
 
 def present_name(name: str) -> str:
@@ -51,23 +61,25 @@ def present_name(name: str) -> str:
     return f"{device}/{_OLD_NAMES.get(topic, topic)}"
 
 
-def convertible(given: str, wanted: str) -> bool:
+def convertible(a: str, b: str) -> bool:
     """True if messages of two types can be converted in either direction."""
-    return _form(given) == _form(wanted) or {given, wanted} == {_STATE, _TEXT}
+    return a == b or {a, b} == {_STATE, _TEXT} or any({a, b} <= form for form in _FORMS)
 
 
-def converted(message: Any, wanted: str) -> Any:
+def converted(message: Any, kind: str) -> Any:
     """A message converted to another type with the same content; a missing stamp is 0."""
-    if message._type == wanted:
+    if message._type == kind:
         return message
-    made: Any = MESSAGES[wanted]()
-    if (message._type, wanted) == (_STATE, _TEXT):
-        made.data = first_state(message.state, message.is_homed)
-        return made
-    if hasattr(made, "header") and hasattr(message, "header"):
-        made.header = message.header
-    _FORMS[_form(wanted)](message, made)
-    return made
+    target: Any = MESSAGES[kind]()
+    if (message._type, kind) == (_STATE, _TEXT):
+        target.data = first_state(message.state, message.is_homed)
+        return target
+    if hasattr(target, "header") and hasattr(message, "header"):
+        target.header = message.header
+    for (source, name), (part, field) in zip(_fields(message), _fields(target), strict=True):
+        value = getattr(source, name)
+        setattr(part, field, _OLD_WORDS.get(value, value) if isinstance(value, str) else value)
+    return target
 
 
 def first_state(state: str, homed: bool) -> str:
@@ -77,69 +89,9 @@ def first_state(state: str, homed: bool) -> str:
     return "UNINITIALIZED" if state == "DISABLED" else state
 
 
-def _form(kind: str) -> Any:
-    """The content that types share; a type without variants is its own form."""
-    return next((form for form, types in _TYPES.items() if kind in types), kind)
-
-
-def _pose(message: Any, made: Any) -> None:
-    place, turn = _pose_parts(message)
-    to_place, to_turn = _pose_parts(made)
-    _copy(place, to_place, "xyz")
-    _copy(turn, to_turn, "xyzw")
-
-
-def _pose_parts(message: Any) -> tuple[Any, Any]:
-    part = getattr(message, "pose", getattr(message, "transform", message))
-    if hasattr(part, "translation"):
-        return part.translation, part.rotation
-    return part.position, part.orientation
-
-
-def _wrench(message: Any, made: Any) -> None:
-    source, target = getattr(message, "wrench", message), getattr(made, "wrench", made)
-    _copy(source.force, target.force, "xyz")
-    _copy(source.torque, target.torque, "xyz")
-
-
-def _twist(message: Any, made: Any) -> None:
-    source, target = getattr(message, "twist", message), getattr(made, "twist", made)
-    _copy(source.linear, target.linear, "xyz")
-    _copy(source.angular, target.angular, "xyz")
-
-
-def _text(message: Any, made: Any) -> None:
-    value = message.string if hasattr(message, "string") else message.data
-    setattr(made, "string" if hasattr(made, "string") else "data", _OLD_WORDS.get(value, value))
-
-
-def _number(message: Any, made: Any) -> None:
-    made.data = message.data
-
-
-def _state(message: Any, made: Any) -> None:
-    _copy(message, made, ("state", "is_homed", "is_busy"))
-
-
-def _copy(source: Any, target: Any, names: Any) -> None:
-    for name in names:
-        setattr(target, name, getattr(source, name))
-
-
-_TYPES = {
-    "pose": ("geometry_msgs/Pose", "geometry_msgs/PoseStamped", "geometry_msgs/Transform",
-             "geometry_msgs/TransformStamped"),
-    "wrench": ("geometry_msgs/Wrench", "geometry_msgs/WrenchStamped"),
-    "twist": ("geometry_msgs/Twist", "geometry_msgs/TwistStamped"),
-    "text": ("std_msgs/String", "crtk_msgs/StringStamped"),
-    "number": ("std_msgs/Float32", "std_msgs/Float64"),
-    "state": ("crtk_msgs/OperatingState", "crtk_msgs/operating_state"),
-}  # fmt: skip
-_FORMS: dict[str, Callable[[Any, Any], None]] = {
-    "pose": _pose,
-    "wrench": _wrench,
-    "twist": _twist,
-    "text": _text,
-    "number": _number,
-    "state": _state,
-}
+def _fields(message: Any) -> Iterator[tuple[Any, str]]:
+    """Parts of a message and names of their plain fields, in order."""
+    for name in message.__slots__:
+        if name not in _NO_CONTENT:
+            value = getattr(message, name)
+            yield from _fields(value) if hasattr(value, "_type") else [(message, name)]

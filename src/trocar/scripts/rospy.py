@@ -6,31 +6,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.scripts import ros_log
-from trocar.scripts.ros_log import (  # noqa: F401  parts of rospy
-    logdebug,
-    logdebug_once,
-    logdebug_throttle,
-    logerr,
-    logerr_once,
-    logerr_throttle,
-    logfatal,
-    logfatal_once,
-    logfatal_throttle,
-    loginfo,
-    loginfo_once,
-    loginfo_throttle,
-    logwarn,
-    logwarn_once,
-    logwarn_throttle,
-)
-from trocar.scripts.ros_rate import Rate as _Rate
 from trocar.scripts.session import FOREVER, NANOSECONDS, current
-from trocar.scripts.topics import Listener, Topics, resolved
+from trocar.scripts.topics import QueuedCallback, ScriptNode, resolved
 from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_time import Duration, Time, seconds_of
 
@@ -38,12 +20,13 @@ __all__ = [
     "Duration", "Header", "Publisher", "ROSException", "ROSInitException", "ROSInterruptException", "Rate", "Service",
     "ServiceException", "ServiceProxy", "Subscriber", "Time", "Timer", "get_caller_id", "get_name", "get_namespace",
     "get_node_uri", "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node",
-    "is_shutdown", "logdebug", "logerr", "logfatal", "loginfo", "logwarn", "myargv", "on_shutdown", "resolve_name",
-    "set_param", "signal_shutdown", "sleep", "spin", "wait_for_message", "wait_for_service",
+    "is_shutdown", "myargv", "on_shutdown", "resolve_name", "set_param", "signal_shutdown", "sleep", "spin",
+    "wait_for_message", "wait_for_service", *ros_log.LOGGERS,
 ]  # fmt: skip
 
 DEBUG, INFO, WARN, ERROR, FATAL = 1, 2, 4, 8, 16
 Header = MESSAGES["std_msgs/Header"]
+globals().update(ros_log.LOGGERS)  # loginfo, logwarn_once, logerr_throttle, ...
 
 
 class ROSException(Exception):
@@ -62,16 +45,7 @@ class ServiceException(Exception):
     """A service failed."""
 
 
-class _Node:
-    """Name and parameters of the node, and its topics."""
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.parameters: dict[str, Any] = {}
-        self.topics = Topics(current())
-
-
-_node: _Node | None = None
+_node: ScriptNode | None = None
 
 
 def reset() -> None:
@@ -81,27 +55,17 @@ def reset() -> None:
     ros_log.reset()
 
 
-def node() -> _Node:
+def node() -> ScriptNode:
     """The node of the current session."""
     global _node
-    if _node is None:
-        _node = _Node()
+    _node = _node or ScriptNode(current())
     return _node
 
 
 # -- node --------------------------------------------------------------------------------------------------------------
 
 
-def init_node(
-    name: str,
-    argv: list[str] | None = None,
-    anonymous: bool = False,
-    log_level: int | None = None,
-    disable_rostime: bool = False,
-    disable_rosout: bool = False,
-    disable_signals: bool = False,
-    **_others: Any,
-) -> None:
+def init_node(name: str, argv: list[str] | None = None, disable_signals: bool = False, **_options: Any) -> None:
     """Name or rename the node; from now on Ctrl-C stops it: waits return and `is_shutdown()` is true."""
     if "/" in name.strip("/"):
         raise ValueError(f"node names have no namespace, got {name!r}")
@@ -171,10 +135,10 @@ _MISSING = object()
 
 def get_param(param_name: str, default: Any = _MISSING) -> Any:
     """A parameter that the script has set, or the default."""
-    found = node().parameters.get(_absolute(param_name), default)
-    if found is _MISSING:
+    value = node().parameters.get(_absolute(param_name), default)
+    if value is _MISSING:
         raise KeyError(param_name)
-    return found
+    return value
 
 
 def set_param(param_name: str, param_value: Any) -> None:
@@ -202,7 +166,28 @@ def sleep(duration: Any) -> None:
         raise ROSInterruptException("ROS shutdown request")
 
 
-class Rate(_Rate):
+class UninterruptedRate:
+    """Sleeps that run a loop at a rate [Hz] by the robot's clock; a cycle that is too long restarts the schedule."""
+
+    def __init__(self, hz: float, reset: bool = False) -> None:
+        if not hz > 0:
+            raise ValueError(f"a rate must be positive, got {hz}")
+        self.sleep_dur = Duration(1.0 / hz)
+        self._period = round(NANOSECONDS / hz)
+        self._last = current().now
+
+    def remaining(self) -> Duration:
+        return Duration.of(self._last + self._period - current().now)
+
+    def sleep(self) -> None:
+        session = current()
+        session.sleep_until(self._last + self._period)
+        self._last += self._period
+        if session.now - self._last > self._period:
+            self._last = session.now
+
+
+class Rate(UninterruptedRate):
     """A rate that raises in sleep when the node is stopped."""
 
     def sleep(self) -> None:
@@ -211,20 +196,10 @@ class Rate(_Rate):
             raise ROSInterruptException("ROS shutdown request")
 
 
-class TimerEvent:
-    """Times of a call of a timer."""
-
-    def __init__(self, current_expected: Time, current_real: Time, last_real: Time | None) -> None:
-        self.current_expected, self.current_real, self.last_real = current_expected, current_real, last_real
-        self.last_expected = self.last_duration = None
-
-
 class Timer:
     """Calls a function every period [s]."""
 
-    def __init__(
-        self, period: Any, callback: Callable[[TimerEvent], None], oneshot: bool = False, reset: bool = False
-    ) -> None:
+    def __init__(self, period: Any, callback: Callable[[Any], None], oneshot: bool = False, **_options: Any) -> None:
         self._period, self._callback, self._oneshot = round(seconds_of(period) * NANOSECONDS), callback, oneshot
         self._stopped = False
         self._last: Time | None = None
@@ -239,7 +214,9 @@ class Timer:
         now = Time.now()
         if not self._oneshot:
             self._plan(max(time + self._period, now.to_nsec()))
-        self._callback(TimerEvent(Time.of(time), now, self._last))
+        event = SimpleNamespace(current_expected=Time.of(time), current_real=now, last_real=self._last)
+        event.last_expected = event.last_duration = None
+        self._callback(event)
         self._last = now
 
     def shutdown(self) -> None:
@@ -249,61 +226,54 @@ class Timer:
 # -- topics ------------------------------------------------------------------------------------------------------------
 
 
-class Publisher:
+class _Connection:
+    """A topic by name and type."""
+
+    def __init__(self, name: str, data_class: Any) -> None:
+        self._name, self.data_class = _absolute(name), data_class
+        self.name = self.resolved_name = f"/{self._name}"
+
+
+class Publisher(_Connection):
     """Publishes messages on a topic."""
 
     def __init__(
         self, name: str, data_class: Any, subscriber_listener: Any = None, tcp_nodelay: bool = False,
         latch: bool = False, headers: Any = None, queue_size: int | None = None,
     ) -> None:  # fmt: skip
-        self._name, self.data_class, self._latch = _absolute(name), data_class, latch
-        node().topics.advertise(self._name, data_class)
-
-    @property
-    def name(self) -> str:
-        return f"/{self._name}"
-
-    resolved_name = name
+        super().__init__(name, data_class)
+        self._latch = latch
+        node().advertise(self._name, data_class)
 
     def publish(self, *arguments: Any, **fields: Any) -> None:
         """Publish a message, or one made from its fields."""
-        if len(arguments) == 1 and not fields and isinstance(arguments[0], self.data_class):
-            message = arguments[0]
-        else:
-            message = self.data_class(*arguments, **fields)
-        node().topics.publish(self._name, message, self._latch)
+        node().publish(self._name, _instance(self.data_class, arguments, fields), self._latch)
 
     def get_num_connections(self) -> int:
-        return node().topics.subscribers(self._name)
+        return node().subscribers(self._name)
 
     def unregister(self) -> None:
         """Stop publishing; messages sent before stay."""
 
 
-class Subscriber:
+class Subscriber(_Connection):
     """Calls back with every message of a topic."""
 
     def __init__(
         self, name: str, data_class: Any, callback: Callable[..., None] | None = None, callback_args: Any = None,
         queue_size: int | None = None, buff_size: int = 65536, tcp_nodelay: bool = False,
     ) -> None:  # fmt: skip
-        self._name, self.data_class = _absolute(name), data_class
+        super().__init__(name, data_class)
 
         def call(message: Any) -> None:
             if callback is not None:
                 callback(message) if callback_args is None else callback(message, callback_args)
 
-        self._listener = Listener(current(), call, queue_size)
-        self._end = node().topics.subscribe(self._name, data_class, self._listener)
-
-    @property
-    def name(self) -> str:
-        return f"/{self._name}"
-
-    resolved_name = name
+        self._listener = QueuedCallback(current(), call, queue_size)
+        self._end = node().subscribe(self._name, data_class, self._listener)
 
     def get_num_connections(self) -> int:
-        return node().topics.publishers(self._name)
+        return node().publishers(self._name)
 
     def unregister(self) -> None:
         if not self._listener.closed:
@@ -311,23 +281,30 @@ class Subscriber:
             self._end()
 
 
+def _instance(kind: Any, arguments: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """A message given as such, or by its fields."""
+    if len(arguments) == 1 and not fields and isinstance(arguments[0], kind):
+        return arguments[0]
+    return kind(*arguments, **fields)
+
+
 def wait_for_message(topic: str, topic_type: Any, timeout: float | None = None) -> Any:
     """The next message of a topic; for a robot's topic, the current one."""
     received: list[Any] = []
     subscriber = Subscriber(topic, topic_type, received.append)
     try:
-        found = current().wait_for(lambda: bool(received), FOREVER if timeout is None else timeout)
+        current().wait_for(lambda: bool(received), FOREVER if timeout is None else timeout)
     finally:
         subscriber.unregister()
     if is_shutdown() and not received:
         raise ROSInterruptException("rospy shutdown")
-    if not found:
+    if not received:
         raise ROSException(f"timeout exceeded while waiting for message on topic {resolve_name(topic)}")
     return received[0]
 
 
 def get_published_topics(namespace: str = "/") -> list[list[str]]:
-    return [row for row in node().topics.published() if row[0].startswith(namespace)]
+    return [row for row in node().published() if row[0].startswith(namespace)]
 
 
 # -- services ----------------------------------------------------------------------------------------------------------
@@ -340,13 +317,9 @@ class ServiceProxy:
         self._name, self.service_class = _absolute(name), service_class
 
     def __call__(self, *arguments: Any, **fields: Any) -> Any:
-        request = self.service_class.Request
-        if len(arguments) == 1 and not fields and isinstance(arguments[0], request):
-            made = arguments[0]
-        else:
-            made = request(*arguments, **fields)
+        request = _instance(self.service_class.Request, arguments, fields)
         try:
-            return node().topics.call(self._name, self.service_class, made)
+            return node().call(self._name, self.service_class, request)
         except TrocarError as error:
             raise ServiceException(str(error)) from error
 
@@ -359,24 +332,30 @@ class ServiceProxy:
         """Does nothing: there is no connection to close."""
 
 
-class Service:
+class ScriptService:
     """Offers a service of the script."""
 
     def __init__(self, name: str, service_class: Any, handler: Callable[[Any], Any], **_options: Any) -> None:
-        def answer(request: Any) -> Any:
-            found = handler(request)
-            if isinstance(found, service_class.Response):
-                return found
-            values = found if isinstance(found, list | tuple) else [] if found is None else [found]
-            return service_class.Response(**found) if isinstance(found, dict) else service_class.Response(*values)
+        response = service_class.Response
 
-        node().topics.offer(_absolute(name), answer)
+        def answer(request: Any) -> Any:
+            result = handler(request)
+            if isinstance(result, response):
+                return result
+            if isinstance(result, dict):
+                return response(**result)
+            return response(*(result if isinstance(result, list | tuple) else [] if result is None else [result]))
+
+        node().offer(_absolute(name), answer)
+
+
+Service = ScriptService
 
 
 def wait_for_service(service: str, timeout: Any = None) -> None:
     name = _absolute(service)
     limit = FOREVER if timeout is None else seconds_of(timeout)
-    if not current().wait_for(lambda: node().topics.has_service(name), limit):
+    if not current().wait_for(lambda: node().has_service(name), limit):
         raise ROSException(f"timeout exceeded while waiting for service /{name}")
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
-from trocar.scripts.turns import Turns
+from trocar.scripts.turns import ThreadTurns
 from trocar.transports.ros_time import NANOSECONDS, Time
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class Session:
         self._shutdown_callbacks: list[Callable[[], None]] = []
         self._closed = False
         self._thread: threading.Thread | None = None
-        self.turns: Turns | None = None
+        self.turns: ThreadTurns | None = None
         if fast:
-            self.turns = Turns(lambda: robot.now, robot.wait_for, self._next_call, self._deliver)
+            self.turns = ThreadTurns(lambda: robot.now, robot.wait_for, self._next_call, self._deliver)
         else:
             self._thread = threading.Thread(target=self._run, name="callbacks", daemon=True)
             self._thread.start()
@@ -83,15 +83,15 @@ class Session:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
         if self.turns is None:
-            found = self._wait_in_real_time(condition, end, stoppable)
+            holds = self._wait_in_real_time(condition, end, stoppable)
         else:
             self._deliver()
             if not condition():
                 self.turns.wait(lambda: condition() or self._ended(stoppable), end)
-            found = condition()
-        if self._closed and not found and threading.current_thread() not in (threading.main_thread(), self._thread):
+            holds = condition()
+        if self._closed and not holds and threading.current_thread() not in (threading.main_thread(), self._thread):
             raise SystemExit  # a daemon thread of a script that has ended
-        return found
+        return holds
 
     def _wait_in_real_time(self, condition: Callable[[], bool], end: int, stoppable: bool) -> bool:
         delivers = threading.current_thread() is self._thread

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from trocar.scripts.session import FOREVER, NANOSECONDS, Session
 
-THINKING = 0.5  # robot time of an answer to input() [s]
+ANSWER_TIME = 0.5  # robot time of an answer to input() [s]
 
 
 def modules(session: Session) -> dict[str, ModuleType]:
@@ -44,14 +44,14 @@ def _time(session: Session) -> ModuleType:
 def _threading(session: Session) -> ModuleType:
     module = _copy(threading)
 
-    class Event(threading.Event):
+    class SimulatedEvent(threading.Event):
         """An event with a `wait` in simulated time."""
 
         def wait(self, timeout: float | None = None) -> bool:
             session.wait_for(self.is_set, FOREVER if timeout is None else timeout, stoppable=False)
             return self.is_set()
 
-    class Thread(threading.Thread):
+    class SimulatedThread(threading.Thread):
         """A thread with a `join` in simulated time."""
 
         _ended = False
@@ -78,13 +78,13 @@ def _threading(session: Session) -> ModuleType:
             if self._ended or self.ident is None:
                 super().join()
 
-    class Timer(Thread):
+    class SimulatedTimer(SimulatedThread):
         """Calls a function after a simulated time [s]."""
 
         def __init__(self, interval: float, function: Any, args: Any = None, kwargs: Any = None) -> None:
             super().__init__(daemon=True)
             self.interval, self.function, self.args, self.kwargs = interval, function, args or [], kwargs or {}
-            self.finished = Event()
+            self.finished = SimulatedEvent()
 
         def cancel(self) -> None:
             self.finished.set()
@@ -94,18 +94,18 @@ def _threading(session: Session) -> ModuleType:
                 self.function(*self.args, **self.kwargs)
             self.finished.set()
 
-    module.Event, module.Thread, module.Timer = Event, Thread, Timer  # type: ignore[attr-defined]
+    module.Event, module.Thread, module.Timer = SimulatedEvent, SimulatedThread, SimulatedTimer  # type: ignore[attr-defined]
     return module
 
 
-class SlowAnswers:
+class TimedInput:
     """Standard input in which every line takes some robot time, so that the last command has an effect."""
 
     def __init__(self, session: Session, source: TextIO) -> None:
         self._session, self._source = session, source
 
     def readline(self, size: int = -1) -> str:
-        self._session.sleep(THINKING, stoppable=False)
+        self._session.sleep(ANSWER_TIME, stoppable=False)
         return self._source.readline(size)
 
     def __iter__(self) -> Iterator[str]:

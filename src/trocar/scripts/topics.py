@@ -16,7 +16,7 @@ from trocar.scripts.session import Session
 from trocar.transports.ros_conversion import from_ros, to_ros
 from trocar.transports.ros_services import answer
 
-KEPT = 1000  # messages queued for a callback; older ones are dropped
+MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
 
 
 def resolved(name: str, namespace: str = "") -> str:
@@ -25,12 +25,12 @@ def resolved(name: str, namespace: str = "") -> str:
     return present_name("/".join(part for part in [*parts, *name.split("/")] if part))
 
 
-class Listener:
+class QueuedCallback:
     """A callback of the script on one topic; messages are queued until the script waits."""
 
-    def __init__(self, session: Session, callback: Callable[[Any], None], kept: int | None = None) -> None:
+    def __init__(self, session: Session, callback: Callable[[Any], None], max_queue: int | None = None) -> None:
         self._session, self._callback = session, callback
-        self._waiting: deque[Any] = deque(maxlen=kept or KEPT)
+        self._waiting: deque[Any] = deque(maxlen=max_queue or MAX_QUEUE)
         self.closed = False
 
     def receive(self, message: Any) -> None:
@@ -49,16 +49,18 @@ class _OwnTopic:
     """A topic between parts of the script."""
 
     kind: Any
-    listeners: list[Listener] = field(default_factory=list)
+    listeners: list[QueuedCallback] = field(default_factory=list)
     publishers: int = 0
     latched: Any = None
 
 
-class Topics:
-    """All topics and services that a script can reach."""
+class ScriptNode:
+    """The node of a script: its name and parameters, and all topics and services that it can reach."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.name = ""
+        self.parameters: dict[str, Any] = {}
         self._own: dict[str, _OwnTopic] = {}
         self._own_services: dict[str, Callable[[Any], Any]] = {}
 
@@ -99,7 +101,7 @@ class Topics:
         for listener in own.listeners:
             listener.receive(copy.deepcopy(message))
 
-    def subscribe(self, name: str, kind: Any, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, name: str, kind: Any, listener: QueuedCallback) -> Callable[[], None]:
         """Connect a listener to a topic; returns a function that disconnects it."""
         if self.serves(name):
             self._check_type(name, kind)
@@ -121,9 +123,9 @@ class Topics:
         return self._own.setdefault(name, _OwnTopic(kind))
 
     def _check_type(self, name: str, kind: Any) -> None:
-        wanted, given = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
-        if not convertible(given, wanted):
-            raise TrocarError(f"/{name} has the type {wanted}, but the script uses {given}")
+        robots, scripts = self._session.bus.topics[name].ros, getattr(kind, "_type", repr(kind))
+        if not convertible(scripts, robots):
+            raise TrocarError(f"/{name} has the type {robots}, but the script uses {scripts}")
 
     # -- services ------------------------------------------------------------------------------------------------------
 

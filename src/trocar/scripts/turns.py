@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PATIENCE = 0.05  # real time after which a thread that neither waits nor ends counts as blocked [s]
+BLOCKED_TIMEOUT = 0.05  # real time after which a thread that neither waits nor ends counts as blocked [s]
 
 
 @dataclass(eq=False)
@@ -23,7 +23,7 @@ class _Waiter:
     done: bool = False
 
 
-class Turns:
+class ThreadTurns:
     """Scheduler of the script's threads: which compute, which wait, and which advances the robot.
 
     Args:
@@ -89,7 +89,7 @@ class Turns:
             if waiter.done:
                 return False
             if self._advancing or self._computing:
-                if not self._changed.wait(PATIENCE) and not self._advancing:
+                if not self._changed.wait(BLOCKED_TIMEOUT) and not self._advancing:
                     self._computing.clear()
                 return False
             self._advancing = True

@@ -13,9 +13,8 @@ from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.forces.port import Port
 from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.modelling.elastic_mount import ElasticMount
+from trocar.simulation.objects import SoftSlab, Solid, needle
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Sphere
-from trocar.simulation.objects.soft_slab import SoftSlab
-from trocar.simulation.objects.solid import Solid, needle
 from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
 from trocar.simulation.run import simulate

@@ -21,11 +21,10 @@ from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
-from trocar.simulation.objects.assembly import Object, set_stiffness
+from trocar.simulation.objects.assembly import set_contacts
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.placed_object import PlacedObject
 from trocar.simulation.objects.primitives import three_numbers
-from trocar.simulation.objects.solid import OBJECT
+from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
@@ -84,7 +83,7 @@ class Scene:
         arms: Mapping[str, SceneArm],
         *,
         cart: str | Cart | None = None,
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         timestep: float = 1e-3,
         accuracy: str = "fast",
         contacts: bool = True,
@@ -101,7 +100,7 @@ class Scene:
         self._assemble(tuple(objects), timestep, accuracy)
         self.reset()
 
-    def _assemble(self, objects: Sequence[Object], timestep: float, accuracy: str) -> None:
+    def _assemble(self, objects: Sequence[SceneObject], timestep: float, accuracy: str) -> None:
         """Build the model and everything that refers to it."""
         loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
         bases = {name: self.T_world_base(name) for name in loaded}
@@ -129,7 +128,7 @@ class Scene:
             for name, arm in loaded.items()
         }
         tips = [stepped.slice.body(stepped.loaded.arm.tip_body) for stepped in self.stepped.values()]
-        set_stiffness(self.model, objects, tips)
+        set_contacts(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step

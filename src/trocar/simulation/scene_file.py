@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import ARMS
-from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
+from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName, shown
+from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
-from trocar.simulation.objects.assembly import Object
-from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere
-from trocar.simulation.objects.soft_slab import SoftSlab
-from trocar.simulation.objects.solid import Solid, needle
+from trocar.simulation.objects import KINDS, SceneObject
 from trocar.simulation.scene import Scene, SceneArm, carried
 from trocar.spatial import Array, pose, rotation
 from trocar.toml_file import read_toml
@@ -29,8 +26,6 @@ BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
-SMALLEST = 1e-6  # smallest size of an object [m]
-SHAPES = ("box", "sphere", "cylinder", "capsule", "needle", "slab")
 
 
 def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
@@ -107,40 +102,11 @@ def _arm(fields: Fields, folder: Path) -> SceneArm:
     return SceneArm(**given)
 
 
-def _object(fields: Fields) -> Object:
+def _object(fields: Fields) -> SceneObject:
     name, T = fields.text("name"), _pose(fields)
-    kind = fields.choice("shape", SHAPES, "")
-    friction = fields.number("friction", 0.5, least=0.0)
-    if kind == "needle":
-        made: Object = needle(name, T, friction=friction)
-    else:
-        red, green, blue = fields.vector("colour", 3, (0.80, 0.60, 0.45)).tolist()
-        looks: dict[str, Any] = {"friction": friction, "colour": (red, green, blue)}
-        if kind == "slab":
-            made = SoftSlab(name, _size(fields), T, young=fields.positive("young", 3e4, most=1e12, unit="Pa"), **looks)
-        else:
-            mass = fields.number("mass", 0.0, least=0.0, most=HEAVIEST, unit="kg")  # none: fixed
-            made = Solid(name, _shape(kind, fields), T, mass=mass or None, **looks)
+    thing = KINDS[fields.choice("shape", tuple(KINDS), "")](fields, name, T)
     fields.check_all_read()
-    return made
-
-
-def _shape(kind: str, fields: Fields) -> Obstacle:
-    """A shape about the origin, rods along z."""
-    if kind == "box":
-        return Box(np.zeros(3), _size(fields))
-    radius = fields.number("radius", least=SMALLEST, most=LONGEST, unit="m")
-    if kind == "sphere":
-        return Sphere(np.zeros(3), radius)
-    half = np.array([0.0, 0.0, fields.number("length", least=SMALLEST, most=LONGEST, unit="m") / 2])
-    return (Cylinder if kind == "cylinder" else Capsule)(-half, half, radius)
-
-
-def _size(fields: Fields) -> Array:
-    size = fields.vector("size", 3, most=LONGEST, unit="m")
-    if size.min() < SMALLEST:
-        raise fields.error(f"'size' must be at least {SMALLEST:g} m in each direction, got {shown(size.tolist())}")
-    return size
+    return thing
 
 
 def _pose(fields: Fields) -> Array:

@@ -15,7 +15,7 @@ from trocar.simulation.forces.applied_wrenches import TIP
 from trocar.simulation.forces.faults import Fault
 from trocar.simulation.forces.port import PortForces
 from trocar.simulation.objects.contact import InstrumentContacts
-from trocar.simulation.objects.placed_object import PlacedObject
+from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, finite
 

@@ -16,7 +16,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import check_known
 from trocar.simulation.arm_options import ArmOptions
 from trocar.simulation.engine import Snapshot
-from trocar.simulation.objects.assembly import Object
+from trocar.simulation.objects import SceneObject
 from trocar.simulation.scene import Scene, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
@@ -57,7 +57,7 @@ class Simulator(SimulatedArm):
         engine: str = "mujoco",
         timestep: float = 1e-3,
         accuracy: str = "fast",
-        objects: Sequence[Object] = (),
+        objects: Sequence[SceneObject] = (),
         contacts: bool = True,
         gravity: ArrayLike | None = None,
         mounting: float | None = None,

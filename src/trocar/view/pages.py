@@ -24,7 +24,7 @@ from trocar.view.panels.plots import CurvePanel, EffortPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
-from trocar.view.panels.states import MessagePanel, Notices, PedalPanel, StatePanel
+from trocar.view.panels.states import MessagePanel, NoticePanel, PedalPanel, StatePanel
 from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.panels.transport import TransportPanel
 from trocar.view.viser_internals import PageServer
@@ -43,7 +43,12 @@ def viewer_page(
         reports: folder of HTML reports. settings: of the arm of recordings that do not name theirs.
     """
     recordings = RecordingPanel(robot, settings)
-    panels: list[Panel] = [Notices(robot), TransportPanel(robot), StatePanel(robot, always=False), DrivePanel(robot)]
+    panels: list[Panel] = [
+        NoticePanel(robot),
+        TransportPanel(robot),
+        StatePanel(robot, always=False),
+        DrivePanel(robot),
+    ]
     panels += [SecondArmPanel(robot)] if len(robot.arms) > 1 else []
     panels += [MechanismPanel(robot), MarksPanel(), recordings]
     panels += [] if reports is None else [ReportPanel(reports)]

@@ -70,9 +70,9 @@ if __name__ == "__main__":
 
     rospy.wait_for_service("/PSM1/local/forward_kinematics", timeout=1.0)
     query = rospy.ServiceProxy("/PSM1/local/forward_kinematics", QueryForwardKinematics)
-    found = query(jp=list(arm.measured_jp()))
-    assert found.result, found.message
-    assert (posemath.fromMsg(found.cp).p - arm.local.measured_cp().p).Norm() < 1e-3
+    answer_of_robot = query(jp=list(arm.measured_jp()))
+    assert answer_of_robot.result, answer_of_robot.message
+    assert (posemath.fromMsg(answer_of_robot.cp).p - arm.local.measured_cp().p).Norm() < 1e-3
 
     rospy.Publisher("/PSM1/use_gravity_compensation", Bool, latch=True, queue_size=1).publish(True)
     rate = rospy.Rate(10)

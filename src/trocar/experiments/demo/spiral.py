@@ -36,11 +36,11 @@ def show(report: Report, output: Path, progress: Callable[[float], None]) -> lis
     """Compute the claims; add figures and a film to the report and write the film to `output`."""
     mechanism, without = load_mechanism("PSM"), load_mechanism("PSM", counterweight=False)
     path = runs.spiral(mechanism, runs.SPIRAL_OF_CODE)
-    found: dict[bool, runs.Transient] = {}
+    transients: dict[bool, runs.Transient] = {}
     for k, counterweight in enumerate((True, False)):
-        found[counterweight] = runs.torque_run(mechanism, path, DURATION, counterweight=counterweight)
+        transients[counterweight] = runs.torque_run(mechanism, path, DURATION, counterweight=counterweight)
         progress(0.15 * (k + 1))
-    film = _frames(path, found, lambda fraction: progress(0.3 + 0.7 * fraction))
+    film = _frames(path, transients, lambda fraction: progress(0.3 + 0.7 * fraction))
     try:
         report.add_clip(
             render_video(output / "spiral.gif", film, FPS),
@@ -50,26 +50,26 @@ def show(report: Report, output: Path, progress: Callable[[float], None]) -> lis
     except TrocarError as error:
         report.paragraphs.append(f"No film: {error}")
     report.add_figure(
-        _torques(mechanism, found), "Effort of the engine and of the model, which includes the counterweight."
+        _torques(mechanism, transients), "Effort of the engine and of the model, which includes the counterweight."
     )
-    report.add_figure(_errors(found), "Tip error. Its transient is that of a linear system.")
-    return _claims(mechanism, without, found)
+    report.add_figure(_errors(transients), "Tip error. Its transient is that of a linear system.")
+    return _claims(mechanism, without, transients)
 
 
-def _claims(mechanism: Mechanism, without: Mechanism, found: dict[bool, runs.Transient]) -> list[Claim]:
-    recording = found[False].recording
+def _claims(mechanism: Mechanism, without: Mechanism, transients: dict[bool, runs.Transient]) -> list[Claim]:
+    recording = transients[False].recording
     state = recording.q, recording.dq, np.asarray(recording.ddq)
     weight = (mechanism.inverse_dynamics(*state) - without.inverse_dynamics(*state))[recording.t >= SETTLED, 2]
-    errors = _rms(found[False])
+    errors = _rms(transients[False])
     return [
-        *TABLE.claims("spiral, with counterweight: {row}", _rms(found[True])),
+        *TABLE.claims("spiral, with counterweight: {row}", _rms(transients[True])),
         *TABLE.claims("spiral, without counterweight: {row}", errors[:2]),
         TABLE.claim(
             "spiral, without counterweight: J3, engine minus equations",
             abs(errors[2] - rms(weight)),
             missing_weight=errors[2],
         ),
-        TABLE.claim("spiral: distance from linear error", found[True].deviation),
+        TABLE.claim("spiral: distance from linear error", transients[True].deviation),
     ]
 
 
@@ -78,9 +78,9 @@ def _rms(transient: runs.Transient) -> Array:
     return rms(transient.mismatch[transient.recording.t >= SETTLED])
 
 
-def _torques(mechanism: Mechanism, found: dict[bool, runs.Transient]) -> Figure:
+def _torques(mechanism: Mechanism, transients: dict[bool, runs.Transient]) -> Figure:
     rows, titles = [], []
-    for counterweight, transient in found.items():
+    for counterweight, transient in transients.items():
         recording, errors, paper = transient.recording, _rms(transient), printed(SESSIONS[counterweight])
         rows.append(engine_and_model(recording, runs.model_torque(mechanism, recording)))
         texts = [f"J{j + 1}: RMS difference {errors[j]:.3g} {UNITS[j]} (paper {paper[j]:g})" for j in range(len(UNITS))]
@@ -88,14 +88,14 @@ def _torques(mechanism: Mechanism, found: dict[bool, runs.Transient]) -> Figure:
     return efforts(rows, titles)
 
 
-def _errors(found: dict[bool, runs.Transient]) -> Figure:
+def _errors(transients: dict[bool, runs.Transient]) -> Figure:
     with style():
         figure = Figure(figsize=(11.0, 2.9))
         first, second = figure.subplots(1, 2)
-        tip_error(first, found[True], 0.35)
+        tip_error(first, transients[True], 0.35)
         first.set(title="tip error after the jump onto the spiral [mm]")
         first.legend()
-        for counterweight, transient in found.items():
+        for counterweight, transient in transients.items():
             distance = 1e3 * np.linalg.norm(transient.error, axis=1)
             second.semilogy(transient.recording.t, distance, color=PAINT[counterweight], label=NAMES[counterweight])
         second.set(title="distance of the tip from its target on the spiral [mm]", xlabel="t [s]")
@@ -104,7 +104,7 @@ def _errors(found: dict[bool, runs.Transient]) -> Figure:
 
 
 def _frames(
-    path: CartesianPath, found: dict[bool, runs.Transient], progress: Callable[[float], None]
+    path: CartesianPath, transients: dict[bool, runs.Transient], progress: Callable[[float], None]
 ) -> Iterator[Picture]:
     """Pictures of both runs side by side."""
     sim = Simulator("PSM", contacts=False)
@@ -115,7 +115,7 @@ def _frames(
     steps = np.arange(0.0, FILM, 1.0 / FPS)
     for i, t in enumerate(steps):
         panels = []
-        for counterweight, transient in found.items():
+        for counterweight, transient in transients.items():
             recording = transient.recording
             k = int(np.searchsorted(recording.t, t))
             sim.place(np.clip(recording.q[k], sim.arm.lower, sim.arm.upper))

@@ -28,7 +28,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     def three(name: str, errors: Array | None) -> list[Claim]:
         return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, missing=missing, **cause)
 
-    found, shown = [], []
+    claims, plotted = [], []
     for name, friction, counterweight in CASES:
         errors = None
         if not isinstance(measured, str):
@@ -37,19 +37,19 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
             # the robot's efforts contain the bias that was identified together with friction
             torque = np.asarray(recording.tau)[:, logs.ARM] if friction else runs.engine_torque(recording)
             errors = logs.rms((torque - measured.tau[: len(rows)])[rows])
-            shown.append((name, recording, runs.model_torque(mechanism, recording)))
-        found += three(name, errors)
+            plotted.append((name, recording, runs.model_torque(mechanism, recording)))
+        claims += three(name, errors)
         if friction:
-            found += three(f"{name}, bound", errors)
+            claims += three(f"{name}, bound", errors)
     own = None
     if not isinstance(measured, str):
-        own = runs.torque_errors(mechanism, shown[1][1])
+        own = runs.torque_errors(mechanism, plotted[1][1])
         report.add_figure(
-            figures.excitation(measured, shown),
+            figures.excitation(measured, plotted),
             "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
         )
-        figures.film(context, report, "fig 6 excitation", shown[-1][1].t, shown[-1][1].q)
-    return found + three("engine against model", own)
+        figures.film(context, report, "fig 6 excitation", plotted[-1][1].t, plotted[-1][1].q)
+    return claims + three("engine against model", own)
 
 
 def _cause(context: Context) -> dict[str, str]:

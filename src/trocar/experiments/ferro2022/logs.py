@@ -81,8 +81,8 @@ class Log:
 
     def tip_errors(self) -> Array:
         """Desired minus actual tip (N, 6) [m, rad], axes of their scene; orientation as a rotation vector."""
-        wanted, found = (Rotation.from_matrix(self[name].reshape(-1, 3, 3)) for name in ("Rdes", "Ree"))
-        return np.hstack([self["pdes"] - self["pee"], (wanted * found.inv()).as_rotvec()])
+        desired, actual = (Rotation.from_matrix(self[name].reshape(-1, 3, 3)) for name in ("Rdes", "Ree"))
+        return np.hstack([self["pdes"] - self["pee"], (desired * actual.inv()).as_rotvec()])
 
     def simulated(self) -> Array:
         """Torque of their physics engine (N, 3). Its sign is opposite to the model's."""
@@ -113,17 +113,18 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
     logs = {session: log_of(data, session) for session in (*SESSIONS, *TORQUE_CONTROL)}
     logs = dict(sorted(logs.items()))
     missing = {session: log if isinstance(log, str) else "" for session, log in logs.items()}
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for session, (entry, column) in SESSIONS.items():
         log = logs[session]
         errors = None if isinstance(log, str) else rms(engine_errors(log, column))
-        found += TABLE.claims(entry, errors, missing=missing[session])
+        claims += TABLE.claims(entry, errors, missing=missing[session])
     for session, entry in TRACKING.items():
         log = logs[session]
-        found += TABLE.claims(entry, None if isinstance(log, str) else rms(log.tip_errors()), missing=missing[session])
+        claims += TABLE.claims(entry, None if isinstance(log, str) else rms(log.tip_errors()), missing=missing[session])
     differences = [None if isinstance(log, str) else _model_difference(log, with_weight) for log in logs.values()]
-    found += TABLE.claims("model on their motion/{row} largest difference", differences, missing=list(missing.values()))
-    return found + _from_the_other_log(logs, with_weight, without)
+    entry = "model on their motion/{row} largest difference"
+    claims += TABLE.claims(entry, differences, missing=list(missing.values()))
+    return claims + _from_the_other_log(logs, with_weight, without)
 
 
 def engine_errors(log: Log, column: str) -> Array:

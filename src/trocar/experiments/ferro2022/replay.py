@@ -96,24 +96,24 @@ def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period
 
 def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """Correlation and difference of the two engines under the same commands, and the bias of theirs."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     constant: dict[int, float | str] = {}
     for session in SESSIONS:
         log = log_of(data, session)
         if isinstance(log, str):
             for what in ("correlation", "difference"):
-                found += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
+                claims += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
             if session in RECIPE:
-                found += TABLE.claims(RECIPE[session], None, missing=log)
+                claims += TABLE.claims(RECIPE[session], None, missing=log)
             constant[session] = log
             continue
         replay = Replay(log, session, with_weight, without)
-        found += _signals(replay, session)
+        claims += _signals(replay, session)
         if session in RECIPE:
-            found += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
+            claims += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
         constant[session] = replay.constant(log["qmsr"][log.settled, 0])
     rows = TABLE.entries[CONSTANT]["rows"]
-    return found + TABLE.claims(
+    return claims + TABLE.claims(
         CONSTANT,
         [None if isinstance(x := constant[row], str) else x for row in rows],
         missing=[x if isinstance(x := constant[row], str) else "" for row in rows],
@@ -122,27 +122,27 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
 
 def _signals(replay: Replay, session: int) -> list[Claim]:
     """Claims on the correlation, for joints whose torque varies by more than their engine's noise."""
-    found, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
+    compared, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
     hidden = [
         f"not reproducible: the row-to-row noise of their engine is {a:.2g}, the torque along this motion varies by "
         f"{b:.2g} (standard deviation); correlation {c:.2f}"
         if a > b
         else ""
-        for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), found.correlation, strict=True)
+        for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), compared.correlation, strict=True)
     ]
     return [
         *TABLE.claims(
             "replay of log {session}/{row} correlation",
-            found.correlation,
+            compared.correlation,
             missing=hidden,
             session=session,
-            rms=list(found.rms),
-            mean=list(found.mean),
+            rms=list(compared.rms),
+            mean=list(compared.mean),
             equations=list(equations.correlation),
         ),
         *TABLE.claims(
             "replay of log {session}/{row} difference",
-            found.rms,
+            compared.rms,
             published=list(equations.rms),
             tolerance=list(0.1 * equations.rms),
             session=session,

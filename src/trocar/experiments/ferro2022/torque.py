@@ -23,7 +23,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
     of_text, of_code = (runs.KP_TORQUE, runs.KD_TORQUE), (runs.KP_CODE, runs.KD_CODE)
     duration = 0.6 if context.quick else DURATION
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for name, path, gains in (
         (LIMITED, runs.rectilinear(mechanism), of_text),
         ("fig 7 line and gains of the code", logged, of_code),
@@ -32,10 +32,10 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         ("regulation", runs.regulation(mechanism), of_text),
     ):
         rigid = runs.torque_run(mechanism, path, duration, *gains)
-        found += _transient(name, rigid)
+        claims += _transient(name, rigid)
         log = logs.log_of(context.data, LINE) if gains is of_code else None
         if log is not None:
-            found.append(_theirs(name, log, path, rigid))
+            claims.append(_theirs(name, log, path, rigid))
         if name.startswith("fig"):
             report.add_figure(
                 figures.transient(rigid, log if isinstance(log, logs.Log) else None),
@@ -44,7 +44,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         if name == LIMITED:
             report.paragraphs.append(_limits(mechanism, path, duration, rigid))
         figures.film(context, report, name, rigid.recording.t, rigid.recording.q, path)
-    return found + _pose(context, report, mechanism, {"code": code, "text": text})
+    return claims + _pose(context, report, mechanism, {"code": code, "text": text})
 
 
 def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
@@ -80,15 +80,15 @@ def _limits(mechanism: Mechanism, path: CartesianPath, duration: float, free: ru
 
 def _pose(context: Context, report: Report, mechanism: Mechanism, paths: dict[str, CartesianPath]) -> list[Claim]:
     """Torque control of position and orientation, including the wrist, which the paper does not control by torque."""
-    found = []
+    claims = []
     for which, path in paths.items():
         recording = runs.pose_run(mechanism, path, DURATION, accuracy="exact")
         errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
         both = [float(np.sqrt((errors[:, k : k + 3] ** 2).sum(1).mean())) for k in (0, 3)]
-        found += TABLE.claims("pose by torque, spiral of the {which}/{row}", both, which=which)
+        claims += TABLE.claims("pose by torque, spiral of the {which}/{row}", both, which=which)
         name = f"pose by torque, spiral of the {which}"
         figures.film(context, report, name, recording.t, recording.q, path)
-    return found
+    return claims
 
 
 def _gains(kp: float | Array, kd: float | Array) -> str:

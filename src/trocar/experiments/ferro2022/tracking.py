@@ -27,19 +27,19 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         ("fig 3", "spiral of the code", 4, lambda T: runs.spiral(mechanism, runs.SPIRAL_OF_CODE, T)),
         ("fig 3", "spiral of the text", None, lambda T: runs.spiral(mechanism, runs.SPIRAL_OF_TEXT, T)),
     )
-    found, curves = [], []
+    claims, curves = [], []
     for figure, shape, session, path in cases:
         name = f"{figure} {shape}"
         whole = runs.rectilinear(mechanism) if session == 2 else path(runs.DURATION)
         t, q, errors = runs.kinematic_run(mechanism, whole, program=True)
         curves.append((name, t, errors))
         if session is None:
-            found.append(TABLE.claim(f"{name}/position z", None, found=logs.rms(errors)[2]))
+            claims.append(TABLE.claim(f"{name}/position z", None, found=logs.rms(errors)[2]))
         else:
-            found += _against_the_log(name, logs.log_of(context.data, session), session, mechanism, errors)
+            claims += _against_the_log(name, logs.log_of(context.data, session), session, mechanism, errors)
         fine, _, settled = runs.kinematic_run(mechanism, path(FINE), 1e-3)
         coarse, _, at_10_ms = runs.kinematic_run(mechanism, path(FINE))
-        found += TABLE.claims(
+        claims += TABLE.claims(
             f"{figure} {{path}}, 1 ms/{{row}}, settled",
             largest(settled[fine >= logs.SETTLED]),
             path=shape,
@@ -47,7 +47,7 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         )
         figures.film(context, report, name, t, q, path(runs.DURATION))
     report.add_figure(figures.kinematic(curves), "Fig. 2, 3: tip error under the program's kinematic control.")
-    return found
+    return claims
 
 
 def largest(errors: Array) -> list[float]:
@@ -58,16 +58,16 @@ def largest(errors: Array) -> list[float]:
 
 def _against_the_log(name: str, log: logs.Log | str, session: int, mechanism: Mechanism, errors: Array) -> list[Claim]:
     """Claims: the printed RMS from the program and from our kinematics on the logged joints; errors against the log."""
-    found = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
+    claims = TABLE.claims(f"{name}/{{row}}", logs.rms(errors))
     kinematics, tracks = f"{name}, our kinematics on the logged joints/{{row}}", "{run} against log {session}/{row}"
     fields: dict[str, Any] = {"run": name, "session": session}
     if isinstance(log, str):
-        found += TABLE.claims(kinematics, None, missing=log)
-        return found + TABLE.claims(tracks, None, missing=log, **fields)
+        claims += TABLE.claims(kinematics, None, missing=log)
+        return claims + TABLE.claims(tracks, None, missing=log, **fields)
     ours = runs.errors_of_joints(mechanism, log["qmsr"], log["pdes"] - log["pee"][0])
-    found += TABLE.claims(kinematics, logs.rms(ours))
+    claims += TABLE.claims(kinematics, logs.rms(ours))
     compared = agreement(errors, log.tip_errors())
     # joint speed between consecutive rows, minus the command of the row before
     off = logs.rms(np.diff(log["qmsr"][1:], axis=0) / np.diff(log.t[1:])[:, None] - log["qdcmd"][:-2])
     fields |= {"rms": list(compared.rms), "lag": off[0], "other": off[1]}
-    return found + TABLE.claims(tracks, compared.correlation, **fields)
+    return claims + TABLE.claims(tracks, compared.correlation, **fields)

@@ -29,27 +29,27 @@ CORRELATION, SIZE, TIP, LINEAR = (
 
 def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
     """Compare the program, with its timing and the mirrored counterweight, with its logs."""
-    found = []
+    claims = []
     without = load_mechanism("PSM", counterweight=False)
     for session, task in logs.TORQUE_CONTROL.items():
         log = logs.log_of(context.data, session)
         fields: dict[str, Any] = {"session": session, "task": task, "first": _first_rows(context)}
         if isinstance(log, str):
             for entry in (CORRELATION, SIZE, TIP, LINEAR):
-                found += TABLE.claims(entry, None, missing=log, **fields)
+                claims += TABLE.claims(entry, None, missing=log, **fields)
             continue
         mirrored, rigid = (
             program.torque_run(mechanism, log, *GAINS[task], transmission=way) for way in ("mirrored", "rigid")
         )
-        found += _claims(log, mirrored, rigid, without, fields)
+        claims += _claims(log, mirrored, rigid, without, fields)
         target = log["pdes"] - log["pee"]
         ours, theirs = (_distance(log, error, task) for error in (mirrored.error, target[: len(mirrored.error)]))
-        found.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
+        claims.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
         report.add_figure(
             figures.discrepancy(log, mirrored, rigid),
             f"Log {session} ({task}): J3, commanded minus model, and tip error; their log and program on our engine.",
         )
-    return found
+    return claims
 
 
 def _claims(
@@ -99,5 +99,5 @@ def _peak(efforts: Array) -> float:
 
 def _first_rows(context: Context) -> str:
     """Effort of their insertion in the first row of the logs with counterweight [N]."""
-    found = [logs.log_of(context.data, session) for session in (2, 4, *logs.TORQUE_CONTROL)]
-    return ", ".join(f"{log.simulated()[0, 2]:.2f}" for log in found if isinstance(log, Log))
+    read_logs = [logs.log_of(context.data, session) for session in (2, 4, *logs.TORQUE_CONTROL)]
+    return ", ".join(f"{log.simulated()[0, 2]:.2f}" for log in read_logs if isinstance(log, Log))

@@ -24,36 +24,36 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         ("fig 5", "spiral of the code", runs.spiral(mechanism, runs.SPIRAL_OF_CODE), (4, 3)),
         ("fig 5", "spiral of the text", runs.spiral(mechanism, runs.SPIRAL_OF_TEXT), (4, 3)),
     )
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for figure, shape, path, sessions in cases[::2] if context.quick else cases:
         name, of_text = f"{figure} {shape}", shape.endswith("text")
         left_out = "1 ms" if context.quick else "control 10 ms, physics 5 ms" if of_text else ""
         clocks = {clock: steps for clock, steps in CLOCKS.items() if clock != left_out}
-        made = {}
+        recordings = {}
         for clock, (timestep, hold) in clocks.items():
             context.progress(f"{name}, {clock}")
             for counterweight in (True, False):
                 recording = runs.velocity_run(
                     mechanism, path, counterweight=counterweight, timestep=timestep, hold=hold
                 )
-                made[clock, counterweight] = recording
+                recordings[clock, counterweight] = recording
                 errors = runs.torque_errors(mechanism, recording)
-                found += _printed(figure, shape, clock, counterweight, errors)
+                claims += _printed(figure, shape, clock, counterweight, errors)
         if not context.quick:
-            found += _engine_claims(mechanism, figure, shape, made["1 ms", True], path)
-        shown = [made[next(iter(clocks)), counterweight] for counterweight in (True, False)]
+            claims += _engine_claims(mechanism, figure, shape, recordings["1 ms", True], path)
+        plotted = [recordings[next(iter(clocks)), counterweight] for counterweight in (True, False)]
         theirs = [logs.log_of(context.data, session) for session in sessions]
         report.add_figure(
             figures.torques(
-                [(r, runs.model_torque(mechanism, r)) for r in shown],
+                [(r, runs.model_torque(mechanism, r)) for r in plotted],
                 [log if isinstance(log, logs.Log) and not of_text else None for log in theirs],
             ),
             f"{name.capitalize()}: our engine, the model and, if logged, the authors' engine; with (top) and without "
             "(bottom) counterweight in the engine. The model always includes it.",
         )
         if not of_text:
-            figures.film(context, report, name, shown[0].t, shown[0].q, path)
-    return found
+            figures.film(context, report, name, plotted[0].t, plotted[0].q, path)
+    return claims
 
 
 def _printed(figure: str, shape: str, clock: str, counterweight: bool, errors: Array) -> list[Claim]:
@@ -71,8 +71,8 @@ def _engine_claims(
 ) -> list[Claim]:
     """Claims on the agreement of engine and model, and on the tip error with the engine on."""
     worst = runs.torque_errors(mechanism, recording).max()
-    found = [TABLE.claim("{run}, 1 ms/engine against model", worst, run=f"{figure} {shape}")]
+    claims = [TABLE.claim("{run}, 1 ms/engine against model", worst, run=f"{figure} {shape}")]
     if shape != "spiral of the text":  # the joint loops lag behind that spiral by 0.2 mm
         errors = runs.pose_errors(mechanism, recording, path)[recording.t >= logs.SETTLED]
-        found += TABLE.claims(f"{figure} {{path}}, 1 ms/tip {{row}}", largest(errors), path=shape)
-    return found
+        claims += TABLE.claims(f"{figure} {{path}}, 1 ms/tip {{row}}", largest(errors), path=shape)
+    return claims

@@ -107,29 +107,29 @@ def wandering(sim: Simulator, rows: int = 100) -> tuple[Pivot, float]:
     return pivot(np.array(poses), "the end link"), max(errors)
 
 
-def capture_claims(found: Capture, table_6: dict[str, float]) -> list[Claim]:
+def capture_claims(capture: Capture, table_6: dict[str, float]) -> list[Claim]:
     """Table 7: spread of the RCM in our engine, and its calibration from noisy markers."""
-    arm, of = found.arm, {"arm": found.arm.lower()}
+    arm, of = capture.arm, {"arm": capture.arm.lower()}
     theirs, hardware = np.array(SIMULATED_RCM[arm]), np.array(HARDWARE_RCM[arm])
-    geometry = np.array(own_rcm(arm, found.distances["3-rcm"]))
-    off, ours = 1e3 * _norm(found.rcm.post), geometry + in_their_axes(arm, 1e3 * found.rcm.post)
-    measured = {pair: distance for pair, (distance, *_) in found.calibration.linkage.distances.items()}
+    geometry = np.array(own_rcm(arm, capture.distances["3-rcm"]))
+    off, ours = 1e3 * _norm(capture.rcm.post), geometry + in_their_axes(arm, 1e3 * capture.rcm.post)
+    measured = {pair: distance for pair, (distance, *_) in capture.calibration.linkage.distances.items()}
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
-    noisy, rigid = found.elastic.rcm, found.calibration.rcm
+    noisy, rigid = capture.elastic.rcm, capture.calibration.rcm
     if noisy is None or rigid is None:
-        raise TrocarError(f"the calibration found no remote centre of {arm} in the markers: {found.elastic.notes}")
+        raise TrocarError(f"the calibration found no remote centre of {arm} in the markers: {capture.elastic.notes}")
     return [
-        *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * found.rcm.spread] * 3),
+        *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * capture.rcm.spread] * 3),
         *TABLE.claims(
             f"{arm.lower()}/rcm spread, elastic mount {{row}}",
-            np.abs(in_their_axes(arm, 1e3 * found.wander.rms)),
-            farthest=1e3 * found.farthest,
+            np.abs(in_their_axes(arm, 1e3 * capture.wander.rms)),
+            farthest=1e3 * capture.farthest,
         ),
         TABLE.claim(
             "{arm}/rcm spread found by calibration",
             1e3 * noisy.spread,
-            published=round(1e3 * float(np.hypot(found.true.spread, rigid.spread)), 3),
-            wander=1e3 * found.true.spread,
+            published=round(1e3 * float(np.hypot(capture.true.spread, rigid.spread)), 3),
+            wander=1e3 * capture.true.spread,
             noise=1e3 * rigid.spread,
             **of,
         ),
@@ -161,16 +161,16 @@ def rcm_figure(captures: list[Capture]) -> Figure:
     """Like Fig. 9: the RCM at every pose, from our engine and calibration and from theirs."""
     with style():
         figure = Figure(figsize=(10.0, 4.6))
-        for axes, found in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
-            _clouds(axes, found)
+        for axes, capture in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
+            _clouds(axes, capture)
     return figure
 
 
-def _clouds(axes: Any, found: Capture) -> None:
+def _clouds(axes: Any, capture: Capture) -> None:
     """Yaw axis to the right, insertion up, the model's RCM at the origin [mm]."""
-    name, rcm = found.arm, found.calibration.rcm
+    name, rcm = capture.arm, capture.calibration.rcm
     along, sign = (1, -1.0) if name == "PSM" else (0, 1.0)
-    bar = 1e3 * found.distances["3-rcm"]
+    bar = 1e3 * capture.distances["3-rcm"]
     entries = (f"{name.lower()}/rcm spread{of} {{row}}" for of in (", elastic mount", ""))
     rms = np.array([TABLE.entries[entry]["published"] for entry in entries])
     for k, (label, table) in enumerate((("hardware", HARDWARE_RCM), ("their simulation", SIMULATED_RCM))):
@@ -178,11 +178,11 @@ def _clouds(axes: Any, found: Capture) -> None:
         bars = {"xerr": rms[k, along], "yerr": rms[k, 2]}
         axes.errorbar(x, y, fmt="o", color=COLOURS[1 - k], capsize=3, label=f"{label} (bars: rms)", **bars)
     if rcm is not None:
-        points = 1e3 * (rcm.points - found.T_camera_base[:3, 3]) @ found.T_camera_base[:3, :3]
+        points = 1e3 * (rcm.points - capture.T_camera_base[:3, 3]) @ capture.T_camera_base[:3, :3]
         axes.plot(points[:, 1], points[:, 2], ".", ms=1.5, alpha=0.3, color=COLOURS[2], label="ours, noisy markers")
-    wander = 1e3 * (found.wander.points - found.wander.post)
+    wander = 1e3 * (capture.wander.points - capture.wander.post)
     axes.plot(wander[:, 1], wander[:, 2], ".", ms=2, color=COLOURS[3], label="ours, elastic mount, about its mean")
-    engine = 1e3 * found.rcm.points
+    engine = 1e3 * capture.rcm.points
     axes.plot(engine[:, 1], engine[:, 2], "+", ms=9, color="k", label="ours, rigid")
     axes.set(title=f"{name}: RCM at every pose", xlabel="along the yaw axis [mm]", ylabel="[mm]", aspect="equal")
     for handle in axes.legend(fontsize="small").legend_handles:

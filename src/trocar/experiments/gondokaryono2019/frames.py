@@ -118,14 +118,14 @@ def claims() -> list[Claim]:
 def _set_up_claims() -> list[Claim]:
     arms, T = set_up_arms("Classic"), _to_rcm("ECM")
     tables = (("PSM1", table_1, "SUJ-PSM1 and 2"), ("PSM3", table_2, "SUJ-PSM3"), ("ECM", table_3, "SUJ-ECM"))
-    found = [
+    claims = [
         _frames_claim(number, f"Table {number}, frame 6 of {name}", _set_up_distance(arms[arm], table))
         for number, (arm, table, name) in enumerate(tables, start=1)
     ]
     theta = float(np.arctan2(T[1, 0], T[0, 0]))
     turned = float(np.linalg.norm(mdh(theta=H)[:3, :3] @ [0, 0.6126, 0] - mdh(theta=theta)[:3, :3] @ [0, 0.6126, 0]))
     return [
-        *found,
+        *claims,
         TABLE.claim("table 3/theta of row 7", None, theta=theta, turned=turned),
         TABLE.claim("table 3/d of row 7", T[2, 3], off=1e3 * (0.1029 - T[2, 3])),
     ]

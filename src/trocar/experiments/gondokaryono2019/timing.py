@@ -33,7 +33,7 @@ class Configuration:
     def scene(self, parameters: str | None) -> Scene:
         """The arms at their places on the built-in cart, without collisions."""
         cart = _cart()
-        given = {
+        arms = {
             name: SceneArm(
                 arm=cart.arms[name].arm.name,
                 base=None if self.set_up else cart.T_world_base(name),
@@ -43,7 +43,7 @@ class Configuration:
             )
             for name in self.arms
         }
-        return Scene(given, cart=cart.cart if self.set_up else None, timestep=TIMESTEP)
+        return Scene(arms, cart=cart.cart if self.set_up else None, timestep=TIMESTEP)
 
 
 @cache
@@ -129,15 +129,15 @@ def _held(scene: Scene) -> Callable[[float], object]:
 
 def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
     """Table 9: with the paper's masses and damping and with identified ones, with control and for the engine alone."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for timing in TIMINGS:
         ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
         pid = ", PID and recording too" if timing.control else ""
-        found += TABLE.claims(
+        claims += TABLE.claims(
             "table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid, drawing=_drawing(*ours[-2:])
         )
     factor, reason = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
-    return [*found, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
+    return [*claims, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
 
 
 def _drawing(without: float | None, drawn: float | None) -> str:

@@ -57,7 +57,7 @@ def unlimited(p: Array, corrected: bool, starts: int = 24) -> Array:
 
     The wrist is straight; angles are within (-pi, pi]. Raises TrocarError if no start of the search converges.
     """
-    found: list[Array] = []
+    solutions: list[Array] = []
     for start in np.random.default_rng(0).uniform(-3.0, 3.0, (starts, 3)):
         fit = least_squares(
             lambda x: table(np.array([*x, 0.0, 0.0, 0.0]), corrected)[-1][:3, 3] - p,
@@ -67,11 +67,11 @@ def unlimited(p: Array, corrected: bool, starts: int = 24) -> Array:
             gtol=1e-15,
         )
         q = np.array([*(np.pi - (np.pi - fit.x[:2]) % (2 * np.pi)), fit.x[2]])
-        if fit.cost < 1e-20 and not any(np.allclose(q, other, atol=1e-6) for other in found):
-            found.append(q)
-    if not found:
+        if fit.cost < 1e-20 and not any(np.allclose(q, other, atol=1e-6) for other in solutions):
+            solutions.append(q)
+    if not solutions:
         raise TrocarError(f"no joint values bring the last frame of the table to {p}")
-    return np.array(found)
+    return np.array(solutions)
 
 
 def gradient_descent(mechanism: Mechanism, target: Array, q: Array, step: float, iterations: int) -> Array:

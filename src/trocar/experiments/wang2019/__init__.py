@@ -60,16 +60,16 @@ def run(context: Context) -> Report:
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
         report.add_claim(_base_count(family, arm))
-        found = _identified(context, report, family, arm)
-        if family == "PSM" and found is not None and not context.quick:
+        identified = _identified(context, report, family, arm)
+        if family == "PSM" and identified is not None and not context.quick:
             context.progress("PSM: the identified arm in the engine")
             other = data_file(context.data, NO_WEIGHT)
             claims, lines = in_engine(
-                found,
+                identified,
                 load_recording(_recording(context, family, "one")[0], arm, as_recorded=True),
                 None if other[1] else load_recording(other[0], arm, as_recorded=True),
             )
-            parameters = found.parameters
+            parameters = identified.parameters
             report.paragraphs += lines
             report.add_claims(claims)
     if not context.quick:
@@ -77,8 +77,8 @@ def run(context: Context) -> Report:
         decision, lines = half_speed_claim(context.data)
         report.paragraphs += lines
         report.add_claim(decision)
-        identified = identified_arm(context.data, parameters)
-        report.add_claims(payload_claims(context, identified) + tip_force_claims(context, identified))
+        whole_arm = identified_arm(context.data, parameters)
+        report.add_claims(payload_claims(context, whole_arm) + tip_force_claims(context, whole_arm))
         report.add_claims(contact_claims(context) + fault_claims(context) + excitation_claims(context))
     return report
 
@@ -94,24 +94,24 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
     fits = _fits(train)
     report.add_claims(_as_published(family, "one", fits, train))
     context.progress(f"{family}: ours")
-    found = identify(load_recording(one, arm, as_recorded=True), arm)
-    report.add_claims([*_ours_on_one(family, found), *_consistent(family, found)])
+    identified = identify(load_recording(one, arm, as_recorded=True), arm)
+    report.add_claims([*_ours_on_one(family, identified), *_consistent(family, identified)])
     if no_two:
         report.add_claims(_not_run(family, "two", no_two))
     else:
         test = prepared_as_published(family, arm, two)
-        report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, found, two, test)])
+        report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, identified, two, test)])
     if family == "PSM":
-        report.add_claims(_ours_on_another_day(context, found))
-    _describe(report, family, found, train)
-    return found
+        report.add_claims(_ours_on_another_day(context, identified))
+    _describe(report, family, identified, train)
+    return identified
 
 
 def _recording(context: Context, family: str, name: str) -> tuple[Path, str]:
     """A recording, and the reason if it is missing; an empty text otherwise."""
     path = DATA / family.lower() / "measured_trajectory" / f"{name}_results.csv"
-    found, missing = data_file(context.data, path)
-    return found, missing and f"not run: {path.as_posix()} is not in the data folder"
+    file, missing = data_file(context.data, path)
+    return file, missing and f"not run: {path.as_posix()} is not in the data folder"
 
 
 def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
@@ -153,25 +153,25 @@ def _method_claims(family: str, method: str, recording: str, ours: Array | None,
     return TABLE.claims("{arm}/{method} on {recording}/{row}", ours, published=published, **fields)
 
 
-def _ours_on_one(family: str, found: Identified) -> list[Claim]:
+def _ours_on_one(family: str, identified: Identified) -> list[Claim]:
     """Our cross-validated error on the rows of their figure, against their error on the fitted rows."""
     published, rows = PUBLISHED[family]["one"].get("WLS"), PUBLISHED[family]["rows"]
     if published is None:
         return []
     fields = {"published": published, "arm": family.lower(), "first": rows}
-    return TABLE.claims("{arm}/ours on one, cross-validated/{row}", left_out_error(found, rows), **fields)
+    return TABLE.claims("{arm}/ours on one, cross-validated/{row}", left_out_error(identified, rows), **fields)
 
 
-def _consistent(family: str, found: Identified) -> list[Claim]:
-    ours = (found.min_pseudo_inertia_eigenvalue, min(found.rotor_inertia.values()))
+def _consistent(family: str, identified: Identified) -> list[Claim]:
+    ours = (identified.min_pseudo_inertia_eigenvalue, min(identified.rotor_inertia.values()))
     return TABLE.claims("{arm}/{row}", ours, arm=family.lower())
 
 
-def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> list[Claim]:
+def ours_on_two(family: str, identified: Identified, two: Path, data: Prepared) -> list[Claim]:
     """Our error on the same rows and filtered efforts as their figure."""
     recording = load_recording(two, data.mechanism.arm.name, as_recorded=True)
     rows, published = PUBLISHED[family]["rows"], PUBLISHED[family]["two"]["SDP"]
-    ours = data.errors(found.recorded_efforts(recording)[data.signals.used], rows)
+    ours = data.errors(identified.recorded_efforts(recording)[data.signals.used], rows)
     fields = {"arm": family.lower(), "first": rows}
     return [
         *TABLE.claims("{arm}/ours on two/{row}", ours, published=published, **fields),
@@ -179,7 +179,7 @@ def ours_on_two(family: str, found: Identified, two: Path, data: Prepared) -> li
     ]
 
 
-def _ours_on_another_day(context: Context, found: Identified) -> list[Claim]:
+def _ours_on_another_day(context: Context, identified: Identified) -> list[Claim]:
     """Errors of both models, identified from 'one', on every row of a recording of another day."""
     entry, (path, missing) = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
     if missing:
@@ -190,7 +190,7 @@ def _ours_on_another_day(context: Context, found: Identified) -> list[Claim]:
         data.errors(predicted[used], len(used))
         for predicted in (
             efforts(data.mechanism, data.T, data.signals),
-            found.recorded_efforts(load_recording(path, "PSM", as_recorded=True)),
+            identified.recorded_efforts(load_recording(path, "PSM", as_recorded=True)),
         )
     )
     return TABLE.claims(entry, ours, published=theirs.tolist())
@@ -217,24 +217,25 @@ def _base_count(family: str, arm: str) -> Claim:
     return TABLE.claim("{arm}/base parameters", ours, published=published, arm=family.lower())
 
 
-def _describe(report: Report, family: str, found: Identified, train: Prepared) -> None:
+def _describe(report: Report, family: str, identified: Identified, train: Prepared) -> None:
     start = time.perf_counter()
     train.mechanism.regressor(*(x @ train.T.T for x in (train.signals.q, train.signals.dq, train.signals.ddq)))
     seconds = time.perf_counter() - start
-    errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
+    errors = {"train": identified.train_relative_error, "cross-validation": identified.cv_relative_error}
     text = "; ".join(f"{key} " + " ".join(f"{x:.4f}" for x in value) for key, value in errors.items())
-    repeated = int(found.signals.repeated.sum())
+    repeated = int(identified.signals.repeated.sum())
     report.paragraphs.append(
-        f"{family}, ours on 'one': {text}. {found.seconds:.1f} s for the whole identification, {seconds:.2f} s for the "
-        f"regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in total). Largest "
-        f"inertia of a link {found.largest_link_inertia:.2g} kg m^2; rows equal to the previous one: {repeated}."
+        f"{family}, ours on 'one': {text}. {identified.seconds:.1f} s for the whole identification, {seconds:.2f} s "
+        f"for the regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in total). "
+        f"Largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2; rows equal to the "
+        f"previous one: {repeated}."
     )
-    T = joint_from_columns(found.mechanism().arm, found.columns)
-    predicted = efforts(found.mechanism(), T, found.signals)
-    labels = effort_labels(JOINTS, column_units(found.mechanism().arm, found.columns))
+    T = joint_from_columns(identified.mechanism().arm, identified.columns)
+    predicted = efforts(identified.mechanism(), T, identified.signals)
+    labels = effort_labels(JOINTS, column_units(identified.mechanism().arm, identified.columns))
     report.add_figure(error_figure(errors, JOINTS), f"{family}: relative error of effort on 'one'.")
     report.add_figure(
-        effort_figure(found.signals, predicted, labels, f"{family}, 'one'"),
+        effort_figure(identified.signals, predicted, labels, f"{family}, 'one'"),
         f"{family}: measured effort and our prediction, both filtered, first 15 s.",
     )
 

@@ -24,7 +24,8 @@ INERTIA_OFF, FRICTION_OFF, BIAS_OFF = 0.01, 0.10, 0.10  # standard deviations of
 FARTHER_OFF = (0.01, 0.02, 0.05)  # errors of inertia for which contact detection is tested
 STEP, WITHIN = 1.0, 0.1  # [N], [s]
 BREAKS, TOUCHES = 1.0, 2.0  # time of a fault, and of contact [s]
-LEAST = (0.02, 0.02, 0.2)  # smaller effort steps are not contact [N m, N m, N]: the effect of 0.2 N at a depth of 0.1 m
+# smaller effort steps are not contact: the effect of 0.2 N at a depth of 0.1 m [N m, N m, N]
+MIN_RESIDUAL = (0.02, 0.02, 0.2)
 # Motion about a deep pose, each joint with a different frequency [Hz]; the jaw stays open.
 CENTRE = (0.0, 0.0, 0.15, 0.0, 0.0, 0.0, 0.5)
 AMPLITUDE = (0.5, 0.4, 0.04, 0.8, 0.5, 0.4, 0.3)
@@ -79,14 +80,14 @@ def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
     known, free = watched(10.0), watched(6.0, phase=7.35)
     phases = (0.0,) if context.quick else (0.0, 0.7, 1.4, 2.1)
     runs = steps(phases)
-    found = []
+    claims = []
     for inertia in FARTHER_OFF:
         model = mismatched(seed, inertia)
         detector = contact_detector(model, known)
         delays = [contact_delay(detector, model, run) for run in runs]
         alarms = sum(delay < 0.0 for delay in delays) + int(detector.alarms(external_effort(model, free)).any())
         name = "contact" if inertia == INERTIA_OFF else f"contact, inertia off by {inertia:.0%}"
-        found += [
+        claims += [
             TABLE.claim(
                 "{run}/slowest detection of 1 N",
                 np.max(delays),
@@ -99,7 +100,7 @@ def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
             ),
             TABLE.claim("{run}/false alarms", alarms, run=name),
         ]
-    return found
+    return claims
 
 
 def steps(phases: tuple[float, ...]) -> list[Recording]:
@@ -115,13 +116,13 @@ def steps(phases: tuple[float, ...]) -> list[Recording]:
 def contact_detector(model: Mechanism, known: Recording) -> ContactDetector:
     """A detector on the first three joints, with thresholds from the model's residuals in a run without contact."""
     dt = float(np.diff(known.t).mean())
-    return ContactDetector(external_effort(model, known)[1:], dt, (0, 1, 2), least=LEAST)
+    return ContactDetector(external_effort(model, known)[1:], dt, (0, 1, 2), least=MIN_RESIDUAL)
 
 
 def contact_delay(detector: ContactDetector, model: Mechanism, recording: Recording) -> float:
     """Time from the step to the alarm [s]; infinite without an alarm, negative for a false alarm."""
-    found = detector.first(recording.t[1:], external_effort(model, recording)[1:])
-    return np.inf if found is None else found - TOUCHES
+    time = detector.first(recording.t[1:], external_effort(model, recording)[1:])
+    return np.inf if time is None else time - TOUCHES
 
 
 def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
@@ -133,11 +134,11 @@ def fault_claims(context: Context, seed: int = 0) -> list[Claim]:
     wrong = []
     for fault, kind, part in cases:
         run = watched(BREAKS + 2.0, (fault,))
-        found, again = (each.diagnosis(run) for each in (isolation, unbiased))
-        if found is None or (found.kind, found.part) != (kind, part):
+        diagnosis, again = (each.diagnosis(run) for each in (isolation, unbiased))
+        if diagnosis is None or (diagnosis.kind, diagnosis.part) != (kind, part):
             right = again is not None and (again.kind, again.part) == (kind, part)
             exact = "named" if right else f"also missed, its residual is at most {mark(unbiased, run, part):.2f}"
-            wrong.append(f"{kind} of {part} was reported as {_name(found)} (with an exactly known bias: {exact})")
+            wrong.append(f"{kind} of {part} was reported as {_name(diagnosis)} (with an exactly known bias: {exact})")
     healthy = isolation.diagnosis(watched(3.0, phase=0.35))
     if healthy is not None:
         wrong.append(f"a run without fault was reported as {_name(healthy)}")
@@ -164,7 +165,7 @@ def faults(quick: bool = False) -> list[tuple[Fault, str, str]]:
     return [lost[1], off[2], broken[0], broken[1]] if quick else [*lost, *off, *broken]
 
 
-def _name(found: Diagnosis | None) -> str:
-    if found is None:
+def _name(diagnosis: Diagnosis | None) -> str:
+    if diagnosis is None:
         return "nothing"
-    return f"{found.kind} of {found.part}" if found.part else f"an {found.kind}"
+    return f"{diagnosis.kind} of {diagnosis.part}" if diagnosis.part else f"an {diagnosis.kind}"

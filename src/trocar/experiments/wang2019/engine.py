@@ -64,14 +64,14 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
         sim.step(forward(t) + mechanism.mass_matrix(sim.q) @ (BANDWIDTH**2 * e + 2 * BANDWIDTH * de))
         tau[k] = sim.measured_tau
     every = round(1.0 / (signals.rate * sim.timestep))
-    found = lowpass(tau[::every] @ T, load_recipe(ARM).effort_cutoff, signals.rate)
-    rows = np.flatnonzero(signals.used[: len(found)])
-    rows = rows[rows < len(found) - round(signals.rate)]  # excluding the end of the filter
+    filtered = lowpass(tau[::every] @ T, load_recipe(ARM).effort_cutoff, signals.rate)
+    rows = np.flatnonzero(signals.used[: len(filtered)])
+    rows = rows[rows < len(filtered) - round(signals.rate)]  # excluding the end of the filter
     measured, model = signals.tau[rows], efforts(mechanism, T, signals)[rows]
     return Servoed(
-        engine=relative_error(measured, found[rows]),
+        engine=relative_error(measured, filtered[rows]),
         equations=relative_error(measured, model),
-        engine_rms=root_mean_square(measured, found[rows]),
+        engine_rms=root_mean_square(measured, filtered[rows]),
     )
 
 
@@ -115,11 +115,13 @@ def forward_prediction(
     return np.sqrt((engine**2).mean(0)), np.sqrt((steady**2).mean(0))
 
 
-def in_engine(found: Identified, same_day: Recording, other_day: Recording | None) -> tuple[list[Claim], list[str]]:
+def in_engine(
+    identified: Identified, same_day: Recording, other_day: Recording | None
+) -> tuple[list[Claim], list[str]]:
     """Claims on an identified arm in the engine, with our own bounds, and a summary."""
-    servo = servoed(found.parameters, same_day, 12.0)
-    ahead, steady = forward_prediction(found.parameters, same_day, every=2.0)
-    own, _ = forward_prediction(found.parameters, same_day, horizons=(0.1,), every=2.0, under="equations")
+    servo = servoed(identified.parameters, same_day, 12.0)
+    ahead, steady = forward_prediction(identified.parameters, same_day, every=2.0)
+    own, _ = forward_prediction(identified.parameters, same_day, horizons=(0.1,), every=2.0, under="equations")
     ratio = servo.engine / servo.equations
     nearer = (steady[0] / ahead[0])[:3].tolist()
     claims = [
@@ -136,7 +138,7 @@ def in_engine(found: Identified, same_day: Recording, other_day: Recording | Non
         f"efforts, so friction errors dominate; under the equations' own effort: {_numbers(1e3 * own[0])}.",
     ]
     if other_day is not None:
-        again = recalibrate(found.parameters, other_day, 10.0)
+        again = recalibrate(identified.parameters, other_day, 10.0)
         servo = servoed(again.parameters, other_day, 20.0)
         claims += TABLE.claims("psm/engine/another day/{row}", servo.engine_rms[:3])
     return claims, lines

@@ -26,21 +26,21 @@ def excitation_claims(context: Context) -> list[Claim]:
     context.progress("excitation: one start of at most 64 iterations")
     mechanism = load_mechanism("PSM")
     reduced, full = Criterion(mechanism, mechanism.arm.excitation.redundant_links), Criterion(mechanism)
-    found = excite(
+    excitation = excite(
         reduced, excitation_limits(mechanism.arm), harmonics=HARMONICS, frequency=FREQUENCY, starts=1, iterations=0.4
     )
-    states = sampled(found.motion, HARMONICS * SAMPLES + 1)
+    states = sampled(excitation.motion, HARMONICS * SAMPLES + 1)
     return [
         TABLE.claim(
             "excitation/condition number",
-            found.condition_number,
-            parameters=found.parameters,
-            iterations=found.iterations,
+            excitation.condition_number,
+            parameters=excitation.parameters,
+            iterations=excitation.iterations,
             all=len(full),
             full=full.condition_number(*states),
             recorded=recorded(context.data, reduced, full),
         ),
-        TABLE.claim("excitation/excess over a limit", max(found.violation, 0.0)),
+        TABLE.claim("excitation/excess over a limit", max(excitation.violation, 0.0)),
     ]
 
 

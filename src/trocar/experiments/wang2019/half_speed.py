@@ -31,10 +31,11 @@ def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
     hysteresis = identify(full, recipe=recipe, cross_validate=False)
     lags = [identify(full, recipe=coulomb(recipe, delay), cross_validate=False) for delay in DELAYS]
     # The delay that fits the wrist best at full speed.
-    best = min(lags, key=lambda found: float(found.train_relative_error[3:].mean()))
+    best = min(lags, key=lambda identified: float(identified.train_relative_error[3:].mean()))
     lines, means = [], []
-    for label, found in (("hysteresis", hysteresis), (f"Coulomb with a lag of {1e3 * best.recipe.delay:.0f} ms", best)):
-        fitted, at_half = found.train_relative_error[3:], found.relative_error(half)[3:]
+    lagging = f"Coulomb with a lag of {1e3 * best.recipe.delay:.0f} ms"
+    for label, identified in (("hysteresis", hysteresis), (lagging, best)):
+        fitted, at_half = identified.train_relative_error[3:], identified.relative_error(half)[3:]
         means.append(float(np.mean(at_half)))
         listed = [" ".join(f"{x:.3f}" for x in errors) for errors in (fitted, at_half)]
         lines.append(

@@ -11,11 +11,11 @@ from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 
-def left_out_error(found: Identified, rows: int) -> Array:
+def left_out_error(identified: Identified, rows: int) -> Array:
     """Relative error of effort (n,) on the first used rows, with the folds of `Identified.cv_relative_error`."""
-    recipe, signals = found.recipe, found.signals
+    recipe, signals = identified.recipe, identified.signals
     mechanism = recipe.mechanism()
-    problem = problem_of(recipe, mechanism, joint_from_columns(mechanism.arm, found.columns), signals)
+    problem = problem_of(recipe, mechanism, joint_from_columns(mechanism.arm, identified.columns), signals)
     repeats = period(signals)
     bin_of_row = bins(signals, repeats)
     grams = problem.grams(bin_of_row, signals.faster_than(recipe.slower_than))

@@ -55,15 +55,15 @@ CASES = (
 
 def payload_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
     """Estimate weights on the arm with the model of 'one'; `arm` may be the reason why the model is missing."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for case in CASES:
         context.progress(f"payload: {case.name}")
         missing = arm if isinstance(arm, str) else data_file(context.data, case.path)[1]
         if isinstance(arm, str) or missing:
-            found.append(TABLE.claim(f"payload/{case.name}", None, missing=missing))
+            claims.append(TABLE.claim(f"payload/{case.name}", None, missing=missing))
         else:
-            found += _case_claims(arm, case)
-    return found
+            claims += _case_claims(arm, case)
+    return claims
 
 
 def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
@@ -75,9 +75,9 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
         f"farthest {1e3 * np.abs(fit.windows - case.weight / 1e3).max():.1f} g off"
     )
     name = f"payload/{case.name}"
-    found = [TABLE.claim(name, _compared(fit.mass, case), fit=text)]
+    claims = [TABLE.claim(name, _compared(fit.mass, case), fit=text)]
     if case.body == BAR:
-        return found
+        return claims
     adapted = arm.recalibrated_under(point, recording)
     along = arm.payload(recording, point, adapted, RECALIBRATION)
     farthest = 1e3 * float(np.abs(along.windows - case.weight / 1e3).max())
@@ -87,15 +87,15 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
         f"scatter by {1e3 * along.windows.std(ddof=1):.1f} g, farthest {farthest:.1f} g off, {beyond} of "
         f"{len(along.windows)} more than 5 g off"
     )
-    found.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
+    claims.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
     if case.path != INSERTION:
-        return found
+        return claims
     covariance = np.cov(residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM].T)
     before = _online(arm.mechanism, recording, point, covariance, 2.0)
     after = _online(with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
     worst, of_after = np.abs(after - case.weight).max(), {"mean": after.mean(), "scatter": after.std()}
     return [
-        *found,
+        *claims,
         TABLE.claim(f"{name}, windows of 1 s", scatter),
         TABLE.claim(
             f"{name}, friction fitted along, farthest window of 1 s",

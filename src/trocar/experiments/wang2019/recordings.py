@@ -109,10 +109,10 @@ class IdentifiedArm:
             return self.payload(early, point, fitted(mass)).mass - mass
 
         first_guess = self.payload(early, point, self.parameters).mass
-        found = root_scalar(gap, x0=first_guess, x1=first_guess + 0.01, xtol=1e-4, maxiter=12)
-        if not found.converged:
-            raise TrocarError(f"the joint fit of mass and friction did not converge: {found.flag}")
-        return fitted(found.root)
+        solution = root_scalar(gap, x0=first_guess, x1=first_guess + 0.01, xtol=1e-4, maxiter=12)
+        if not solution.converged:
+            raise TrocarError(f"the joint fit of mass and friction did not converge: {solution.flag}")
+        return fitted(solution.root)
 
     def payload(
         self, recording: Measured, point: PointMass, parameters: Parameters, after: float = 0.0

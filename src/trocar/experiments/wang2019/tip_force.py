@@ -91,13 +91,13 @@ def steps_found(detector: ContactDetector, efforts: Array, J: Array, size: float
     The steps are added at regular intervals to efforts (N, 3) measured without contact. J (N, 3, 3): tip Jacobian.
     """
     past, watch = round(4.0 / detector.dt), round(WITHIN / detector.dt)
-    found = []
+    alarms = []
     for start in range(past, len(efforts) - watch, round(every / detector.dt)):
         for force in (sign * size * axis for axis in np.eye(3) for sign in (-1.0, 1.0)):
             tau = efforts[start - past : start + watch].copy()
             tau[past:] += np.swapaxes(J[start : start + watch], 1, 2) @ force
-            found.append(detector.alarms(tau)[past:].any())
-    return float(np.mean(found))
+            alarms.append(detector.alarms(tau)[past:].any())
+    return float(np.mean(alarms))
 
 
 def _external(mechanism: Mechanism, recording: Recording) -> Array:

@@ -79,10 +79,10 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     )
     report.add_figure(figures.errors(table, as_written, with_PD), "Steady errors: printed, and simulated both ways.")
     drifts = np.array([[test.drift for test in tests.values()] for tests in (as_written, with_PD)]).max(1)
-    found = TABLE.claims("drift, {row}", (runs.PRINTED_UNITS * drifts).T.ravel(), count=len(poses))
+    claims = TABLE.claims("drift, {row}", (runs.PRINTED_UNITS * drifts).T.ravel(), count=len(poses))
     alone, compensated = (np.array([np.abs(tests[k].PD_error) for k in poses]) for tests in (as_written, with_PD))
     shaken = [runs.steady_error(table.q[k], side[k], compensation, sim=sim, shaken=True) for k in poses]
-    found += error_claims(table, alone, compensated, np.abs(shaken))
+    claims += error_claims(table, alone, compensated, np.abs(shaken))
     ours = np.array([runs.PRINTED_UNITS * np.abs(as_written[k].PD_error) for k in poses])
     theirs = table.PD_error[list(poses)]
     remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
@@ -97,7 +97,7 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
         f"gravity compensation; in the 5 s after release it moves by {1e3 * hand[2]:.2f} mm. Computed torque "
         f"(50 rad/s) ends {1e3 * hand[3]:.2f} mm from that pose, PD alone {1e3 * hand[4]:.2f} mm."
     )
-    return found
+    return claims
 
 
 def error_claims(table: StaticTable, alone: Array, compensated: Array, shaken: Array) -> list[Claim]:
@@ -155,11 +155,11 @@ def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     )
     rows = list(poses)
     off = np.abs(ends - np.stack([table.lower, table.upper], axis=-1))[rows].max(0)
-    found = TABLE.claims("non-drift bounds, {row}", off.ravel(), count=len(rows), resolution=RESOLUTION)
+    claims = TABLE.claims("non-drift bounds, {row}", off.ravel(), count=len(rows), resolution=RESOLUTION)
     total = 3 * len(rows)
     brackets = (ends[rows, :, 0] < table.GC_torque[rows]) & (table.GC_torque[rows] < ends[rows, :, 1])
     bracket = "non-drift bounds/bracket the printed GC torque"
-    return [*found, TABLE.claim(bracket, brackets.sum(), published=total, total=total)]
+    return [*claims, TABLE.claim(bracket, brackets.sum(), published=total, total=total)]
 
 
 def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
@@ -197,15 +197,15 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
 
 
 def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for k, columns in enumerate(COLUMNS):
         worst, drift = (
             np.max([getattr(loop.models[k], name) for loop in loops], axis=0) for name in ("worst", "drift")
         )
         fields: dict[str, Any] = {"columns": columns, "arms": len(loops), "remark": "" if k else load_remark(loops)}
-        found += TABLE.claims("identify and compensate, {columns}/error over friction/{row}", worst.max(0), **fields)
-        found += TABLE.claims("identify and compensate, {columns}/drift/{row}", runs.PRINTED_UNITS * drift, **fields)
-    return found
+        claims += TABLE.claims("identify and compensate, {columns}/error over friction/{row}", worst.max(0), **fields)
+        claims += TABLE.claims("identify and compensate, {columns}/drift/{row}", runs.PRINTED_UNITS * drift, **fields)
+    return claims
 
 
 def load_remark(loops: Sequence[ClosedLoop]) -> str:
@@ -221,7 +221,8 @@ def load_remark(loops: Sequence[ClosedLoop]) -> str:
 
 
 def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
-    errors = [np.mean([loop.models[k].found.relative_error[:3] for loop in loops], axis=0) for k in range(len(COLUMNS))]
+    fits = [[loop.models[k].identified for loop in loops] for k in range(len(COLUMNS))]
+    errors = [np.mean([identified.relative_error[:3] for identified in column], axis=0) for column in fits]
     listed = (f"{name} {', '.join(f'{e:.3f}' for e in row)}" for name, row in zip(COLUMNS, errors, strict=True))
     return (
         f"Identify, then compensate: {len(loops)} simulated arms with hysteresis in place of half their Coulomb "

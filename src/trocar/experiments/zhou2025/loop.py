@@ -47,7 +47,7 @@ class Compensated:
         drift: (3,) largest distance in 5 s under compensation alone, after position control [rad, rad, m].
     """
 
-    found: IdentifiedSi
+    identified: IdentifiedSi
     worst: Array
     drift: Array
 
@@ -100,23 +100,23 @@ def close_loop(seed: int, poses: Array) -> ClosedLoop:
     data, gravity = noisy(record(sim), seed), sim.mechanism.gravity_vector
     models = []
     for added in COLUMNS.values():
-        found = identify_si(*data, gravity=gravity, added=added)
-        compensation = runs.compensating(Mechanism(sim.arm, found.parameters))
+        identified = identify_si(*data, gravity=gravity, added=added)
+        compensation = runs.compensating(Mechanism(sim.arm, identified.parameters))
         drifts = [
             runs.drift_test(pose, np.full(3, (-1.0) ** k), compensation, feed_forward=False, sim=sim).drift
             for k, pose in enumerate(poses)
         ]
-        models.append(Compensated(found, holding_error(parameters, found.parameters), np.max(drifts, axis=0)))
+        models.append(Compensated(identified, holding_error(parameters, identified.parameters), np.max(drifts, axis=0)))
     loaded = identify_si(*data, gravity=gravity, added=LOADED)
     return ClosedLoop(tuple(models), holding_error(parameters, loaded.parameters))
 
 
-def holding_error(true: Parameters, found: Parameters, poses: int = 50) -> Array:
+def holding_error(true: Parameters, identified: Parameters, poses: int = 50) -> Array:
     """(4, 3) by mounting and joint: largest ratio of holding effort error to static half-band."""
     arm = load_arm(runs.ARM)
     q, worst = np.random.default_rng(1).uniform(arm.lower, arm.upper, (poses, arm.n)), []
     for mounting in MOUNTINGS:
-        simulated, ours = (Mechanism(arm, parameters, mounting=mounting) for parameters in (true, found))
+        simulated, ours = (Mechanism(arm, parameters, mounting=mounting) for parameters in (true, identified))
         error = runs.holding(ours, q) - runs.holding(simulated, q)
         worst.append(np.abs(error / runs.static_band(simulated, q)).max(0))
     return np.array(worst)

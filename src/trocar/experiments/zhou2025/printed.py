@@ -31,7 +31,7 @@ def kinematic_claims(mechanism: Mechanism, table: StaticTable) -> list[Claim]:
     T = mechanism.pose(q, "insertion")
     miss = np.linalg.norm(np.cross(T[:, :3, 2], T[:, :3, 3]), axis=-1).max()
     tip = np.abs(mechanism.pose(q, "tip") - mechanism.forward_kinematics(q)).max()
-    found = [
+    claims = [
         TABLE.claim("table I/RCM fixed", miss),
         TABLE.claim("table I/tip of the closed chain is that of the dVRK's serial chain", tip),
     ]
@@ -43,9 +43,9 @@ def kinematic_claims(mechanism: Mechanism, table: StaticTable) -> list[Claim]:
                 f"not reproducible: r_z is printed as -79.84, a copy of z; the arm gives {ours[k, 5]:.2f} "
                 f"(r_x, r_y are off by {off[3:5].max():.3f})"
             )
-        found.append(TABLE.claim("table II/pose {pose}/position", off[:3].max(), pose=k + 1))
-        found.append(TABLE.claim("table II/pose {pose}/orientation", off[3:].max(), pose=k + 1, missing=reason))
-    return found
+        claims.append(TABLE.claim("table II/pose {pose}/position", off[:3].max(), pose=k + 1))
+        claims.append(TABLE.claim("table II/pose {pose}/orientation", off[3:].max(), pose=k + 1, missing=reason))
+    return claims
 
 
 def printed_poses(mechanism: Mechanism, q: Array) -> Array:
@@ -95,10 +95,10 @@ def gravity_claims(table: StaticTable, model: Mechanism) -> list[Claim]:
     poses = runs.straight(table.q)
     ours = runs.holding(model, poses)
     published = runs.holding(load_mechanism(runs.ARM, "saw"), poses)
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for k in range(5):
-        given = table.GC_torque[k].tolist()
-        found += TABLE.claims("table II/GC torque, pose {pose}/{row}", ours[k], published=given, pose=k + 1)
+        printed_torque = table.GC_torque[k].tolist()
+        claims += TABLE.claims("table II/GC torque, pose {pose}/{row}", ours[k], published=printed_torque, pose=k + 1)
     rigid = fit_gravity(table.q, table.GC_torque, offsets=False)
     for name, fit, what in (
         ("gravity alone", rigid, "five coefficients, no constant force"),
@@ -107,7 +107,7 @@ def gravity_claims(table: StaticTable, model: Mechanism) -> list[Claim]:
         left_out = fit.left_out()
         error = np.abs(left_out - table.GC_torque).max(0)
         inside = table.inside(left_out).sum()
-        found += TABLE.claims("gravity fit, {fit}/RMS residual/{row}", fit.rms, fit=name, what=what)
-        found += TABLE.claims("gravity fit, {fit}/held-out pose/{row}", error, fit=name, what=what)
-        found.append(TABLE.claim("gravity fit, {fit}/held-out pose, within the bounds", inside, fit=name))
-    return [*found, TABLE.claim("the dVRK's published masses/within the bounds", table.inside(published).sum())]
+        claims += TABLE.claims("gravity fit, {fit}/RMS residual/{row}", fit.rms, fit=name, what=what)
+        claims += TABLE.claims("gravity fit, {fit}/held-out pose/{row}", error, fit=name, what=what)
+        claims.append(TABLE.claim("gravity fit, {fit}/held-out pose, within the bounds", inside, fit=name))
+    return [*claims, TABLE.claim("the dVRK's published masses/within the bounds", table.inside(published).sum())]

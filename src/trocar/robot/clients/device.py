@@ -46,7 +46,8 @@ class DeviceClient:
     def __init_subclass__(
         cls, interface: Interface | None = None, parts: Mapping[str, type[DeviceClient]] | None = None
     ) -> None:
-        cls.parts = {**cls.parts, **(parts or {})}
+        inherited = (vars(base).get("parts", {}) for base in reversed(cls.__mro__[1:]))
+        cls.parts = {space: kind for of_base in (*inherited, parts or {}) for space, kind in of_base.items()}
         for method in () if interface is None else methods(interface):
             in_part = method.space in cls.parts and hasattr(cls.parts[method.space], method.name)
             if not in_part and not hasattr(cls, method.flat_name):

@@ -38,7 +38,7 @@ class ArmClient(
 
 def _insert_jp(self: ArmClient, depth: float) -> MoveHandle:
     """Move the insertion joint alone to a depth [m]."""
-    q = self.setpoint_jp()[0].copy()
+    q = self.receive("setpoint_js").position.copy()
     q[2] = depth
     return self.move_jp(q)
 
@@ -84,7 +84,7 @@ class MTMClient(ArmClient, interface=interface.MTM, parts={"gripper": GripperCli
 
     def lock_orientation_as_is(self) -> None:
         """Lock the current orientation while a wrench is commanded."""
-        self.lock_orientation(self.setpoint_cp()[0][:3, :3])
+        self.lock_orientation(self.receive("setpoint_cp").T[:3, :3])
 
 
 class SetUpFrame(DeviceClient, interface=part(interface.SUJ_ARM, "local")):
@@ -172,12 +172,15 @@ class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
             )
 
     def enable(self) -> None:
+        """Start following, when the pedals and the operator allow it."""
         self.state_command("enable")
 
     def disable(self) -> None:
+        """Stop following."""
         self.state_command("disable")
 
     def is_following(self) -> bool:
+        """True while the arms follow each other."""
         return self.following()
 
 

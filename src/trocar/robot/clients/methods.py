@@ -103,14 +103,14 @@ class Method:
         return "_".join([*self.space.split("/"), self.name]).lstrip("_")
 
     def function(self) -> Callable[..., Any]:
-        """The method as a function of a client."""
+        """The method as a function of a client; its attribute `row` is this object."""
         names = [parameter.partition(":")[0] for parameter in self.parameters.split(", ") if parameter]
         head = f"def {self.flat_name}({', '.join(['self', *filter(None, [self.parameters])])}) -> {self.result}:"
         body = f"return self.{self.hook}({', '.join(['*first', *names])})"
         namespace: dict[str, Any] = {"first": self.first}
         exec(f"from __future__ import annotations\n{head}\n    {body}", namespace)
         function: Callable[..., Any] = namespace[self.flat_name]
-        function.__doc__ = self.doc
+        function.__doc__, function.row = self.doc, self  # type: ignore[attr-defined]
         return function
 
 

@@ -12,7 +12,8 @@ from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.mechanics.cart import Cart
 from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.modelling.arm_model import build
-from trocar.simulation.objects.assembly import Object, add_objects, firm_fingers, friction_cone
+from trocar.simulation.objects import SceneObject
+from trocar.simulation.objects.assembly import add_objects, firm_fingers, friction_cone
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")
@@ -24,7 +25,7 @@ def scene_model(
     mounts: Mapping[str, str],
     *,
     cart: Cart | None,
-    objects: Sequence[Object],
+    objects: Sequence[SceneObject],
     gravity: Array,
     timestep: float,
     accuracy: str,

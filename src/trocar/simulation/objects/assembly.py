@@ -1,24 +1,15 @@
-"""Objects in a model: solver settings for contact, and contacts with a given stiffness."""
+"""Objects in a model, and the settings of the solver that contact needs."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
 import mujoco
-import numpy as np
 
 from trocar.arms import Arm
 from trocar.errors import TrocarError
-from trocar.simulation.objects.soft_slab import SoftSlab
-from trocar.simulation.objects.solid import FIXED_PRIORITY, OBJECT, Solid
+from trocar.simulation.objects.scene_object import FIXED_PRIORITY, SceneObject
 
-Object = Solid | SoftSlab
-
-# Impedance of a contact with given stiffness: at this value MuJoCo's force is that of a spring and a damper.
-SPRING_IMPEDANCE = 0.1
-# Largest k h^2 and b h of such a contact, h the timestep: a time constant of two steps, MuJoCo's minimum.
-RESOLVED_K, RESOLVED_B = 0.25, 1.0
-HARDEST = 0.9999  # MuJoCo's largest impedance
 # Inertia of a finger about its pin [kg m^2]: a gram at 3 mm. A finger that only follows the other has almost none in
 # the parameters, and its coupling would yield to the slightest contact.
 FINGER_INERTIA = 1e-8
@@ -29,13 +20,13 @@ IMPRATIO = 10.0
 SOFT_ITERATIONS = 300
 
 
-def add_objects(spec: mujoco.MjSpec, objects: Sequence[Object], accuracy: str) -> None:
+def add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: str) -> None:
     """Add objects to the model of one arm or several, and the settings of the solver that contact needs."""
     names = [thing.name for thing in objects]
     for name in names:
         if names.count(name) > 1:
             raise TrocarError(f"two objects are called {name!r}")
-    soft = [thing.name for thing in objects if isinstance(thing, SoftSlab)]
+    soft = [thing.name for thing in objects if thing.soft]
     if soft and accuracy != "discrete":
         raise TrocarError(f'{soft[0]} is soft: it needs accuracy="discrete", not {accuracy!r}')
     for thing in objects:
@@ -65,40 +56,12 @@ def friction_cone(spec: mujoco.MjSpec) -> None:
     spec.option.impratio = IMPRATIO
 
 
-def set_stiffness(model: mujoco.MjModel, objects: Sequence[Object], tips: Sequence[int]) -> None:
-    """Give contacts with the bodies `tips` (ids, at the tips of arms) approximately the stated stiffness and damping.
+def set_contacts(model: mujoco.MjModel, objects: Sequence[SceneObject], tips: Sequence[int]) -> None:
+    """Set the contacts of all objects; tips: ids of the bodies at the tips of arms.
 
-    With several arms the values hold for their mean weight; contacts with other bodies are of that order. Between two
-    objects, the values of the lighter one apply.
-
-    MuJoCo's contact force at rest is f = -(k r + b v) / R, R = W (1 - d) / d with the impedance d and the weight W of
-    the two bodies: k = K R, b = B R, for any R. A large R, d = 0.1, makes f that of a spring and a damper, which is
-    right for the arm against a fixed object. Such a contact would eject a body so light that its velocity is reversed
-    within a step. With a small R the acceleration is at most k r + b v, for any mass and any number of points, so
-    for a free body R is so small that the timestep h resolves both: k h^2 <= 1/4, b h <= 1. Its stiffness at
-    rest is the same; its damping is at least critical, b^2 >= 4 k, or it would bounce.
-
-    Damping must not be too large either: convex friction lifts a sliding tip by friction * b v / k. If that exceeds
-    its penetration, the contact is lost every other step.
+    Between two objects, the settings of the lighter one apply.
     """
-    h, d = model.opt.timestep, SPRING_IMPEDANCE
-    free = [thing for thing in objects if isinstance(thing, Solid) and thing.mass is not None]
-    masses = sorted({thing.mass for thing in free if thing.mass is not None}, reverse=True)
+    masses = sorted({thing.mass for thing in objects if thing.mass is not None}, reverse=True)
     for thing in objects:
-        if isinstance(thing, SoftSlab):
-            continue
-        body = model.body(OBJECT + thing.name)
-        geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
-        if thing.mass is not None:
-            model.geom_priority[geoms] = FIXED_PRIORITY + 1 + masses.index(thing.mass)
-        if thing.stiffness is None:
-            continue
-        K, B = thing.stiffness, thing.damping
-        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
-        R = W * (1.0 - d) / d
-        hard = min(RESOLVED_K / (K * h**2), RESOLVED_B / (B * h) if B else np.inf)
-        if thing.mass is not None and hard < R:
-            R, B = hard, max(B, 2.0 * np.sqrt(K / hard))
-        D = min(W / (W + R), HARDEST)
-        model.geom_solref[geoms] = [-K * R * D, -B * R * D]  # MuJoCo divides both by d
-        model.geom_solimp[geoms] = [D, D, 1e-3, 0.5, 2.0]
+        priority = FIXED_PRIORITY if thing.mass is None else FIXED_PRIORITY + 1 + masses.index(thing.mass)
+        thing.set_contact(model, tips, priority)

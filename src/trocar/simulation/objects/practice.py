@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.simulation import Box, Scene, Solid, needle
+from trocar.simulation.objects.primitives import Box
+from trocar.simulation.objects.solid import Solid, needle
+from trocar.simulation.scene import Scene
 from trocar.spatial import pose
 
 GAP = 0.02  # between the jaws and the plate [m]
@@ -20,7 +22,7 @@ def practice_objects(scene: Scene) -> tuple[Solid, ...]:
     """Objects below all instruments of a scene in its current state; world frame, z up."""
     instruments = {name: arm.arm.jaw_length for name, arm in scene.arms.items() if arm.arm.jaw_length > 0}
     if not instruments:
-        raise TrocarError("objects to touch require an instrument: use a PSM or a scene with one")
+        raise TrocarError("practice objects require an instrument: use a PSM or a scene with one")
     tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
     x, y = tips[:, :2].mean(axis=0)
     top = float(tips[:, 2].min()) - max(instruments.values()) - GAP

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.file_fields import Fields
 from trocar.errors import TrocarError
 from trocar.simulation.objects.primitives import check_numbers, sizes
-from trocar.simulation.objects.solid import FIXED_PRIORITY, HARD_SOLREF, OBJECT, OBJECT_GROUP, check_name
-from trocar.spatial import checked_pose, quaternion
+from trocar.simulation.objects.scene_object import (
+    FIXED_PRIORITY,
+    OBJECT,
+    OBJECT_GROUP,
+    SceneObject,
+    check_name,
+    read_looks,
+    read_size,
+)
+from trocar.simulation.objects.solid import HARD_SOLREF
+from trocar.spatial import Array, checked_pose, quaternion
 
 SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # if harder, the solver fails to converge between light nodes and fingers
 
 
 @dataclass(frozen=True)
-class SoftSlab:
+class SoftSlab(SceneObject):
     """A soft block of linear elastic tetrahedra whose lower face is fixed to the base. Needs accuracy="discrete".
 
     Attributes:
@@ -27,6 +38,8 @@ class SoftSlab:
         density: [kg/m^3]. spacing: largest edge of the grid [m]; the cost grows with the number of nodes.
         friction: coefficient of Coulomb friction. colour: (red, green, blue).
     """
+
+    soft: ClassVar[bool] = True
 
     name: str
     size: ArrayLike
@@ -79,3 +92,9 @@ class SoftSlab:
             if node.pos[2] < lowest + 1e-9:
                 for joint in list(node.joints):
                     spec.delete(joint)
+
+
+def read_slab(fields: Fields, name: str, T: Array) -> SoftSlab:
+    """A slab from its table in a scene file."""
+    young = fields.positive("young", 3e4, most=1e12, unit="Pa")
+    return SoftSlab(name, read_size(fields), T, young=young, **read_looks(fields))

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
 from trocar.errors import TrocarError
-from trocar.simulation.objects.primitives import Capsule, Obstacle, check_numbers
-from trocar.spatial import checked_pose, quaternion
+from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere, check_numbers
+from trocar.simulation.objects.scene_object import (
+    FIXED_PRIORITY,
+    MIN_SIZE,
+    OBJECT,
+    OBJECT_GROUP,
+    Reader,
+    SceneObject,
+    check_name,
+    read_friction,
+    read_looks,
+    read_size,
+)
+from trocar.spatial import Array, checked_pose, quaternion
 
-OBJECT = "object/"  # prefix of the names of objects in the engine's model
-OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
 # MuJoCo's contacts are softer for lighter bodies. With the arm's settings, jaws that squeeze a 0.2 g needle
 # with 10 N penetrate it by 0.4 mm; with these, by 0.05 mm.
 HARD_SOLREF, HARD_SOLIMP = (0.002, 1.0), (0.99, 0.999, 1e-4, 0.5, 2.0)
-FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
+# Impedance of a contact with given stiffness: at this value MuJoCo's force is that of a spring and a damper.
+SPRING_IMPEDANCE = 0.1
+# Largest k h^2 and b h of such a contact, h the timestep: a time constant of two steps, MuJoCo's minimum.
+RESOLVED_K, RESOLVED_B = 0.25, 1.0
+MAX_IMPEDANCE = 0.9999  # MuJoCo's largest impedance
 STEEL = 7.9e3  # [kg/m^3]
 
 
 @dataclass(frozen=True)
-class Solid:
+class Solid(SceneObject):
     """A rigid object.
 
     Attributes:
@@ -87,6 +103,36 @@ class Solid:
         for geom, volume in zip(body.geoms, volumes, strict=True):
             geom.mass = self.mass * volume / sum(volumes)
 
+    def set_contact(self, model: mujoco.MjModel, tips: Sequence[int], priority: int) -> None:
+        """Give contacts with the bodies `tips` (ids) approximately the stated stiffness and damping.
+
+        With several arms the values hold for their mean weight; contacts with other bodies are of that order.
+
+        MuJoCo's contact force at rest is f = -(k r + b v) / R, R = W (1 - d) / d with the impedance d and the weight W
+        of the two bodies: k = K R, b = B R, for any R. A large R, d = 0.1, makes f that of a spring and a damper, which
+        is right for the arm against a fixed object. Such a contact would eject a body so light that its velocity is
+        reversed within a step. With a small R the acceleration is at most k r + b v, for any mass and any number of
+        points, so for a free body R is so small that the timestep h resolves both: k h^2 <= 1/4, b h <= 1. Its
+        stiffness at rest is the same; its damping is at least critical, b^2 >= 4 k, or it would bounce.
+
+        Damping must not be too large either: convex friction lifts a sliding tip by friction * b v / k. If that exceeds
+        its penetration, the contact is lost every other step.
+        """
+        body = model.body(OBJECT + self.name)
+        geoms = slice(int(body.geomadr[0]), int(body.geomadr[0] + body.geomnum[0]))
+        model.geom_priority[geoms] = priority
+        if self.stiffness is None:
+            return
+        h, d, K, B = model.opt.timestep, SPRING_IMPEDANCE, self.stiffness, self.damping
+        W = model.body_invweight0[body.id, 0] + model.body_invweight0[list(tips), 0].mean()
+        R = W * (1.0 - d) / d
+        hard = min(RESOLVED_K / (K * h**2), RESOLVED_B / (B * h) if B else np.inf)
+        if self.mass is not None and hard < R:
+            R, B = hard, max(B, 2.0 * np.sqrt(K / hard))
+        D = min(W / (W + R), MAX_IMPEDANCE)
+        model.geom_solref[geoms] = [-K * R * D, -B * R * D]  # MuJoCo divides both by d
+        model.geom_solimp[geoms] = [D, D, 1e-3, 0.5, 2.0]
+
 
 def needle(
     name: str,
@@ -121,6 +167,33 @@ def _volumes(thing: Solid) -> list[float]:
     return [float(mass) for mass in spec.compile().body_mass[1:]]
 
 
-def check_name(name: str) -> None:
-    if not name or not isinstance(name, str):
-        raise TrocarError(f"an object needs a name, got {name!r}")
+def _read_needle(fields: Fields, name: str, T: Array) -> Solid:
+    return needle(name, T, friction=read_friction(fields))
+
+
+def _reader(shape: Callable[[Fields], Obstacle]) -> Reader:
+    """Reads an object of one shape about the origin, rods along z."""
+
+    def read(fields: Fields, name: str, T: Array) -> Solid:
+        mass = fields.number("mass", 0.0, least=0.0, most=HEAVIEST, unit="kg")  # none: fixed
+        return Solid(name, shape(fields), T, mass=mass or None, **read_looks(fields))
+
+    return read
+
+
+def _length(fields: Fields, key: str) -> float:
+    return fields.number(key, least=MIN_SIZE, most=LONGEST, unit="m")
+
+
+def _rod(kind: type[Cylinder | Capsule], fields: Fields) -> Obstacle:
+    half = np.array([0.0, 0.0, _length(fields, "length") / 2])
+    return kind(-half, half, _length(fields, "radius"))
+
+
+READERS: Mapping[str, Reader] = {
+    "box": _reader(lambda fields: Box(np.zeros(3), read_size(fields))),
+    "sphere": _reader(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
+    "cylinder": _reader(partial(_rod, Cylinder)),
+    "capsule": _reader(partial(_rod, Capsule)),
+    "needle": _read_needle,
+}

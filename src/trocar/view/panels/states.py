@@ -96,7 +96,7 @@ class MessagePanel(Panel):
         return f'<div style="padding: 0.5em 1em; font-size: 85%">{text}</div>'
 
 
-class Notices(Panel):
+class NoticePanel(Panel):
     """Warnings and errors of the robot as messages of the page."""
 
     def __init__(self, robot: Robot) -> None:

@@ -7,10 +7,11 @@ Collision shapes are in `arm_shapes`.
 
 from __future__ import annotations
 
-from trocar.appearance.carving import Circle, Interval, plate, rounded_box, turned
-from trocar.appearance.ecm_shapes import add_endoscope
-from trocar.appearance.psm_shapes import add_cannula, add_carriage
-from trocar.appearance.sketch import Drawing, Skeleton, Sketch
+from tools.shapes.carving import Circle, plate, rounded_box, turned
+from tools.shapes.ecm import add_endoscope
+from tools.shapes.psm import add_cannula, add_carriage
+from tools.shapes.solid_sketch import SolidSkeleton, SolidSketch
+from trocar.appearance.sketch import Drawing, Interval
 from trocar.arms import Arm
 from trocar.spatial import Array
 
@@ -21,7 +22,7 @@ BAR: Interval = (-0.050, -0.042)  # the hidden bars run next to the covers
 
 def add_si(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a Si arm except a wristed instrument."""
-    skeleton = Skeleton(drawing, arm)
+    skeleton = SolidSkeleton(drawing, arm)
     at, on = skeleton.at, skeleton.on
     _base(on(None), at["yaw"])
     _yaw(on("yaw"), at["yaw"], at["back"])
@@ -44,14 +45,14 @@ def add_si(drawing: Drawing, arm: Arm) -> None:
     add_endoscope(on("roll"), z, skeleton.T[arm.tip_body] @ arm.T_body_tip)
 
 
-def _base(sketch: Sketch, yaw: Array) -> None:
+def _base(sketch: SolidSketch, yaw: Array) -> None:
     """The drum at the end of the set-up arm."""
     profile = [(-0.105, 0.040), (-0.095, 0.054), (-0.020, 0.062), (-0.002, 0.062)]
     sketch.hull(turned([(yaw[1] + y, r) for y, r in profile]), "cast")
     sketch.rod([0, yaw[1] - 0.012, 0], [0, yaw[1] - 0.008, 0], 0.0628, "dark")
 
 
-def _yaw(sketch: Sketch, yaw: Array, pitch: Array) -> None:
+def _yaw(sketch: SolidSketch, yaw: Array, pitch: Array) -> None:
     """A long rounded housing that leads from the yaw axis forwards and down to the pitch axis."""
     shoulder = turned([(yaw[1] + 0.002, 0.058), (yaw[1] + 0.030, 0.060), (yaw[1] + 0.070, 0.054)])
     neck = plate([([0, yaw[1] + 0.150, -0.030], 0.048)], 0.046, bevel=0.014)
@@ -65,14 +66,14 @@ def _yaw(sketch: Sketch, yaw: Array, pitch: Array) -> None:
     sketch.rod(pitch - [0.066, 0, 0], pitch + [0.066, 0, 0], 0.018, "steel")
 
 
-def _back(sketch: Sketch, pitch: Array, elbow: Array) -> None:
+def _back(sketch: SolidSketch, pitch: Array, elbow: Array) -> None:
     """The lower cover."""
     sketch.hull(plate([(pitch, 0.038), (elbow, 0.036)], BACK_X, bevel=0.010), "cover")
     for joint, radius in ((pitch, 0.024), (elbow, 0.022)):
         sketch.rod(joint - [BACK_X + 0.002, 0, 0], joint + [BACK_X + 0.002, 0, 0], radius, "column")
 
 
-def _middle(sketch: Sketch, elbow: Array, end: Array) -> None:
+def _middle(sketch: SolidSketch, elbow: Array, end: Array) -> None:
     """The long cover to the spar, slimmer at its far end, with forks at both joints."""
     along = end - elbow
     cover: list[Circle] = [(elbow + 0.10 * along, 0.040), (elbow + 0.86 * along, 0.030)]
@@ -88,7 +89,7 @@ def _middle(sketch: Sketch, elbow: Array, end: Array) -> None:
     sketch.rod(end - [0.042, 0, 0], end + [0.042, 0, 0], 0.009, "steel")
 
 
-def _spar(sketch: Sketch, end: Array, top: float) -> None:
+def _spar(sketch: SolidSketch, end: Array, top: float) -> None:
     """The tall column behind the insertion axis, and the bracket to the cannula at its foot."""
     behind, ahead = end[1] - 0.024, -0.056
     sketch.hull(rounded_box(SPAR_X, (behind, ahead), (SPAR_FOOT, top), 0.010), "cast")
@@ -98,7 +99,7 @@ def _spar(sketch: Sketch, end: Array, top: float) -> None:
     sketch.hull([heel, toe], "cover")
 
 
-def _slide(sketch: Sketch, carriage: Array, top: float) -> None:
+def _slide(sketch: SolidSketch, carriage: Array, top: float) -> None:
     """The half-way slide on the spar."""
     sketch.hull(rounded_box(0.026, (-0.055, -0.040), (carriage[2] - 0.030, top - 0.020), 0.005), "cover")
     sketch.hull(rounded_box(0.020, (-0.041, -0.026), (carriage[2] + 0.020, top - 0.030), 0.003), "column")

@@ -7,30 +7,25 @@ published for the Si cart, and its shapes are our own simple ones. None of these
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from manifold3d import Manifold
 
-from trocar.appearance.carving import block, hull, lathe, plate, rounded_box, tube
-from trocar.appearance.sketch import Drawing, Sketch
+from tools.shapes.carving import block, hull, lathe, plate, rounded_box, tube
+from tools.shapes.solid_sketch import SolidSketch
+from trocar.appearance.kinematic_model import FLOOR
+from trocar.appearance.sketch import Drawing
 from trocar.arms.suj import SetUpArm
 from trocar.spatial import Array, inverse
 
-FLOOR = {
-    "Classic": -0.167,
-    "Si": -0.167,
-}  # height of the floor in the world of the cart [m]; not published for the Si cart
 POST, TUBE = 0.060, 0.046  # radii [m]
 BELOW, ABOVE = 0.0575, 0.110  # a post from the tube's axis: to its face with the previous link, to its dome [m]
 LEVEL = 1e-9
 
 
-@cache
 def cart_drawing(name: str) -> Drawing:
     """Feet and column of the "Classic" or "Si" cart, in the world of the cart."""
     drawing = Drawing("cart")
-    sketch, floor = Sketch(drawing), FLOOR[name]
+    sketch, floor = SolidSketch(drawing), FLOOR
     if name == "Classic":
         feet = Manifold()
         for x in (-0.381, 0.381):
@@ -70,12 +65,12 @@ def cart_drawing(name: str) -> Drawing:
     return drawing
 
 
-def set_up_drawing(facts: SetUpArm, prefix: str) -> Drawing:
-    """Every link of the set-up joints of one arm, each in its joint frame; `prefix`: prefix of their body names."""
+def set_up_drawing(facts: SetUpArm) -> Drawing:
+    """Every link of the set-up joints of one arm, each in its joint frame."""
     drawing = Drawing()
     names = [body.name for body in facts.bodies]
     for i, name in enumerate(names):
-        sketch, last = Sketch(drawing, prefix + name), i + 1 == len(names)
+        sketch, last = SolidSketch(drawing, name), i + 1 == len(names)
         follower = None if last else facts.bodies[i + 1].placement
         if name == "column":
             assert follower is not None
@@ -93,18 +88,18 @@ def set_up_drawing(facts: SetUpArm, prefix: str) -> Drawing:
     return drawing
 
 
-def _dome(sketch: Sketch, p: Array, low: float, high: float, radius: float, look: str) -> None:
+def _dome(sketch: SolidSketch, p: Array, low: float, high: float, radius: float, look: str) -> None:
     """A post about a vertical axis through p, from one height to another; the second end is a dome [m]."""
     sketch.rod(p + [0, 0, low], p + [0, 0, high], radius, look)
     sketch.ball(p + [0, 0, high], radius, look)
 
 
-def _seam(sketch: Sketch, p: Array, radius: float) -> None:
+def _seam(sketch: SolidSketch, p: Array, radius: float) -> None:
     """The gap between two covers that rotate against each other about z: a dark ring."""
     sketch.rod(p - [0, 0, 0.0015], p + [0, 0, 0.0015], radius + 0.0006, "dark")
 
 
-def _carrier(sketch: Sketch, height: float, reach: float) -> None:
+def _carrier(sketch: SolidSketch, height: float, reach: float) -> None:
     """The slide on the column, with the bearing of the shoulder axis; the shoulder is `height` [m] above the frame."""
     face = height - 0.0856
     sketch.rod([0, 0, face - 0.250], [0, 0, face], 0.072, "cover")
@@ -114,7 +109,7 @@ def _carrier(sketch: Sketch, height: float, reach: float) -> None:
     _seam(sketch, np.array([0.0, 0.0, face]), 0.072)
 
 
-def _link(sketch: Sketch, incoming: float, step: Array) -> None:
+def _link(sketch: SolidSketch, incoming: float, step: Array) -> None:
     """A post on the joint, a level tube, and the bearing of the next joint, which is `step` (3,) [m] away."""
     up = -1.0 if incoming < 0 else 1.0
     a, d = float(step[0]), float(step[2])
@@ -139,14 +134,14 @@ def _link(sketch: Sketch, incoming: float, step: Array) -> None:
         _dome(sketch, far, 0.0, ABOVE, POST - 0.004, "cast")
 
 
-def _wrist(sketch: Sketch, incoming: float) -> None:
+def _wrist(sketch: SolidSketch, incoming: float) -> None:
     """The post below the elbow link, or on it, and the level capsule on the tilt axis, which is -y."""
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
     sketch.rod([0, 0, 0], [0, 0, reach], 0.054, "column")
     sketch.rod([0, 0.110, 0], [0, -0.055, 0], 0.050, "column", round_ends=True)
 
 
-def _stirrup(sketch: Sketch) -> None:
+def _stirrup(sketch: SolidSketch) -> None:
     """The link from the tilt axis (z, y up) down, outwards below the arm, and up to the swivel axis."""
     out, low = -0.310, -0.181
     sketch.rod([0, 0, -0.350], [0, 0, out - 0.020], 0.048, "cast")
@@ -156,16 +151,16 @@ def _stirrup(sketch: Sketch) -> None:
     sketch.ball([0, low, 0], 0.048, "cast")
 
 
-def _saddle(sketch: Sketch) -> None:
+def _saddle(sketch: SolidSketch) -> None:
     """The plate below the arm's base, on the swivel axis (z up, x to the remote centre)."""
     sketch.rod([0, 0, -0.011], [0, 0, -0.004], 0.046, "steel")
     sketch.hull(plate([([-0.205, 0, 0], 0.050), ([0.010, 0, 0], 0.046)], (-0.012, -0.003), "z", 0.002), "column")
 
 
-def _mount(sketch: Sketch, incoming: float, T_last_base: Array, arm: str) -> None:
+def _mount(sketch: SolidSketch, incoming: float, T_last_base: Array, arm: str) -> None:
     """The post of the last vertical axis and the arm's mount, in its direction."""
     reach = -np.sign(incoming) * (abs(incoming) - BELOW)
-    mount = Sketch(sketch.drawing, sketch.body, sketch.T_body_drawing @ T_last_base)
+    mount = SolidSketch(sketch.drawing, sketch.body, sketch.T_body_drawing @ T_last_base)
     if arm == "ECM":
         pad = rounded_box(0.060, (-0.680, -0.550), (-0.116, -0.102), 0.004)
     else:

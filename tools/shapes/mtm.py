@@ -12,8 +12,9 @@ from itertools import pairwise
 import numpy as np
 from manifold3d import Manifold, OpType
 
-from trocar.appearance.carving import Circle, Interval, bar, hull, lathe, plate, rounded_box, turned
-from trocar.appearance.sketch import Drawing, Skeleton, Sketch
+from tools.shapes.carving import Circle, bar, hull, lathe, plate, rounded_box, turned
+from tools.shapes.solid_sketch import SolidSkeleton, SolidSketch
+from trocar.appearance.sketch import Drawing, Interval
 from trocar.arms import Arm
 from trocar.spatial import Array
 
@@ -23,7 +24,7 @@ BRACKET_X, CRANK_X = -0.106, -0.056  # lateral positions of the bracket and the 
 
 def add_mtm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of a master."""
-    skeleton = Skeleton(drawing, arm)
+    skeleton = SolidSkeleton(drawing, arm)
     at, on, elbow_pin = skeleton.at, skeleton.on, skeleton.pins["rod"]
     side = -1.0 if arm.name == "MTML" else 1.0
     _panel(on(None), side)
@@ -45,7 +46,7 @@ def _across(side: float, *x: float) -> Interval:
     return low, high
 
 
-def _panel(sketch: Sketch, side: float) -> None:
+def _panel(sketch: SolidSketch, side: float) -> None:
     """The plate under which the master hangs, with the drum of the outer yaw axis."""
     outline: list[Circle] = [
         ([-0.095 * side, -0.010, 0], 0.029),
@@ -63,7 +64,7 @@ def _panel(sketch: Sketch, side: float) -> None:
     )
 
 
-def _outer_yaw(sketch: Sketch, side: float) -> None:
+def _outer_yaw(sketch: SolidSketch, side: float) -> None:
     """A shelf under the panel and a long bracket next to the arm that carries the shoulder axis."""
     shelf: list[Circle] = [
         ([0.012 * side, -0.010, 0], 0.034),
@@ -83,14 +84,14 @@ def _outer_yaw(sketch: Sketch, side: float) -> None:
     sketch.rod([side * BRACKET_X, 0, 0], [side * (CRANK_X - 0.018), 0, 0], 0.030, "column")
 
 
-def _crank(sketch: Sketch, pin: Array, side: float) -> None:
+def _crank(sketch: SolidSketch, pin: Array, side: float) -> None:
     """The short lever of the parallelogram, between the bracket and the upper arm."""
     across = _across(side, CRANK_X - 0.018, CRANK_X + 0.008)
     sketch.hull(plate([([0, 0, 0], 0.037), (pin, 0.015)], across, bevel=0.003), "aluminium")
     sketch.rod([side * (CRANK_X - 0.024), *pin[1:]], [side * (CRANK_X + 0.024), *pin[1:]], 0.007, "steel")
 
 
-def _rod(sketch: Sketch, top: Array, low: Array, side: float) -> None:
+def _rod(sketch: SolidSketch, top: Array, low: Array, side: float) -> None:
     """The slender rod that carries the crank's motion down to the forearm."""
     across = _across(side, CRANK_X + 0.010, CRANK_X + 0.020)
     sketch.hull(plate([(top, 0.011), (low, 0.011)], across, bevel=0.002), "bright")
@@ -98,7 +99,7 @@ def _rod(sketch: Sketch, top: Array, low: Array, side: float) -> None:
         sketch.rod([across[0] - 0.001, *joint[1:]], [across[1] + 0.001, *joint[1:]], 0.0065, "steel")
 
 
-def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
+def _upper_arm(sketch: SolidSketch, elbow: Array, side: float) -> None:
     """A square tube from above the shoulder down to the elbow's fork; the motor sticks out at the shoulder."""
     sketch.hull(rounded_box(0.024, (-0.022, 0.026), (elbow[2] + 0.030, 0.080), 0.005), "cast")
     sketch.rod([side * (CRANK_X + 0.006), 0, 0], [-0.02 * side, 0, 0], 0.019, "aluminium")
@@ -110,7 +111,7 @@ def _upper_arm(sketch: Sketch, elbow: Array, side: float) -> None:
     sketch.rod(elbow - [0.032, 0, 0], elbow + [0.032, 0, 0], 0.008, "steel")
 
 
-def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float) -> None:
+def _forearm(sketch: SolidSketch, elbow: Array, wrist: Array, pin: Array, side: float) -> None:
     """A bar from the elbow to the drum under the gimbal, with an arm to the rod's pin."""
     sketch.hull(plate([(elbow, 0.016), (elbow + [0, -0.050, 0.004], 0.018)], 0.0215, bevel=0.002), "column")
     sketch.hull(rounded_box(0.021, (wrist[1], elbow[1] - 0.020), (elbow[2] - 0.013, elbow[2] + 0.024), 0.004), "column")
@@ -121,7 +122,7 @@ def _forearm(sketch: Sketch, elbow: Array, wrist: Array, pin: Array, side: float
     sketch.hull(plate([(pin, 0.012), (pin + [0, 0.030, 0.004], 0.014)], 0.016, bevel=0.001), "column")
 
 
-def _platform(sketch: Sketch, wrist: Array, low: float, side: float) -> None:
+def _platform(sketch: SolidSketch, wrist: Array, low: float, side: float) -> None:
     """The outer L of the gimbal: a shelf above the forearm, and an upright with the wrist pitch motor."""
     shelf: list[Circle] = [([0, wrist[1], 0], 0.026), ([0.110 * side, wrist[1], 0], 0.025)]
     frame = hull(plate(shelf, (low - 0.006, low + 0.022), "z", 0.002))
@@ -133,7 +134,7 @@ def _platform(sketch: Sketch, wrist: Array, low: float, side: float) -> None:
     sketch.rod([0.133 * side, *wrist[1:]], [0.1352 * side, *wrist[1:]], 0.012, "column")
 
 
-def _pitch(sketch: Sketch, wrist: Array, side: float) -> None:
+def _pitch(sketch: SolidSketch, wrist: Array, side: float) -> None:
     """The middle L: an upright on the pitch axis and a shelf below the hand."""
     low = wrist[2] - 0.092
     upright: list[Circle] = [([0, wrist[1], wrist[2]], 0.014), ([0, wrist[1], low + 0.020], 0.014)]
@@ -148,7 +149,7 @@ def _pitch(sketch: Sketch, wrist: Array, side: float) -> None:
     sketch.rod([0, wrist[1], low + 0.020], [0, wrist[1], low + 0.030], 0.012, "steel")
 
 
-def _yaw(sketch: Sketch, wrist: Array) -> None:
+def _yaw(sketch: SolidSketch, wrist: Array) -> None:
     """The inner L: from the yaw axis back and up to the roll axis behind the hand."""
     low, behind = wrist[2] - 0.064, wrist[1] + 0.062
     frame = hull(plate([([0, wrist[1], 0], 0.013), ([0, behind, 0], 0.011)], (low, low + 0.016), "z", 0.002))
@@ -158,7 +159,7 @@ def _yaw(sketch: Sketch, wrist: Array) -> None:
     sketch.solid(frame, "cover")
 
 
-def _grips(sketch: Sketch, wrist: Array) -> None:
+def _grips(sketch: SolidSketch, wrist: Array) -> None:
     """Roll hub and two finger levers, spread like a pair of tweezers, each with a pad and the strap of a finger."""
     hub, tip, z = wrist[1] + 0.048, wrist[1] - 0.034, float(wrist[2])
     profile = [(hub - 0.026, 0.006), (hub - 0.020, 0.0095), (hub - 0.016, 0.015), (hub, 0.015), (hub + 0.004, 0.011)]

@@ -16,9 +16,9 @@ from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError, UnknownName
 from trocar.identification.prediction import efforts
 from trocar.identification.signals import prepare
-from trocar.runtime import Settings, Track
-from trocar.runtime.resimulation import resimulated
-from trocar.runtime.track import difference, settings_of
+from trocar.robot.resimulation import resimulated
+from trocar.robot.settings import ArmSettings
+from trocar.robot.track import Track, difference, settings_of
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification"
 ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"
@@ -54,7 +54,7 @@ def test_a_track_shows_the_rows_of_its_recording_and_interpolates_between_them(r
 
 
 def test_a_recording_names_its_arm(recording):
-    settings = settings_of(recording, Settings(arm="MTMR"))
+    settings = settings_of(recording, ArmSettings(arm="MTMR"))
     assert (settings.arm, settings.friction, settings.parameters) == ("PSM", False, "wang2019")
 
 
@@ -64,14 +64,14 @@ def measured(**changes):
 
 
 def test_joints_that_are_not_recorded_stay_at_home():
-    track = Track(measured(), "log", Settings(arm="PSM"))
+    track = Track(measured(), "log", ArmSettings(arm="PSM"))
     np.testing.assert_allclose(at(track, 0.1), track.arm.home)
     assert track.frame(0.1).arms["PSM"].tau is None
 
 
 def test_joints_of_another_arm_are_named():
     with pytest.raises(UnknownName, match=r"log: joint of PSM 'elbow'.*insertion"):
-        Track(measured(joints=["yaw", "elbow"]), "log", Settings(arm="PSM"))
+        Track(measured(joints=["yaw", "elbow"]), "log", ArmSettings(arm="PSM"))
 
 
 def test_differences_of_two_recordings_are_exact(recording):
@@ -101,7 +101,7 @@ def test_a_recording_opens_no_other_file():
 
 
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(monkeypatch):
-    monkeypatch.setattr("trocar.runtime.track.MOST_UNPACKED", 4 << 20)
+    monkeypatch.setattr("trocar.robot.track.MAX_UNPACKED", 4 << 20)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("t.npy", bytes(5 << 20))
@@ -150,13 +150,13 @@ def test_a_motion_beyond_the_limits_is_simulated_within_them(recording):
 @pytest.mark.skipif(not ONE.is_file(), reason="recordings of a real PSM: see TROCAR_DATA")
 def test_a_real_robots_efforts_are_close_to_the_simulated_ones():
     """Wang et al.'s recording: the unexplained effort is no larger than that of their model."""
-    track = Track.load(ONE, Settings(arm="PSM"))
+    track = Track.load(ONE, ArmSettings(arm="PSM"))
     short = tr.Recording(
         **{k: getattr(track.recording, k)[:1000] for k in ("t", "q", "dq", "tau")},
         joints=track.recording.joints,
         joint_units=track.recording.joint_units,
     )
-    a = Track(short, "real", Settings(arm="PSM"))
+    a = Track(short, "real", ArmSettings(arm="PSM"))
     b = resimulated(a)
     assert (difference(a, b)["q"] < 2e-3).all()
     # the equations along the measured motion, without engine and controller

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.appearance.carving import Circle, bar, block, hull, lathe, plate, prism, rounded_box, tube, turned
-from trocar.appearance.sketch import Drawing, Skeleton, Sketch
+from tools.shapes.carving import Circle, bar, block, hull, lathe, plate, prism, rounded_box, tube, turned
+from tools.shapes.solid_sketch import SolidSkeleton, SolidSketch
+from trocar.appearance.sketch import Drawing
 from trocar.arms import Arm
 from trocar.spatial import Array
 
@@ -23,7 +24,7 @@ FENDER_X, DRUM_X = 0.050, (0.052, 0.088)  # half width of the front bar's foot, 
 
 def add_ecm(drawing: Drawing, arm: Arm) -> None:
     """Add every visible shape of the Classic ECM with its endoscope."""
-    skeleton = Skeleton(drawing, arm)
+    skeleton = SolidSkeleton(drawing, arm)
     at, pins, on = skeleton.at, skeleton.pins, skeleton.on
     _base(on(None), at["front"])
     _yaw(on("yaw"), at["front"])
@@ -36,7 +37,7 @@ def add_ecm(drawing: Drawing, arm: Arm) -> None:
     add_endoscope(on("roll"), float(at["insertion"][2]), skeleton.T[arm.tip_body] @ arm.T_body_tip)
 
 
-def _base(sketch: Sketch, pitch: Array) -> None:
+def _base(sketch: SolidSketch, pitch: Array) -> None:
     """A cast foot that widens to its mounting plane, with a flange towards the yaw axis."""
     face = pitch[1] - YAW_REACH
     foot = rounded_box(0.079, (face - 0.155, face), (-0.102, -0.062), 0.008)
@@ -48,7 +49,7 @@ def _base(sketch: Sketch, pitch: Array) -> None:
     sketch.rod([0, face - 0.004, 0], [0, face + 0.006, 0], 0.055, "column")
 
 
-def _yaw(sketch: Sketch, pitch: Array) -> None:
+def _yaw(sketch: SolidSketch, pitch: Array) -> None:
     """An eight-sided housing on the yaw axis, and the two drums of the pitch drive next to the front bar."""
     y, face = pitch[1], pitch[1] - YAW_REACH
     turns = np.radians(np.arange(0, 360, 45) + 22.5)
@@ -74,7 +75,7 @@ def _yaw(sketch: Sketch, pitch: Array) -> None:
     sketch.rod([-DRUM_X[0], y, 0], [DRUM_X[0], y, 0], 0.020, "steel")
 
 
-def _front(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
+def _front(sketch: SolidSketch, pitch: Array, bottom: Array, top: Array) -> None:
     """The tall bar: a wide rounded foot between the drums, narrow at the upper joints."""
     head = (bottom + top) / 2
     foot = hull(plate([(pitch + [0, 0.006, 0.004], 0.084)], FENDER_X, bevel=0.005, sides=48))
@@ -94,7 +95,7 @@ def _front(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
         sketch.rod(joint - [FRONT_X + 0.003, 0, 0], joint + [FRONT_X + 0.003, 0, 0], radius, "steel")
 
 
-def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
+def _bottom(sketch: SolidSketch, back: Array, end: Array, lever: Array) -> None:
     """The level bar: a channel around both rods with a slanted far end, and the lever that the inner rod pushes."""
     low, high = back[2] - 0.019, back[2] + 0.053
     begin, stop = back[1] + 0.044, end[1] - 0.022
@@ -115,7 +116,7 @@ def _bottom(sketch: Sketch, back: Array, end: Array, lever: Array) -> None:
     sketch.rod(end - [BOTTOM_X + 0.004, 0, 0], end + [BOTTOM_X + 0.004, 0, 0], 0.007, "steel")
 
 
-def _column(sketch: Sketch, y: float) -> None:
+def _column(sketch: SolidSketch, y: float) -> None:
     """The column on which the scope slides, its joint plates, and the bracket to the cannula."""
     behind, ahead = y - 0.012, y + 0.040
     column = hull(rounded_box(COLUMN_X, (behind, ahead), (COLUMN_FOOT, COLUMN_TOP), 0.005))
@@ -144,14 +145,14 @@ def _column(sketch: Sketch, y: float) -> None:
     sketch.rod([0, 0, -0.003], [0, 0, 0.003], SCOPE_RADIUS + 0.0018, "dark")
 
 
-def _carriage(sketch: Sketch, z: float, column: float) -> None:
+def _carriage(sketch: SolidSketch, z: float, column: float) -> None:
     """Slide on the column with the half ring that holds the endoscope."""
     ahead = column + 0.043
     sketch.hull(rounded_box(0.027, (ahead, -0.030), (z - 0.002, z + 0.112), 0.006), "cover")
     sketch.hull(rounded_box(0.024, (-0.036, -0.014), (z + 0.004, z + 0.036), 0.005), "cover")
 
 
-def add_endoscope(sketch: Sketch, z: float, T_base_tip: Array) -> None:
+def add_endoscope(sketch: SolidSketch, z: float, T_base_tip: Array) -> None:
     """Shaft to the tip, sterile adapter `z` [m] above the remote centre, coupling rings and camera head.
 
     The end of the shaft is cut perpendicular to the viewing direction: oblique on a 30 degree endoscope.

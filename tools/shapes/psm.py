@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 from manifold3d import Manifold
 
-from trocar.appearance.carving import bar, block, hull, lathe, plate, polygon, prism, rectangle, rounded_box, turned
-from trocar.appearance.instrument_shapes import add_instrument
-from trocar.appearance.sketch import COLLISION, Drawing, Skeleton, Sketch
+from tools.shapes.carving import bar, block, hull, lathe, plate, polygon, prism, rectangle, rounded_box, turned
+from tools.shapes.solid_sketch import SolidSkeleton, SolidSketch
+from trocar.appearance.sketch import COLLISION, Drawing
 from trocar.arms import Arm
 from trocar.spatial import Array
 
@@ -27,8 +27,8 @@ CANNULA_END, CANNULA_RADIUS = -0.036, 0.0060  # [m]; the tube is 4 cm into the p
 
 
 def add_psm(drawing: Drawing, arm: Arm) -> None:
-    """Add every shape of the Classic PSM with its instrument."""
-    skeleton = Skeleton(drawing, arm)
+    """Add every shape of the Classic PSM except its instrument."""
+    skeleton = SolidSkeleton(drawing, arm)
     at, pins, on = skeleton.at, skeleton.pins, skeleton.on
     pitch, bottom, top, end = (at[name] for name in ("back", "bottom", "top", "end"))
     insertion = float(at["insertion"][2])
@@ -42,10 +42,9 @@ def add_psm(drawing: Drawing, arm: Arm) -> None:
     _column(on("end"), end)
     add_cannula(on("end"), end[2] - 0.058)
     add_carriage(on("insertion"), insertion, end[1] + COLUMN["ahead"])
-    add_instrument(drawing, arm, insertion + CARRIAGE[0] - float(at["roll"][2]))
 
 
-def _base(sketch: Sketch, y: float) -> None:
+def _base(sketch: SolidSketch, y: float) -> None:
     """Pedestal with a domed motor cover behind the yaw axis, and a rail to the bearing in front of the boat."""
     foot = -BASE_DEPTH
     profile = [(y - 0.260, 0.050), (y - 0.257, 0.057), (y - 0.250, 0.063), (y - 0.238, 0.0665), (y - 0.222, 0.068)]
@@ -75,7 +74,7 @@ def _base(sketch: Sketch, y: float) -> None:
     sketch.rod([0, y + 0.132, 0], [0, y + 0.159, 0], 0.015, "steel")
 
 
-def _yaw(sketch: Sketch, y: float) -> None:
+def _yaw(sketch: SolidSketch, y: float) -> None:
     """The boat: an open tub, a half disc about the pitch axis between two half-round necks on the yaw axis."""
     deck = 0.012
 
@@ -104,7 +103,7 @@ def _yaw(sketch: Sketch, y: float) -> None:
     sketch.rod([-0.078, y, 0], [0.078, y, 0], 0.011, "steel")
 
 
-def _back(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
+def _back(sketch: SolidSketch, pitch: Array, bottom: Array, top: Array) -> None:
     """A pair of plates: a bar down from the two upper joints, widened to a triangle that reaches the pitch axis."""
     foot = np.array([0, bottom[1] - 0.012, 0.0])
     knee = bottom + 0.42 * (foot - bottom)
@@ -127,7 +126,7 @@ def _back(sketch: Sketch, pitch: Array, bottom: Array, top: Array) -> None:
     )
 
 
-def _counterweight(sketch: Sketch, bottom: Array) -> None:
+def _counterweight(sketch: SolidSketch, bottom: Array) -> None:
     """Block between the back plates. It starts low in the boat, because it climbs by up to the insertion's 0.24 m."""
     y, z = bottom[1] + 0.006, -0.068
     sketch.hull(rounded_box(0.030, (y - 0.017, y + 0.017), (z - 0.034, z + 0.034), 0.003), "tungsten")
@@ -135,7 +134,7 @@ def _counterweight(sketch: Sketch, bottom: Array) -> None:
         sketch.rod([x, y, z - 0.036], [x, y, z + 0.036], 0.005, "steel")
 
 
-def _bottom(sketch: Sketch, back: Array, end: Array, height: float) -> None:
+def _bottom(sketch: SolidSketch, back: Array, end: Array, height: float) -> None:
     """The thick bar: a cover around both bars, open below, with forks to the joints at its two ends."""
     length = end[1] - back[1]
     begin, stop = back[1] + 0.045 * length, back[1] + 0.70 * length
@@ -167,7 +166,7 @@ def _bottom(sketch: Sketch, back: Array, end: Array, height: float) -> None:
     sketch.box(0.048, (back[1], stop), (low, high), COLLISION)
 
 
-def _top(sketch: Sketch, back: Array, end: Array) -> None:
+def _top(sketch: SolidSketch, back: Array, end: Array) -> None:
     """The slimmer bar: mostly inside the bottom bar's cover, seen at both ends."""
     along = end - back
     for x in (-FORK_X, FORK_X):
@@ -181,7 +180,7 @@ def _top(sketch: Sketch, back: Array, end: Array) -> None:
     sketch.rod(back + 0.60 * along, end, 0.009, COLLISION, round_ends=True)
 
 
-def _front(sketch: Sketch, *ends: Array) -> None:
+def _front(sketch: SolidSketch, *ends: Array) -> None:
     """A single thin bar, to one side."""
     low, high = sorted(ends, key=lambda p: float(p[2]))
     sketch.hull(plate([(low, 0.010), (high, 0.010)], (-0.041, -0.027), bevel=0.002), "bright")
@@ -189,7 +188,7 @@ def _front(sketch: Sketch, *ends: Array) -> None:
         sketch.rod(joint - [0.045, 0, 0], joint - [0.023, 0, 0], 0.006, "steel")
 
 
-def _column(sketch: Sketch, end: Array) -> None:
+def _column(sketch: SolidSketch, end: Array) -> None:
     """The tall cover of the insertion drive, with a guide slot and a foot that tapers to the cannula's mount."""
     y, z = end[1], end[2]
     behind, ahead, half = y - COLUMN["behind"], y + COLUMN["ahead"], COLUMN["half_width"]
@@ -215,7 +214,7 @@ def _column(sketch: Sketch, end: Array) -> None:
     sketch.box(half, (behind, ahead), (foot, top), COLLISION)
 
 
-def add_cannula(sketch: Sketch, mount: float) -> None:
+def add_cannula(sketch: SolidSketch, mount: float) -> None:
     """Mount at height `mount` [m] with its latch, and the tube through the remote centre, with dark bands there."""
     clamp = lathe([(mount - 0.019, 0.0125), (mount - 0.016, 0.0145), (mount + 0.012, 0.0165), (mount + 0.015, 0.0145)])
     sketch.solid(clamp, "column")
@@ -232,7 +231,7 @@ def add_cannula(sketch: Sketch, mount: float) -> None:
         sketch.rod([0, 0, z - 0.0008], [0, 0, z + 0.0008], CANNULA_RADIUS + 2e-4, "dark")
 
 
-def add_carriage(sketch: Sketch, z: float, rail: float) -> None:
+def add_carriage(sketch: SolidSketch, z: float, rail: float) -> None:
     """Carriage on the rail at y = `rail` [m], sterile adapter with its four discs, and the instrument's housing."""
     low, high = z + CARRIAGE[0], z + CARRIAGE[1]
     sketch.hull(rounded_box(0.034, (rail + 0.001, rail + 0.008), (low + 0.008, high - 0.004), 0.003), "column")

@@ -12,6 +12,7 @@ import numpy as np
 from manifold3d import CrossSection, FillRule, JoinType, Manifold, OpType
 from numpy.typing import ArrayLike
 
+from trocar.appearance.sketch import Interval, Span, Surface, ends
 from trocar.spatial import Array
 
 SEGMENTS = 16  # segments of a circle in an outline
@@ -19,25 +20,17 @@ CREASE = np.cos(np.radians(40.0))  # edges sharper than this are drawn as edges,
 # Hash of a rounded direction, so that equal ones are found by sorting numbers instead of rows.
 KEY = np.sqrt([2.0, 3.0, 5.0]) / 10.0
 
-Interval = tuple[float, float]
-Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
 Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
 
 
-def ends(span: Span) -> Interval:
-    """Lower and upper end of a span."""
-    low, high = sorted(span if isinstance(span, tuple) else (-span, span))
-    return low, high
-
-
-def triangles(solid: Manifold) -> tuple[Array, Array, Array]:
-    """Vertices (V, 3) [m], faces (F, 3) and normals (V, 3) of a solid; edge vertices are repeated for every side."""
+def triangles(solid: Manifold) -> Surface:
+    """The surface of a solid; vertices on edges are repeated for every side."""
     mesh = solid.to_mesh64()
     vertices, faces = np.asarray(mesh.vert_properties), np.asarray(mesh.tri_verts, dtype=np.int64)
     normals = corner_normals(vertices, faces)
     pairs = faces.ravel() + np.round(normals, 4) @ KEY
     _, first, corner = np.unique(pairs, return_index=True, return_inverse=True)
-    return vertices[faces.ravel()[first]], corner.reshape(faces.shape), normals[first]
+    return Surface(vertices[faces.ravel()[first]], normals[first], corner.reshape(faces.shape))
 
 
 def corner_normals(vertices: Array, faces: Array) -> Array:

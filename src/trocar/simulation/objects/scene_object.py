@@ -1,0 +1,124 @@
+"""Objects of a scene: what all kinds have in common, and an object in the state of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar.arms.file_fields import LONGEST, Fields
+from trocar.errors import TrocarError, shown
+from trocar.spatial import Array, checked_pose, pose, quaternion
+
+OBJECT = "object/"  # prefix of the names of objects in the engine's model
+OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
+FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
+MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
+
+
+class SceneObject:
+    """An object that instruments can touch. Its body in the model is called OBJECT + name.
+
+    Attributes:
+        name: unique name. pose: T_base_object (4, 4) at reset.
+        mass: of an object that moves freely [kg]; None for one that is fixed to the base.
+        soft: it deforms; such objects need accuracy="discrete" and more iterations of the solver.
+    """
+
+    name: str
+    pose: ArrayLike
+    mass: float | None = None
+    soft: ClassVar[bool] = False
+
+    def add_to(self, spec: mujoco.MjSpec) -> None:
+        """Add its bodies and geoms to a MuJoCo model."""
+        raise NotImplementedError
+
+    def set_contact(self, model: mujoco.MjModel, tips: Sequence[int], priority: int) -> None:
+        """Set its contacts in the compiled model; by default they stay as they are.
+
+        Args:
+            tips: ids of the bodies at the tips of arms. priority: of its geoms; between two objects, the settings of
+                the one with the higher priority apply.
+        """
+
+
+# Reads an object from its table in a scene file, given its name and pose.
+Reader = Callable[[Fields, str, Array], SceneObject]
+
+
+def check_name(name: str) -> None:
+    if not name or not isinstance(name, str):
+        raise TrocarError(f"an object needs a name, got {name!r}")
+
+
+def read_looks(fields: Fields) -> dict[str, Any]:
+    """Friction and colour of an object in a scene file."""
+    red, green, blue = fields.vector("colour", 3, (0.80, 0.60, 0.45)).tolist()
+    return {"friction": read_friction(fields), "colour": (red, green, blue)}
+
+
+def read_friction(fields: Fields) -> float:
+    return fields.number("friction", 0.5, least=0.0)
+
+
+def read_size(fields: Fields) -> Array:
+    """Edges (3,) of a block [m]."""
+    size = fields.vector("size", 3, most=LONGEST, unit="m")
+    if size.min() < MIN_SIZE:
+        raise fields.error(f"'size' must be at least {MIN_SIZE:g} m in each direction, got {shown(size.tolist())}")
+    return size
+
+
+class PlacedObject:
+    """An object of a scene in its current state."""
+
+    def __init__(self, thing: SceneObject, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        self.thing, self._model, self._data = thing, model, data
+        body = model.body(OBJECT + thing.name)
+        self.body = int(body.id)
+        # views of its position and quaternion, and of its velocity; None if it is not free
+        self._qpos = self._qvel = None
+        if body.jntnum[0]:
+            q, v = int(model.jnt_qposadr[body.jntadr[0]]), int(model.jnt_dofadr[body.jntadr[0]])
+            self._qpos, self._qvel = data.qpos[q : q + 7], data.qvel[v : v + 6]
+
+    @property
+    def pose(self) -> Array:
+        """T_base_object (4, 4). Set it to move a free object, which is then at rest; others raise an error."""
+        if self._qpos is None:
+            return np.array(self.thing.pose, dtype=float)
+        position, turn = np.split(self._qpos, [3])
+        R = np.empty(9)
+        mujoco.mju_quat2Mat(R, turn / np.linalg.norm(turn))
+        return pose(R.reshape(3, 3), position)
+
+    @pose.setter
+    def pose(self, T: ArrayLike) -> None:
+        if self._qpos is None or self._qvel is None:
+            raise TrocarError(f"{self.thing.name} is fixed or soft and cannot be moved")
+        T = checked_pose(T)
+        self._qpos[:], self._qvel[:] = [*T[:3, 3], *quaternion(T[:3, :3])], 0.0
+        mujoco.mj_forward(self._model, self._data)
+
+    @property
+    def twist(self) -> Array:
+        """Velocity (6,) of its origin [m/s] and angular velocity [rad/s], base axes; zero if it is not free."""
+        if self._qvel is None:
+            return np.zeros(6)
+        v, w = np.split(self._qvel, 2)
+        return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
+
+    @property
+    def vertices(self) -> Array:
+        """Nodes (k, 3) of a soft object in the base [m]; empty for a rigid one."""
+        flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)
+        if flex < 0:
+            return np.empty((0, 3))
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_flex(self._model, self._data)
+        first, count = int(self._model.flex_vertadr[flex]), int(self._model.flex_vertnum[flex])
+        return np.array(self._data.flexvert_xpos[first : first + count])

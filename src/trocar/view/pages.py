@@ -43,13 +43,8 @@ def viewer_page(
         reports: folder of HTML reports. settings: of the arm of recordings that do not name theirs.
     """
     recordings = RecordingPanel(robot, settings)
-    panels: list[Panel] = [
-        NoticePanel(robot),
-        TransportPanel(robot),
-        StatePanel(robot, always=False),
-        DrivePanel(robot),
-    ]
-    panels += [SecondArmPanel(robot)] if len(robot.arms) > 1 else []
+    panels: list[Panel] = [NoticePanel(robot), TransportPanel(robot), StatePanel(robot, always=False)]
+    panels += [DrivePanel(robot), *([SecondArmPanel(robot)] if len(robot.arms) > 1 else [])]
     panels += [MechanismPanel(robot), MarksPanel(), recordings]
     panels += [] if reports is None else [ReportPanel(reports)]
     curves = CurvePanel(robot)

@@ -162,7 +162,7 @@ class ArmControls:
         if self._follows_efforts:
             self.efforts.show(target)
         else:
-            self.joints.show(target)
+            self.joints.show(np.round(target, 4))
             self.tip.show(self._mechanism.forward_kinematics(target))
 
     # -- actions of the user -------------------------------------------------------------------------------------------

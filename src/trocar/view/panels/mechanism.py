@@ -118,13 +118,16 @@ class MechanismPanel(Panel):
         while (change := self._next()) is not None:
             arm, key, newest = change
             try:
-                if key == "gravity":
-                    self._simulation.change(gravity=newest)
-                else:
-                    self._simulation.arm(arm).change(**{key: newest})
+                self._apply(arm, key, newest)
             except Exception as error:
                 self._page.post(str(error) or repr(error))
                 self._show()
+
+    def _apply(self, arm: str, key: str, value: Any) -> None:
+        if key == "gravity":
+            self._simulation.change(gravity=value)
+        else:
+            self._simulation.arm(arm).change(**{key: value})
 
     def _next(self) -> tuple[str, str, Any] | None:
         """Arm, option and value of the next change, None if there is none."""

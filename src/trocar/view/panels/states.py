@@ -26,6 +26,7 @@ class StatePanel(Panel):
 
     def __init__(self, robot: Robot, *, always: bool = True) -> None:
         self._robot, self._always = robot, always
+        self._to_home: set[str] = set()  # arms that are being powered on
 
     def build(self, page: Page) -> None:
         gui = page.server.gui
@@ -38,7 +39,11 @@ class StatePanel(Panel):
         if text != self._html.content:
             self._html.content = text
         self._html.visible = "<tr>" in text
-        self.power.visible = selection.frame.live and bool(self._unready())
+        unready = self._unready()
+        self.power.visible = selection.frame.live and bool(unready)
+        for arm in self._to_home & {arm for arm in unready if self._state(arm).state == "ENABLED"}:
+            self._to_home.discard(arm)
+            self._command(arm, "home")
 
     def text(self) -> str:
         """The table as HTML."""
@@ -56,7 +61,12 @@ class StatePanel(Panel):
 
     def _power_on(self) -> None:
         for arm in self._unready():
-            self._robot.bus.publish(f"{arm}/state_command", String(value="home"))
+            self._to_home.add(arm)
+            if self._state(arm).state != "ENABLED":
+                self._command(arm, "enable")
+
+    def _command(self, arm: str, command: str) -> None:
+        self._robot.bus.publish(f"{arm}/state_command", String(value=command))
 
     def _state(self, arm: str) -> OperatingState:
         state = self._robot.bus.read(f"{arm}/operating_state")

@@ -14,7 +14,8 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot import messages as m
-from trocar.runtime import Settings, Track
+from trocar.robot.settings import ArmSettings
+from trocar.robot.track import Track
 from trocar.transports.bags import BagRecorder, bags_of, replay
 from trocar.transports.rosbag import Bag
 
@@ -120,7 +121,7 @@ def test_every_command_reads_one_arm_of_a_bag_of_two(two_arms, tmp_path):
         else:
             assert ran.exit_code == 0, ran.output
     assert (tmp_path / "end.png").stat().st_size > 100
-    assert Track.load(two_arms, Settings(arm="PSM"), "PSM1").recording.provenance["topic"] == "PSM1/measured_js"
+    assert Track.load(two_arms, ArmSettings(arm="PSM"), "PSM1").recording.provenance["topic"] == "PSM1/measured_js"
 
 
 def test_incompatible_options_are_refused():
@@ -138,7 +139,7 @@ def test_incompatible_options_are_refused():
 
 def test_an_uploaded_bag_is_the_recording_of_the_file(folder):
     (data,) = (folder / "run.mcap").glob("*.mcap")
-    uploaded = Track.from_bytes("mine.mcap", data.read_bytes(), Settings(arm="PSM"))
+    uploaded = Track.from_bytes("mine.mcap", data.read_bytes(), ArmSettings(arm="PSM"))
     np.testing.assert_array_equal(uploaded.recording.q, tr.load_recording(folder / "run.mcap", "PSM").q)
     assert uploaded.name == "mine.mcap"
 
@@ -156,7 +157,7 @@ def test_an_uploaded_bag_that_unpacks_to_more_than_the_limit_is_refused(tmp_path
     assert path.stat().st_size < 2**22
     monkeypatch.setattr("trocar.recording.bag_process.MEMORY", 2**27)
     with pytest.raises(TrocarError, match=r"mine\.bag: .* memory"):
-        Track.from_bytes("mine.bag", path.read_bytes(), Settings(arm="PSM"))
+        Track.from_bytes("mine.bag", path.read_bytes(), ArmSettings(arm="PSM"))
 
 
 def test_recording_and_replaying_while_serving_are_reported(folder, tmp_path):

@@ -13,7 +13,7 @@ from tests.simulation.test_endoscope_camera import endoscope
 from trocar.errors import TrocarError
 from trocar.recording.loading import load_recording
 from trocar.robot import Robot, Sensors, messages
-from trocar.runtime.frame import contact_forces
+from trocar.robot.description import contact_forces
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Keyboard, MotionLog, Scripted, training_scene

@@ -32,7 +32,7 @@ def run(arm="PSM_Si", believed=model, added_mass=0.0, fault=None, step=None, obs
     """
     given = tr.SceneArm(arm=arm, parameters=nominal, base=np.eye(4), q=START, added_mass=added_mass)
     robot = Robot(tr.Scene({"PSM": given}, timestep=1 / 1500), start="ready", supported=False, observers=observers)
-    robot.controllers["PSM"].hardware.model = believed  # model used by gravity compensation
+    robot.simulation().arm("PSM").set_gravity_model(believed)  # model used by gravity compensation
     psm, q = robot.psm("PSM"), START[:6]
     if fault is not None:
         robot.scene.arms["PSM"].inject(fault)

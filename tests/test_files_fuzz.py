@@ -29,7 +29,7 @@ from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.identification.gravity import read_poses
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.intentions import jigsaws_master
+from trocar.experiments.bilateral import jigsaws_master
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe

@@ -58,7 +58,7 @@ def test_the_public_names_are_unchanged():
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         *("ElasticMount", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate", "sweep"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from trocar.experiments.bilateral.bench import run_bench
+from trocar.experiments.bilateral import run_bench
 from trocar.files import write_whole
 from trocar.plots import style
 

@@ -115,6 +115,8 @@ _NAMES = {
     "calibration": ("calibrate",),
     "identification": ("identify",),
 }
+# Modules that add to a name of another one: the reduced engine of `Simulator`.
+_ADDITIONS = {"Simulator": "batch.reduced_simulator"}
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 _ROOMS = {home.partition(".")[0] for home in _NAMES}
 
@@ -122,8 +124,10 @@ _ROOMS = {home.partition(".")[0] for home in _NAMES}
 def __getattr__(name: str) -> object:
     """Import public names on first use: `trocar --help` needs no engine and must start quickly."""
     if name in _HOME:
-        globals()[name] = found = getattr(import_module(f"trocar.{_HOME[name]}"), name)
-        return found
+        globals()[name] = value = getattr(import_module(f"trocar.{_HOME[name]}"), name)
+        if name in _ADDITIONS:
+            import_module(f"trocar.{_ADDITIONS[name]}")
+        return value
     if not name.startswith("_") and find_spec(f"trocar.{name}") is not None:
         return import_module(f"trocar.{name}")
     raise AttributeError(f"module 'trocar' has no attribute {name!r}")

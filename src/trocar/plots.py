@@ -1,7 +1,7 @@
 """Common style of all figures.
 
-Create figures as `matplotlib.figure.Figure` objects inside `with style():`. This module opens no
-window, uses no pyplot and selects no backend.
+Create figures with `panels`, or as `matplotlib.figure.Figure` objects, inside `with style():` or in functions decorated
+with `@style()`. This module opens no window, uses no pyplot and selects no backend.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from trocar.files import write_whole
 from trocar.palette import COLOURS
 
-__all__ = ["COLOURS", "save", "save_numbered", "style"]
+__all__ = ["COLOURS", "panels", "save", "save_numbered", "style"]
 
 # Any for the keys: newer matplotlib types them as one long Literal, older ones as str.
 _RC: dict[Any, Any] = {
@@ -47,6 +47,12 @@ def style() -> Iterator[None]:
     """Context manager that applies trocar's figure style and restores the previous settings on exit."""
     with matplotlib.rc_context(_RC):
         yield
+
+
+def panels(size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """A figure of a size [inches], and its axes as `Figure.subplots` returns them."""
+    figure = Figure(figsize=size)
+    return figure, figure.subplots(rows, columns, **options)
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trocar.errors import TrocarError, shown
+from trocar.checks import numbers
+from trocar.errors import TrocarError
 
 Array = NDArray[Any]
 
@@ -98,15 +99,15 @@ def rotation_vector(R: Array) -> Array:
 
 
 def roll_pitch_yaw(R: Array) -> Array:
-    """Angles (3,) [rad] about the fixed axes x, y, z, in this order: R = Rz(yaw) Ry(pitch) Rx(roll).
+    """Angles (3,) [rad] about the fixed axes x, y, z, in this order: R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
 
-    Where the pitch is a quarter turn only the sum or difference of roll and yaw is determined; yaw is then 0.
+    Where the pitch is a quarter turn only the sum or difference of roll and yaw is determined; roll is then 0.
     """
-    level = float(np.hypot(R[0, 0], R[1, 0]))
-    pitch = np.arctan2(-R[2, 0], level)
+    level = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], level)
     if level < 1e-9:
-        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
-    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+        return np.array([0.0, pitch, math.atan2(-R[0, 1], R[1, 1])])
+    return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
 
 
 def quaternion(R: Array) -> Array:
@@ -148,40 +149,6 @@ def pose_error(T_target: Array, T: Array) -> Array:
     dp = T_target[..., :3, 3] - T[..., :3, 3]
     dR = T_target[..., :3, :3] @ np.swapaxes(T[..., :3, :3], -1, -2)
     return np.concatenate([dp, rotation_vector(dR)], axis=-1)
-
-
-def real_array(what: str, value: object, shape: str = "") -> Array:
-    """`value` as an array of floats; text, complex, masked or missing values raise an error that names it."""
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise TrocarError(f"{what} must be an array of numbers{shape}: its rows differ in length") from None
-    if raw.dtype.kind not in "fiu":
-        held = "text" if raw.dtype.kind in "US" else raw.dtype.name
-        raise TrocarError(f"{what} must be an array of numbers{shape}, it holds {held}")
-    if np.ma.is_masked(value):
-        raise TrocarError(f"{what} must be an array of numbers{shape}, some of its values are masked")
-    return raw.astype(float, copy=False)
-
-
-def finite(what: str, value: object, shape: tuple[int, ...], allowed: str) -> Array:
-    """`value` as finite numbers of a shape, or an error such as "gravity must be three finite numbers [m/s^2], got"."""
-    try:
-        array = real_array(what, value)
-    except TrocarError:
-        array = np.array(np.nan)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
-    return array
-
-
-def numbers(what: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """`value` as numbers of shape `(..., *shape)`; errors name it `what`."""
-    wanted = f"(..., {', '.join(map(str, shape))})"
-    array = real_array(what, value, f" of shape {wanted}")
-    if array.shape[-len(shape) :] != shape:
-        raise TrocarError(f"{what} must have shape {wanted}, got {array.shape}")
-    return array
 
 
 def checked_pose(T: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
 from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor
 from trocar.identification.si.gravity_file import fitted_links, to_json
-from trocar.identification.si.identification import DRIVES, LINKS, identify_si, si_model
+from trocar.identification.si.identification import identify_si, si_model, table_one_columns
 from trocar.identification.si.links import links
 from trocar.identification.si.static_table import identified, table_two
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
@@ -347,11 +347,11 @@ def test_the_command_fits_and_writes_and_reports_errors(tmp_path):
 
 def test_the_columns_are_those_of_table_one():
     mech = tr.Mechanism(tr.load_arm("PSM_Si"), si_model())
-    names = mech.parameter_names
-    assert set(LINKS.values()) == {"1", "2", "2''", "2''''", "3"}
-    assert {DRIVES[n.split(".")[0]][0] for n in names if n.endswith(".Im")} == {"4", "5", "M6", "M7"}
+    names, drives = mech.parameter_names, table_one_columns()["drives"]
+    assert set(table_one_columns()["links"].values()) == {"1", "2", "2''", "2''''", "3"}
+    assert {drives[n.split(".")[0]]["frames"] for n in names if n.endswith(".Im")} == {"4", "5", "M6", "M7"}
     assert [n for n in names if n.endswith(".K")] == ["roll.K"]
-    assert sum(n.endswith(".Fc") for n in names) == len(DRIVES)
+    assert sum(n.endswith(".Fc") for n in names) == len(drives)
 
 
 def test_identification_recovers_gravity_from_clean_motion_with_physical_sets():

@@ -31,7 +31,7 @@ def test_a_recording_is_that_of_the_closed_chain(arm, tolerance):
 
 def test_step_reports_efforts_accelerations_and_time():
     sim = tr.Simulator("PSM", engine="reduced", timestep=2e-3)
-    assert isinstance(sim, tr.Simulator)
+    assert isinstance(sim, batch.ReducedSimulator)
     q, tau = np.array(sim.arm.home), sim.mechanism.gravity(sim.arm.home) + 0.5
     sim.reset(q)
     sim.step(tau)
@@ -94,11 +94,7 @@ def test_efforts_of_a_batch_are_clipped_in_the_motors():
 @pytest.mark.parametrize(
     "use",
     [
-        lambda sim: sim.model,
-        lambda sim: sim.loop_forces(),
-        lambda sim: sim.body_pose("yaw"),
         lambda sim: sim.apply_wrench(np.zeros(6), "yaw"),
-        lambda sim: sim.spec,
         lambda sim: tr.Simulator("PSM", engine="reduced", accuracy="exact"),
         lambda sim: tr.Simulator("PSM", engine="reduced", transmission="mirrored"),
     ],

@@ -9,15 +9,14 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.energy import EnergyObserver
-from trocar.experiments.bilateral.engagement import Engagement
 from trocar.experiments.bilateral.force_sources import ContactTruth, MeasuredEffort, Observed, TipSensor
-from trocar.experiments.bilateral.intentions import Reaches
 from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
-from trocar.experiments.bilateral.messages import Line, Message
+from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
+from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import (
     DampingInjection,
+    EnergyObserver,
     Passivity,
     TimeDomainPassivity,
     WaveVariables,
@@ -29,9 +28,9 @@ from trocar.teleoperation.channel import Channel, Outages
 random = np.random.default_rng(0)
 
 
-def message(N: int = 2) -> Message:
+def packet(N: int = 2) -> Packet:
     x, v, f, wave = (random.normal(size=(3, N)) for _ in range(4))
-    return Message(x, v, f, wave, random.normal(size=N))
+    return Packet(x, v, f, wave, random.normal(size=N))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +176,7 @@ def test_the_energy_observer_splits_by_direction() -> None:
 def test_waves_carry_the_power_of_their_ports() -> None:
     control = WaveVariables(b=12.0, cutoff=1e9)
     control.start(2, 1e-3)
-    here, remote = message(), message()
+    here, remote = packet(), packet()
     F = control.at_master(here.f, here, remote)
     v = here.x / 1e-3  # from zero, in one step
     assert -dot(F, v) == pytest.approx(0.5 * (dot(control.waves[0], control.waves[0]) - dot(remote.wave, remote.wave)))
@@ -190,7 +189,7 @@ def test_waves_carry_the_power_of_their_ports() -> None:
 def test_without_passivity_control_forces_and_targets_pass_unchanged() -> None:
     control = Passivity()
     control.start(2, 1e-3)
-    here, remote = message(), message()
+    here, remote = packet(), packet()
     assert (control.at_master(here.f, here, remote) == here.f).all()
     assert control.at_slave(remote.x, here.f, remote)[0] == pytest.approx(remote.x)
 
@@ -198,7 +197,7 @@ def test_without_passivity_control_forces_and_targets_pass_unchanged() -> None:
 @pytest.mark.parametrize("name", SCHEMES)
 def test_schemes_are_at_rest_in_agreement(name: str) -> None:
     scheme, zero = SCHEMES[name](), np.zeros((3, 1))
-    rest = Message(zero, zero, zero, zero, np.zeros(1))
+    rest = Packet(zero, zero, zero, zero, np.zeros(1))
     assert not scheme.master_force(rest, rest).any()
     assert not scheme.feed_forward(rest).any()
     pushed = rest._replace(f=zero + 1.0)
@@ -211,10 +210,10 @@ def test_schemes_are_at_rest_in_agreement(name: str) -> None:
 
 def test_a_line_gives_every_cell_its_own_packet() -> None:
     packets = np.array([[-1, 0], [0, 1], [1, 2]])
-    line = Line(packets)
+    line = DelayLine(packets)
     for k in range(3):
         row = np.full((3, 2), float(k))
-        line.send(k, Message(row, row, row, row, row[0]))
+        line.send(k, Packet(row, row, row, row, row[0]))
         received, fresh = line.receive(k)
         assert received.x[0].tolist() == [max(p, 0.0) for p in packets[k]]
         assert fresh.tolist() == (packets[k] >= 0).tolist()

@@ -9,8 +9,17 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.intentions import Reaches, Replay, Sinusoids, jigsaws_master, recorded_master
-from trocar.experiments.bilateral.operator import ForeArm, Grip, Operator, tremor_noise
+from trocar.experiments.bilateral.operator import (
+    ForeArm,
+    GripImpedance,
+    Operator,
+    Reaches,
+    RecordedPath,
+    SinusoidalPaths,
+    jigsaws_master,
+    recorded_master,
+    tremor_noise,
+)
 
 DT = 1e-3
 STILL = np.zeros((3, 1))
@@ -35,7 +44,7 @@ def test_reaches_may_differ_between_cells() -> None:
 
 def test_sinusoids_have_the_frequency_and_amplitude_of_their_cell() -> None:
     t = np.arange(0.0, 2.0, DT)
-    x = Sinusoids([1.0, 4.0], [1e-3, 2e-3])(t)[1000:, 2]
+    x = SinusoidalPaths([1.0, 4.0], [1e-3, 2e-3])(t)[1000:, 2]
     assert np.abs(x).max(axis=0) == pytest.approx([1e-3, 2e-3], rel=1e-3)
     assert (np.diff(np.sign(x), axis=0) != 0).sum(axis=0).tolist() == pytest.approx([2, 8], abs=1)
 
@@ -48,7 +57,7 @@ def test_a_hand_tied_to_its_path_pushes_with_the_stiffness_of_its_grip(grip: str
 
 
 def test_an_arm_behind_the_grip_puts_its_stiffness_in_series() -> None:
-    hand = Operator(lambda t: np.full((len(t), 3), 0.01), Grip(200.0, 5.0), ForeArm())
+    hand = Operator(lambda t: np.full((len(t), 3), 0.01), GripImpedance(200.0, 5.0), ForeArm())
     hand.start(3000, DT, 1)
     first = hand.force(0, STILL, STILL)
     for k in range(1, 3000):
@@ -102,7 +111,7 @@ def test_a_jigsaws_file_gives_the_path_of_the_master(tmp_path: Path, hand: str, 
     table = np.random.default_rng(0).normal(size=(31, 76))
     np.savetxt(path := tmp_path / "Suturing_B001.txt", table)
     found = jigsaws_master(path, hand)
-    assert isinstance(found, Replay)
+    assert isinstance(found, RecordedPath)
     assert found(np.array([1.0]))[0] == pytest.approx(table[30, first : first + 3] - table[0, first : first + 3])
 
 

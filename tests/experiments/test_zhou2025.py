@@ -15,7 +15,7 @@ from trocar.experiments.zhou2025.unlike import unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.si.gravity import fit_gravity
-from trocar.identification.si.identification import EXTENDED, identify_si, si_model
+from trocar.identification.si.identification import extended_terms, identify_si, si_model
 from trocar.identification.si.static_table import identified, table_two
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
@@ -127,7 +127,7 @@ def test_the_motion_of_the_loop_keeps_the_limits_and_has_the_stated_condition_nu
 
 
 def test_the_identified_model_differs_in_structure_from_the_simulated_arm(truth):
-    arm, columns = unlike(0), si_model(EXTENDED)
+    arm, columns = unlike(0), si_model(extended_terms())
     assert [drive.name for drive in arm.drives if drive.hysteresis] == ["yaw", "pitch", "insertion"]
     assert not any(drive.hysteresis for drive in columns.drives)
     assert {"roll", "wrist_pitch"} <= arm.inertias.keys() - columns.inertias.keys()

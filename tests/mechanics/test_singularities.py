@@ -268,7 +268,7 @@ def test_batches_keep_their_axes(mechanism, random_states):
 
 @pytest.mark.parametrize("length", [0.0, -0.1, np.nan, np.inf, "0.1"])
 def test_an_invalid_length_is_rejected(length):
-    with pytest.raises(tr.TrocarError, match="length must be a positive number"):
+    with pytest.raises(tr.TrocarError, match="length must be positive"):
         singularity(tr.load_mechanism("ECM"), np.zeros(4), length)
 
 

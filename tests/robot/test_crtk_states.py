@@ -251,7 +251,7 @@ def test_gravity_compensation_uses_the_given_model(robot):
     psm.free()
     robot.run(0.02)
     np.testing.assert_allclose(hardware.setpoint_effort(), hardware.sim.mechanism.gravity(hardware.q), atol=1e-3)
-    hardware.model = heavier
+    robot.simulation().arm("PSM_Si").set_gravity_model(heavier)
     robot.run(0.02)
     np.testing.assert_allclose(hardware.setpoint_effort(), heavier.gravity(hardware.q), atol=1e-3)
     assert abs(heavier.gravity(hardware.q) - hardware.sim.mechanism.gravity(hardware.q)).max() > 1.0

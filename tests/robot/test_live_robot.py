@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -15,7 +17,10 @@ from tests.support.crtk_robot import Events, started
 from trocar.arms import instruments
 from trocar.errors import TrocarError
 from trocar.robot import Robot
+from trocar.robot.description import contact_forces
 from trocar.robot.laws import LAWS, SERVO
+from trocar.robot.notices import Notices
+from trocar.robot.recorder import Recorder
 from trocar.robot.settings import ArmSettings
 
 PERIOD = 1.0 / 1500.0
@@ -737,3 +742,64 @@ def test_the_simulation_is_local():
     assert robot.bus.read("simulation/frame").arms["PSM"].law == SERVO
     with pytest.raises(TrocarError, match="must serve exactly"):
         robot.add_device("other", "PSM")
+
+
+def test_frames_are_immutable(robot):
+    robot.simulation().arm("PSM").push([0.1, 0.0, 0.0])
+    robot.step(2)
+    frame = robot.simulation().frame()
+    for value in (frame, frame.arms["PSM"]):
+        arrays = [array for array in vars(value).values() if isinstance(array, np.ndarray)]
+        assert len(arrays) > 1
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0.0
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            value.qpos = value.q = None
+    for mapping in (frame.arms, frame.scene.arms, frame.scene.fixed, frame.arms["PSM"].gains):
+        with pytest.raises(TypeError):
+            mapping["PSM"] = None
+
+
+def test_the_contact_force_equals_the_weight_of_the_object():
+    """A ball at rest on a plane: one upward force at the contact, equal to its weight."""
+    xml = """<mujoco><worldbody><geom type='plane' size='1 1 1'/>
+      <body pos='0 0 0.0999'><freejoint/><geom type='sphere' size='0.1' mass='2'/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 2000)
+    ((point, force),) = contact_forces(model, data)
+    np.testing.assert_allclose(point[:2], 0.0, atol=1e-6)
+    np.testing.assert_allclose(force, [0.0, 0.0, 2 * 9.81], rtol=1e-3, atol=1e-3)
+
+
+def test_every_reader_of_notices_reads_independently():
+    notices = Notices()
+    for text in ("one", "two"):
+        notices.post(text)
+    first = notices.since(0)
+    assert [notice.text for notice in first] == ["one", "two"]
+    assert notices.since(first[-1].number) == []
+    notices.post("three", "error")
+    assert [notice.text for notice in notices.since(first[-1].number)] == ["three"]
+    assert len(notices.since(0)) == 3
+
+
+def test_a_recorder_keeps_the_last_rows_at_its_interval_and_restarts_at_a_reset():
+    recorder = Recorder(seconds=1.0, interval=0.1)
+
+    def add(t, value):
+        if recorder.due(t):
+            recorder.add(t, *(np.array([float(value)]) for _ in Recorder.NAMES))
+
+    for t in (0.0, 5.0, 5.01):  # of a run before
+        add(t, 0)
+    assert len(recorder.arrays()["t"]) == 2
+    add(0.0, 1)
+    assert recorder.arrays()["q"].tolist() == [[1.0]]
+    for k in range(1, 200):
+        add(0.05 * k, k)
+    arrays = recorder.arrays()
+    np.testing.assert_allclose(np.diff(arrays["t"]), 0.1)
+    assert len(arrays["t"]) == 10
+    assert arrays["q"][-1, 0] == 198.0

@@ -185,7 +185,7 @@ def test_arms_are_recognised_by_their_topics_and_a_missing_arm_is_an_error(shado
     assert arm_of(Source("MTML/gripper/measured_js"), "MTML") == "MTML"
     assert arm_of(Source("ECM/measured_js"), "ECM") == "ECM"
     assert arm_of(Source("lab/left/jaw/measured_js"), "lab/left") == "PSM"
-    with pytest.raises(TrocarError, match="--arm"):
+    with pytest.raises(TrocarError, match="name the arm: PSM"):
         arm_of(Source("left/measured_js"), "left")
     with pytest.raises(TrocarError, match="arms found: PSM2"):
         follow(shadow, Source("PSM2/measured_js", "PSM2/jaw/measured_js"), "PSM1")

@@ -38,10 +38,10 @@ def test_a_study_of_a_file_is_run_shown_and_reported(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "largest: 16.0" in done.stdout
     assert (tmp_path / "out" / "figure-1.png").stat().st_size > 1000
-    shown = invoke("--show", tmp_path / "out")
-    assert shown.exit_code == 0, shown.output
-    assert "own: 5 of 5 rows, 0 failed" in shown.stdout
-    assert "largest" not in shown.stdout  # a file named in a manifest is not executed
+    printed = invoke("--show", tmp_path / "out")
+    assert printed.exit_code == 0, printed.output
+    assert "own: 5 of 5 rows, 0 failed" in printed.stdout
+    assert "largest" not in printed.stdout  # a file named in a manifest is not executed
     named = invoke(study, "--show", tmp_path / "out", "--report")
     assert "largest: 16.0" in named.stdout
     page = (tmp_path / "out" / "report.html").read_text()
@@ -110,36 +110,36 @@ def test_a_sweep_in_which_every_row_fails_has_status_1(tmp_path: Path) -> None:
 
 
 def test_studies_that_ship_are_listed() -> None:
-    said = invoke().stdout
+    listing = invoke().stdout
     for name in STUDIES:
-        assert name in said
+        assert name in listing
         assert load_study(name).title
 
 
 def study_results(name: str, table: Any, folder: Path) -> Results:
-    found = tr.sweep(load_study(name), table, folder)
-    assert found.errors == []
-    return found
+    results = tr.sweep(load_study(name), table, folder)
+    assert results.errors == []
+    return results
 
 
-def show(found: Results, count: int = 1) -> list[str]:
+def show(results: Results, count: int = 1) -> list[str]:
     """The study's findings, after a check that it draws its figures."""
-    study = overview.study_of(found)
-    figures = overview.figures(found, study)
+    study = overview.study_of(results)
+    figures = overview.figures(results, study)
     assert len(figures) == count
     assert all(figure.axes and caption for figure, caption in figures)
-    return [f"{text}: {value}" for text, value in overview.findings(found, study)]
+    return [f"{text}: {value}" for text, value in overview.findings(results, study)]
 
 
 def test_monte_carlo_without_deviation_gives_the_nominal_arm_and_spreads_with_it(tmp_path: Path) -> None:
-    found = study_results(
+    results = study_results(
         "monte_carlo", {"sigma": [0.0, 0.0] + [1.0] * 6 + [3.0] * 6, "speed": [1.0] * 14}, tmp_path / "a"
     )
-    rms, sigma = found["tip_rms"], found["sigma"]
+    rms, sigma = results["tip_rms"], results["sigma"]
     assert rms[0] == rms[1]
     assert rms[sigma == 0][0] == pytest.approx(np.median(rms[sigma == 1]), rel=0.1)
     assert 0 < rms[sigma == 1].std() < rms[sigma == 3].std()
-    assert len(show(found)) == 3
+    assert len(show(results)) == 3
 
 
 def test_drawn_arms_have_the_deviations_of_the_covariance() -> None:
@@ -167,28 +167,28 @@ def test_gravity_drifts_where_the_mounting_is_wrong_and_not_where_it_is_right(tm
         "added_mass": [0.0, 0.0],
         "friction": [1.0, 0.5],
     }
-    found = study_results("gravity", table, tmp_path / "a")
-    assert list(found["drifts"]) == [False, True]
-    assert show(found)
+    results = study_results("gravity", table, tmp_path / "a")
+    assert list(results["drifts"]) == [False, True]
+    assert show(results)
     expected = tr.load_mechanism("PSM_Si", mounting=-0.3).gravity_vector
     np.testing.assert_allclose(gravity_study._gravity(np.array([-0.3]))[:, 0], expected, atol=1e-12)
 
 
 def test_payload_and_force_are_estimated_best_with_the_right_friction(tmp_path: Path) -> None:
     table = {"day": [0.0] * 4 + [0.4] * 4, "mass": [0.05] * 8, "force": [1.0] * 8}
-    found = study_results("payload", table, tmp_path / "a")
-    mass, force = np.abs(found["mass_estimate"] - 0.05), found["force_error"]
+    results = study_results("payload", table, tmp_path / "a")
+    mass, force = np.abs(results["mass_estimate"] - 0.05), results["force_error"]
     assert mass[:4].max() < 1e-3
     assert force[:4].max() < 0.05
     assert mass[4:].mean() > 3.0 * mass[:4].mean()
     assert force[4:].mean() > 3.0 * force[:4].mean()
-    assert len(show(found)) == 2
+    assert len(show(results)) == 2
 
 
 def test_sensitivity_is_zero_without_a_change_and_grows_with_it(tmp_path: Path) -> None:
     table = {"parameter": ["back.mass"] * 3 + ["pitch.Fc"], "change": [0.0, 0.05, 0.1, 0.1]}
-    found = study_results("sensitivity", table, tmp_path / "a")
-    rms = found["tip_rms"]
+    results = study_results("sensitivity", table, tmp_path / "a")
+    rms = results["tip_rms"]
     assert rms[0] < 1e-9
     assert rms[2] == pytest.approx(2.0 * rms[1], rel=0.3)
     assert rms[3] > 1e-9
@@ -197,28 +197,28 @@ def test_sensitivity_is_zero_without_a_change_and_grows_with_it(tmp_path: Path) 
 
 
 def test_bootstrap_and_analytic_deviations_are_of_one_size(tmp_path: Path) -> None:
-    found = study_results("bootstrap", {"replicate": list(range(8))}, tmp_path / "a")
-    ratio, error = bootstrap_study.ratios(found, "least_squares")
+    results = study_results("bootstrap", {"replicate": list(range(8))}, tmp_path / "a")
+    ratio, error = bootstrap_study.ratios(results, "least_squares")
     assert len(ratio) == len(bootstrap_study.original()[1]["least_squares"].names)
     assert abs(np.median(ratio) - 1.0) < 2.0 * np.median(error)
-    assert 0.5 < np.median(bootstrap_study.ratios(found, "consistent")[0]) < 1.2
-    assert len(show(found)) == 2
+    assert 0.5 < np.median(bootstrap_study.ratios(results, "consistent")[0]) < 1.2
+    assert len(show(results)) == 2
 
 
 def test_an_excitation_row_is_a_motion_within_the_limits(tmp_path: Path) -> None:
     table = {"arm": ["ECM"], "harmonics": [3], "iterations": [0.02], "frequency": [0.2], "start": [0]}
-    found = study_results("excitation", table, tmp_path / "a")
-    assert found["violation"][0] <= 0
-    assert found["condition_number"][0] > 1
-    assert show(found)
+    results = study_results("excitation", table, tmp_path / "a")
+    assert results["violation"][0] <= 0
+    assert results["condition_number"][0] > 1
+    assert show(results)
 
 
 def test_bench_sweep_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("ITEMS", 4), ("LIGHT", 400), ("MANY", 3000)):
         monkeypatch.setattr(timing, name, size)
     monkeypatch.setattr(timing, "heavy", lambda push: {"y": push})
-    found = timing.figures(rounds=1)
-    assert found["sweep_two_workers_speedup"] == found["sweep_one_worker_s"] / found["sweep_two_workers_s"]
-    assert {"bare_call_us", "sweep_serial_overhead_us", "sweep_processes_overhead_us"} <= set(found)
-    assert found["sweep_100k_rows_write_s"] > 0
-    assert 0 <= found["sweep_100k_rows_memory_growth_mb"] < 200
+    results = timing.figures(rounds=1)
+    assert results["sweep_two_workers_speedup"] == results["sweep_one_worker_s"] / results["sweep_two_workers_s"]
+    assert {"bare_call_us", "sweep_serial_overhead_us", "sweep_processes_overhead_us"} <= set(results)
+    assert results["sweep_100k_rows_write_s"] > 0
+    assert 0 <= results["sweep_100k_rows_memory_growth_mb"] < 200

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.bench.network import mean_delay, share_lost
-from trocar.teleoperation.channel import Channel, Outages
-from trocar.teleoperation.network_presets import intermittent, netfi
+from trocar.experiments.bilateral.network import mean_delay, share_lost
+from trocar.teleoperation.channel import Channel, Outages, intermittent, netfi
 
 DT = 1e-3
 

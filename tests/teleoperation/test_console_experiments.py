@@ -11,7 +11,7 @@ from tests.support.crtk_robot import started
 from tests.support.teleop_rig import MASTER, Q_MASTER, SLAVE, Hand, PairRig, angle_between, minimum_jerk
 from trocar.robot.messages import Joy
 from trocar.spatial import Array
-from trocar.teleoperation import PairSample, PSMSettings, Teleoperation, TeleopPSM, camera
+from trocar.teleoperation import PairSample, PSMSettings, PsmTeleoperation, Teleoperation, camera
 from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.settings import PERIOD
 
@@ -91,13 +91,13 @@ def test_a_change_of_scale_does_not_move_the_psm() -> None:
 
 
 def test_a_change_of_scale_moves_the_psm_if_origins_are_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = TeleopPSM._take_origins
+    take = PsmTeleoperation._take_origins
 
-    def once(self: TeleopPSM) -> None:
+    def once(self: PsmTeleoperation) -> None:
         if not self.state.at.master.any() or np.array_equal(self.state.at.master, np.eye(4)):
             take(self)
 
-    monkeypatch.setattr(TeleopPSM, "_take_origins", once)
+    monkeypatch.setattr(PsmTeleoperation, "_take_origins", once)
     assert not change_of_scale().still()
 
 
@@ -125,7 +125,7 @@ def test_a_master_60_degrees_off_aligns_within_3_s_and_the_psm_gets_no_goal_befo
 
 
 def test_the_jaw_follows_at_36_degrees_per_second_after_a_clutch_and_then_at_720() -> None:
-    pair = TeleopPSM(settings=PSMSettings(start_gripper_threshold=0.0), jaw=(0.0, 60.0 * DEGREE))
+    pair = PsmTeleoperation(settings=PSMSettings(start_gripper_threshold=0.0), jaw=(0.0, 60.0 * DEGREE))
     pair.state_command("enable")
     angles, jaw = [], 10.0 * DEGREE  # the gripper is 30 deg away when following starts
     for k in range(3000):

@@ -183,7 +183,7 @@ def _sample(**sample: object) -> Callable[[Rig], None]:
         (_sample(twist=np.full(6, np.nan)), "not finite"),
         (_sample(pose=pose(p=(np.nan, 0.0, 0.0))), "not finite"),
         (_sample(pose=pose(p=(0.0, 0.0, 9.0))), "impossible pose"),
-        (_sample(pose=np.ones((4, 4))), "no rotation"),
+        (_sample(pose=np.ones((4, 4))), "not a rigid transform"),
         (_sample(twist=np.full(6, 100.0)), "impossible twist"),
         (_sample(twist=np.zeros(6), gripper=np.nan), "gripper"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.support.virtual_gamepad import SHOULDERS, virtual_gamepad
 from trocar.errors import TrocarError
 from trocar.spatial import pose, rotation
 from trocar.teleoperation.devices import (
+    DEVICES,
     DeviceSample,
     Gamepad,
     Hand,
@@ -22,7 +24,7 @@ from trocar.teleoperation.devices import (
 )
 from trocar.teleoperation.devices.device import OPEN, Deadband, problem
 from trocar.teleoperation.devices.gamepad import SPEED, TURN
-from trocar.teleoperation.devices.hand import PATIENCE, STALE
+from trocar.teleoperation.devices.hand import STALE, TIMEOUT
 from trocar.teleoperation.devices.keyboard import FIRST, KEYS
 
 STILL = DeviceSample(np.zeros(6))
@@ -49,13 +51,13 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
         (DeviceSample(np.zeros(5)), "shape"),
         (DeviceSample(np.array([6.0, 0, 0, 0, 0, 0])), "impossible twist"),
         (DeviceSample(pose=np.full((4, 4), np.nan)), "not finite"),
-        (DeviceSample(pose=np.diag([1.0, 1.0, -1.0, 1.0])), "no rotation"),
-        (DeviceSample(pose=1.01 * np.eye(4)), "no rotation"),
+        (DeviceSample(pose=np.diag([1.0, 1.0, -1.0, 1.0])), "not a rigid transform"),
+        (DeviceSample(pose=1.01 * np.eye(4)), "not a rigid transform"),
         (DeviceSample(pose=pose(p=(0.0, 0.0, 6.0))), "more than 5 m away"),
         (DeviceSample(np.zeros(6), gripper=np.inf), "gripper angle that is not finite"),
         (DeviceSample(np.zeros(6), gripper=4.0), "impossible gripper"),
         (DeviceSample(np.zeros(6), buttons=frozenset({"fire"})), "unknown button"),
-        ("nonsense", "no sample"),
+        ("nonsense", "invalid sample"),
     ],
 )
 def test_impossible_samples_are_named(sample: DeviceSample, reason: str) -> None:
@@ -102,8 +104,8 @@ def test_a_grip_stops_when_samples_age_and_fails_when_they_cease() -> None:
     hand.poll(0.0)
     assert hand.step(STALE, 1e-3).twist[0] == 0.1
     assert not hand.step(STALE + 1e-3, 1e-3).twist.any()
-    assert not hand.step(PATIENCE, 1e-3).fault
-    assert "sent nothing for" in hand.step(PATIENCE + 1e-3, 1e-3).fault
+    assert not hand.step(TIMEOUT, 1e-3).fault
+    assert "sent nothing for" in hand.step(TIMEOUT + 1e-3, 1e-3).fault
 
 
 # -- gamepad ---------------------------------------------------------------------------------------------------------
@@ -132,6 +134,16 @@ def test_a_gamepad_is_read_rumbles_and_can_be_unplugged() -> None:
         virtual.unplug()
         assert not pad.connected
         pad.close()
+
+
+def test_the_private_controllers_of_pygame_are_those_of_version_2() -> None:
+    """`pygame._sdl2.controller` names the sticks alike for all makes; pygame has no public interface for that."""
+    pytest.importorskip("pygame", reason="pip install 'trocar[teleop]'")
+    assert version("pygame").startswith("2.")
+    from pygame._sdl2 import controller
+
+    assert {"init", "get_count", "is_controller", "Controller"} <= set(dir(controller))
+    assert {"attached", "get_axis", "get_button", "rumble", "quit"} <= set(dir(controller.Controller))
 
 
 def test_a_gamepad_that_is_not_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +207,19 @@ def test_a_spacemouse_that_is_not_there_is_one_clear_line(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pyspacemouse", None)
     with pytest.raises(TrocarError, match=r"pip install 'trocar\[teleop\]'"):
         SpaceMouse()
+
+
+# -- registry --------------------------------------------------------------------------------------------------------
+
+
+def test_every_module_of_a_device_registers_it() -> None:
+    assert set(DEVICES) == {"gamepad", "spacemouse", "keyboard", "mouse", "phone", "vr", "scripted"}
+    for kind in (DEVICES[name] for name in ("keyboard", "mouse", "phone", "vr", "scripted")):
+        devices = [kind.open(index) for index in range(kind.max_count or 3)]
+        assert len({device.name for device in devices}) == len(devices)
+        assert all(device.connected and device.help for device in devices)
+    right, left = (DEVICES["vr"].open(index) for index in range(2))
+    assert (right.name, left.name) == ("right controller", "left controller")
 
 
 # -- keyboard --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from trocar.cli import app
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.bench import SECTIONS, Bench, run_bench
+from trocar.experiments.bilateral import SECTIONS, Bench, run_bench
 from trocar.recording.loading import load_recording
 
 
@@ -103,7 +103,7 @@ def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.
         (["--master", "scripted", "--delay", "nan"], "--delay"),
         (["--master", "scripted", "--duration", "0"], "--duration"),
         (["--master", "scripted", "--task", "surgery"], "task 'surgery'"),
-        (["--master", "scripted", "--port", "70000"], "--port"),
+        (["--master", "scripted", "--port", "70000"], "port must be"),
         (["--master", "scripted", "--host", "0.0.0.0"], "--host and --device-port are for"),
         (["--master", "scripted", "--device-port", "1"], "--host and --device-port are for"),
         (["--master", "scripted", "--record", "run.csv"], "--record takes FILE.npz"),

@@ -11,13 +11,13 @@ from trocar.spatial import pose, rotation, rotation_vector
 from trocar.teleoperation import (
     ArmState,
     CameraSample,
-    Console,
+    ConsoleState,
     ECMSettings,
+    EcmTeleoperation,
     PairSample,
     Pedal,
     PSMSettings,
-    TeleopECM,
-    TeleopPSM,
+    PsmTeleoperation,
     camera,
 )
 from trocar.teleoperation.console import swapped
@@ -39,7 +39,7 @@ def sample(master=None, slave=None, **more):
 
 def enabled(settings=AT_ONCE, **more):
     """A pair that follows, and the time."""
-    pair = TeleopPSM(settings=settings, **more)
+    pair = PsmTeleoperation(settings=settings, **more)
     pair.state_command("enable")
     for k in range(6):
         pair.step(1e-3 * k, sample())
@@ -87,7 +87,7 @@ class PublishedLaw:
 
 def test_goals_of_a_long_run_equal_the_published_law():
     rng, limits = np.random.default_rng(0), (-20 * DEGREE, 80 * DEGREE)
-    pair, law = TeleopPSM(settings=AT_ONCE, jaw=limits), PublishedLaw(0.2, *limits)
+    pair, law = PsmTeleoperation(settings=AT_ONCE, jaw=limits), PublishedLaw(0.2, *limits)
     pair.state_command("enable")
     master, slave = pose(turn(rng, 0.5), rng.uniform(-0.1, 0.1, 3)), pose(turn(rng, 0.5), rng.uniform(-0.1, 0.1, 3))
     master[:3, :3] = slave[:3, :3] @ turn(rng, 0.01)
@@ -122,7 +122,7 @@ def test_goals_of_a_long_run_equal_the_published_law():
 def test_a_moving_base_frame_takes_the_goal_along():
     rng = np.random.default_rng(1)
     B0, B = (pose(turn(rng, 1.0), rng.uniform(-1, 1, 3)) for _ in range(2))
-    pair = TeleopPSM(settings=AT_ONCE)
+    pair = PsmTeleoperation(settings=AT_ONCE)
     pair.state_command("enable")
     for k in range(6):
         pair.step(1e-3 * k, sample(base=B0))
@@ -154,7 +154,7 @@ def test_locks_keep_position_or_orientation():
     ("gripper", "roll", "shown"), [(0, 3.9, False), (0, 4.1, True), (35, 0, False), (36, 0, True), (33, 3, True)]
 )
 def test_an_operator_shows_by_gripper_or_roll(gripper, roll, shown):
-    pair = TeleopPSM()
+    pair = PsmTeleoperation()
     pair.state_command("enable")
     for k in range(200):
         share = 0.5 + 0.5 * math.cos(2 * math.pi * k / 100)
@@ -163,7 +163,7 @@ def test_an_operator_shows_by_gripper_or_roll(gripper, roll, shown):
 
 
 def test_a_gripper_that_opens_steadily_shows_no_operator():
-    pair = TeleopPSM()
+    pair = PsmTeleoperation()
     pair.state_command("enable")
     for k in range(600):
         pair.step(1e-3 * k, sample(gripper=k * 0.1 * DEGREE))
@@ -176,7 +176,7 @@ def test_a_gripper_that_opens_steadily_shows_no_operator():
 
 
 def test_arms_are_enabled_and_then_homed_first():
-    pair, off, on = TeleopPSM(settings=AT_ONCE), ArmState(False, False), ArmState(True, False)
+    pair, off, on = PsmTeleoperation(settings=AT_ONCE), ArmState(False, False), ArmState(True, False)
     pair.state_command("enable")
     outs = [pair.step(1e-3 * k, sample(master_state=off, slave_state=off)) for k in range(5)]
     for arm in ("MTM", "PSM"):
@@ -197,7 +197,7 @@ def test_arms_are_enabled_and_then_homed_first():
 
 def test_alignment_turns_the_master_and_sends_the_psm_nothing():
     slave = pose(rotation("y", 0.4), (0.0, 0.0, 0.1))
-    pair = TeleopPSM(settings=AT_ONCE)
+    pair = PsmTeleoperation(settings=AT_ONCE)
     pair.state_command("enable")
     at = pose(p=(0.1, 0.2, 0.3))
     out = [pair.step(1e-3 * k, sample(at, slave)) for k in range(2500)]
@@ -220,7 +220,7 @@ def test_alignment_turns_the_master_and_sends_the_psm_nothing():
 
 
 def test_without_alignment_the_master_stays():
-    pair = TeleopPSM(settings=replace(AT_ONCE, align_MTM=False))
+    pair = PsmTeleoperation(settings=replace(AT_ONCE, align_MTM=False))
     pair.state_command("enable")
     at, slave = pose(p=(0.1, 0.2, 0.3)), pose(rotation("y", 1.0))
     out = [pair.step(1e-3 * k, sample(at, slave)) for k in range(5)]
@@ -231,7 +231,7 @@ def test_without_alignment_the_master_stays():
 
 
 def test_a_master_without_motors_is_sent_no_motion():
-    pair = TeleopPSM(settings=replace(AT_ONCE, MTM_is_haptic=False))
+    pair = PsmTeleoperation(settings=replace(AT_ONCE, MTM_is_haptic=False))
     pair.state_command("enable")
     away, near = sample(pose(rotation("x", 0.3))), sample(pose(rotation("x", 0.03)))
     outs = [pair.step(1e-3 * k, away if k < 10 else near) for k in range(20)]
@@ -240,7 +240,7 @@ def test_a_master_without_motors_is_sent_no_motion():
 
 
 def test_following_frees_the_master_and_the_clutch_locks_its_orientation():
-    pair = TeleopPSM(settings=AT_ONCE)
+    pair = PsmTeleoperation(settings=AT_ONCE)
     pair.state_command("enable")
     out = [pair.step(1e-3 * k, sample()) for k in range(6)]
     names = [command.name for o in out for command in o.commands if command.arm == "MTM"]
@@ -259,7 +259,7 @@ def test_following_frees_the_master_and_the_clutch_locks_its_orientation():
 
 
 def test_a_new_desired_state_asks_for_the_operator_again():
-    pair = TeleopPSM()
+    pair = PsmTeleoperation()
     pair.state_command("enable")
     for k in range(400):
         pair.step(1e-3 * k, sample(gripper=DEGREE * 45 * math.sin(0.1 * k)))
@@ -331,7 +331,7 @@ def test_errors_and_states_of_arms_disable():
 
 
 def test_wrong_commands_are_answered_with_a_warning():
-    pair = TeleopPSM()
+    pair = PsmTeleoperation()
     pair.state_command("fly")
     pair.set_scale(0.0)
     pair.set_scale(1.1)
@@ -380,7 +380,7 @@ LEFT, RIGHT = np.array([0.12, -0.02, 0.4]), np.array([-0.11, 0.01, 0.42])
 
 
 def following_camera(settings=None):
-    teleop = TeleopECM(settings=settings)
+    teleop = EcmTeleoperation(settings=settings)
     teleop.state_command("enable")
     for k in range(3):
         teleop.step(1e-3 * k, at(LEFT, RIGHT))
@@ -458,7 +458,7 @@ def test_wrists_are_locked_against_the_turn_of_the_camera():
 
 
 def test_camera_control_refuses_grips_outside_the_box():
-    teleop = TeleopECM()
+    teleop = EcmTeleoperation()
     teleop.state_command("enable")
     outs = [teleop.step(1e-3 * k, at(LEFT, np.array([-0.5, 0.0, 0.4]))) for k in range(5)]
     assert [text for out in outs for text in said(out, "error")] == [
@@ -490,7 +490,7 @@ def test_the_clutch_stops_the_camera_and_a_bad_sample_disables_it():
      (True, True, "disable", "enable"), (True, False, "disable", "enable")],
 )  # fmt: skip
 def test_the_console_chooses_the_active_components(camera_down, present, psm, ecm):
-    console = Console(("MTMR_PSM1", "MTMR_PSM2"), ("ECM",), True, present, camera_down, {"MTMR_PSM1"})
+    console = ConsoleState(("MTMR_PSM1", "MTMR_PSM2"), ("ECM",), True, present, camera_down, {"MTMR_PSM1"})
     assert console.commands() == {"MTMR_PSM1": psm, "MTMR_PSM2": "disable", "ECM": ecm}
     console.enabled = False
     assert set(console.commands().values()) == {"disable"}

@@ -91,7 +91,8 @@ class Rig:
 
     def errors(self, psm: str = "PSM") -> list[str]:
         """Errors so far; of one PSM, as which of the two reports first depends on the phase of the polls."""
-        return [said.text for said in self.console.messages if said.kind == "error" and said.text.startswith(psm)]
+        errors = [message.text for message in self.console.messages if message.kind == "error"]
+        return [text for text in errors if psm in text.partition(":")[0]]
 
     def close(self) -> None:
         self.device.close()

@@ -26,17 +26,18 @@ pytest.importorskip("cyclonedds")
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.qos import Policy
 
+from tools.bench import dds
 from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
-from trocar.transports.ros2 import graph, rates, types
-from trocar.transports.ros2.bridge import Bridge
-from trocar.transports.ros2.cdr import decode, encode
-from trocar.transports.ros2.client import Client
+from trocar.transports.codec import codec
+from trocar.transports.ros2 import graph
+from trocar.transports.ros2.bridge import Ros2Bridge
+from trocar.transports.ros2.client import Ros2Client
+from trocar.transports.ros2.domain import domain_sockets
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import discovery_qos, topic_qos
 from trocar.transports.ros2.samples import sample_class
 from trocar.transports.ros2.services import user_data
-from trocar.transports.ros2.sockets import domain_sockets
 from trocar.transports.scene_topics import DESCRIPTION, JOINT_STATES, TF, TF_STATIC
 from trocar.transports.shadow import follow
 
@@ -61,7 +62,7 @@ def wait_for(condition, what):
 def robot():
     with (
         Robot(SCENE, speed="real", start="ready") as robot,
-        Bridge(robot, domain=DOMAIN, hold_when_lost=True, description="<robot/>") as bridge,
+        Ros2Bridge(robot, domain=DOMAIN, hold_when_lost=True, description="<robot/>") as bridge,
     ):
         assert bridge.topics == (*robot.bus.topics.values(), *SCENE_TOPICS)  # and no clock
         yield robot
@@ -71,7 +72,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def client(robot):
-    with Client(DOMAIN) as client:
+    with Ros2Client(DOMAIN) as client:
         yield client
 
 
@@ -110,7 +111,7 @@ def test_endpoints_have_the_names_types_and_hashes_of_ros_2(participant):
 
     wait_for(all_found, "endpoints of the robot")
     assert {name: sample.type_name for name, sample in found.items()} == wanted
-    assert user_data(found["rt/PSM1/measured_js"])["typehash"] == types.type_hash(JOINTS)
+    assert user_data(found["rt/PSM1/measured_js"])["typehash"] == codec(2).type_hash(JOINTS)
     request, reply = found["rq/PSM1/forward_kinematicsRequest"], found["rr/PSM1/forward_kinematicsReply"]
     assert user_data(request)["serviceid"] == user_data(reply)["serviceid"]
     assert found["rt/PSM1/operating_state"].qos[Policy.Durability] is Policy.Durability.TransientLocal
@@ -119,15 +120,15 @@ def test_endpoints_have_the_names_types_and_hashes_of_ros_2(participant):
 
 
 def test_the_node_is_announced_with_all_of_its_endpoints(robot, participant):
-    reader = participant.reader(graph.TOPIC, types.PARTICIPANT_INFO, discovery_qos(100))
-    infos = wait_for(lambda: [decode(s.cdr, types.PARTICIPANT_INFO) for s in taken(reader)], "ros_discovery_info")
+    reader = participant.reader(graph.TOPIC, graph.TYPE, discovery_qos(100))
+    infos = wait_for(lambda: [codec(2).message_in(s.cdr, graph.TYPE) for s in taken(reader)], "ros_discovery_info")
     (node,) = (node for info in infos for node in info.node_entities_info_seq if node.node_name == "dvrk")
     assert node.node_namespace == "/"
     commands = [topic for topic in robot.bus.topics.values() if topic.direction is Direction.command]
     services = len(robot.bus.services)
     assert len(node.reader_gid_seq) == len(commands) + services
     assert len(node.writer_gid_seq) == len(robot.bus.topics) + len(SCENE_TOPICS) - len(commands) + services
-    (info,) = (info for info in infos if node in info.node_entities_info_seq)
+    (info,) = (info for info in infos if any(node is each for each in info.node_entities_info_seq))
     prefix = bytes(info.gid.data)[:12]
     assert {bytes(gid.data)[:12] for gid in node.reader_gid_seq + node.writer_gid_seq} == {prefix}
 
@@ -148,9 +149,10 @@ def test_a_volatile_reader_gets_the_operating_state_again_and_again(participant)
     reader = participant.reader("rt/PSM1/operating_state", name, topic_qos(name, Direction.state))
     heard = []
     wait_for(lambda: heard.extend(taken(reader)) or len(heard) >= 2, "two operating states")
-    states = [decode(sample.cdr, name) for sample in heard]
+    topic = Topic("PSM1/operating_state", m.OperatingState, Direction.state, name)
+    states = [codec(2).decode(sample.cdr, topic) for sample in heard]
     assert {state.state for state in states} == {"ENABLED"}
-    assert states[0].header.stamp.to_nsec() < states[1].header.stamp.to_nsec()
+    assert states[0].stamp < states[1].stamp
 
 
 def test_a_move_is_executed_and_busy_until_it_ends(client):
@@ -234,11 +236,11 @@ def test_states_go_on_during_a_flood_of_commands(robot, client):
 
 
 def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(robot, monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros2.client.UNUSED", 0.3)
+    monkeypatch.setattr("trocar.transports.remote_bus.UNUSED", 0.3)
     sampled, reports = [], robot.controllers["PSM1"].reports
     twist = reports.twist
     monkeypatch.setattr(reports, "twist", lambda *a: sampled.append(time.monotonic()) or twist(*a))
-    with Client(DOMAIN) as client:
+    with Ros2Client(DOMAIN) as client:
         heard = []
         subscription = client.subscribe("PSM1/measured_js", heard.append)
         first = client.read("PSM1/measured_cv")
@@ -252,15 +254,15 @@ def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(robot, mo
 
 def test_the_first_command_of_a_topic_has_arrived_when_publish_returns(robot):
     """Otherwise DDS can take a tenth of a second, and a command of another topic overtakes it."""
-    with Client(DOMAIN) as client:
+    with Ros2Client(DOMAIN) as client:
         for topic in (f"PSM1/trajectory_j/set_ratio{part}" for part in ("", "_v", "_a")):
             client.publish(topic, m.Float(value=0.5))
             assert client._participant.acknowledged(client._writers[topic], 0.0)
 
 
 def test_a_command_that_no_node_reads_is_an_error_every_time(monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros2.client.FIRST", 0.1)
-    with Client(DOMAIN) as client:
+    monkeypatch.setattr("trocar.transports.ros2.client.FIRST_TIMEOUT", 0.1)
+    with Ros2Client(DOMAIN) as client:
         client.topics = {"nobody/hold": Topic("nobody/hold", m.Empty, Direction.command, "std_msgs/Empty")}
         for _ in range(2):
             with pytest.raises(TrocarError, match="no node reads nobody/hold"):
@@ -271,8 +273,8 @@ def test_a_robot_that_stands_still_takes_commands_and_answers():
     domain = 81 + DOMAIN % 20
     with (
         Robot(SCENE, speed="stepped", start="ready") as robot,
-        Bridge(robot, domain=domain) as bridge,
-        Client(domain) as client,
+        Ros2Bridge(robot, domain=domain) as bridge,
+        Ros2Client(domain) as client,
     ):
         heard = []
         robot.bus.subscribe("PSM1/trajectory_j/set_ratio", heard.append)
@@ -285,7 +287,7 @@ def test_a_robot_that_stands_still_takes_commands_and_answers():
 def test_an_arm_holds_after_its_client_disconnects(robot, participant):
     writer = participant.writer("rt/PSM1/servo_jf", JOINTS, topic_qos(JOINTS, Direction.command))
     wait_for(writer.get_matched_subscriptions, "the robot")
-    writer.write(sample_class(JOINTS)(encode(types.message_class(JOINTS)(effort=np.zeros(6)), JOINTS)))
+    writer.write(sample_class(JOINTS)(codec(2).encode(m.JointState(effort=np.zeros(6)), JOINTS)))
     wait_for(lambda: robot.controllers["PSM1"].mode == "effort", "effort mode")
     participant.delete(writer)
     wait_for(lambda: robot.controllers["PSM1"].mode == "position", "the arm to hold")
@@ -317,12 +319,12 @@ def test_crtk_check_passes_over_ros_2(robot, tmp_path):
 
 def test_the_bench_finds_commands_again_in_the_states_of_the_robot_and_of_the_echo(robot):
     pipe, other = multiprocessing.Pipe()
-    echoing = threading.Thread(target=rates.echo, args=(other, DOMAIN, 1))
+    echoing = threading.Thread(target=dds.echo, args=(other, DOMAIN, 1))
     echoing.start()
     pipe.recv()
-    for lines in (rates.echo_lines(1), rates.arm_lines(robot, ["PSM1"])):
-        trips = rates.measured(DOMAIN, lines, 50.0, 0.5)
-        found = rates.figures("part", trips, 50.0)
+    for lines in (dds.echo_lines(1), dds.arm_lines(robot, ["PSM1"])):
+        trips = dds.measured(DOMAIN, lines, 50.0, 0.5)
+        found = dds._part_figures("part", trips, 50.0)
         assert 0 < found["part_us"] <= found["part_p99_us"]
         assert len(trips.round_trips) > 5
         assert 0 <= found["part_late_percent"] <= 100
@@ -391,7 +393,7 @@ def test_a_twin_of_a_served_arm_has_the_residual_of_effort_along_and_writes_no_t
     wait_for(lambda: endpoints(participant, BuiltinTopicDcpsPublication), "writers of the robot")
     shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
     readers = {name for name, _ in endpoints(participant, BuiltinTopicDcpsSubscription)}
-    with Client(DOMAIN) as watching:
+    with Ros2Client(DOMAIN) as watching:
         follow(shadow, watching, "PSM1")
         wait_for(lambda: len(shadow) > 50, "joint states")
         read = [one for one in endpoints(participant, BuiltinTopicDcpsSubscription) if one[0] not in readers]

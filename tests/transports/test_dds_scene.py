@@ -22,12 +22,12 @@ from trocar.robot.interface import Direction
 from trocar.simulation.export.links import ROOT
 from trocar.spatial import pose
 from trocar.transports.camera import CameraSettings
-from trocar.transports.scene_topics import CLOCK, DESCRIPTION, JOINT_STATES, TF, TF_STATIC
+from trocar.transports.scene_topics import CLOCK_TOPIC, DESCRIPTION, JOINT_STATES, TF, TF_STATIC
 
 pytest.importorskip("cyclonedds")
 
-from trocar.transports.ros2 import types
-from trocar.transports.ros2.client import Client
+from trocar.transports.codec import bag_name, codec
+from trocar.transports.ros2.client import Ros2Client
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import topic_qos
 
@@ -35,7 +35,9 @@ pytestmark = pytest.mark.xdist_group("dds")
 DOMAIN = 1 + (os.getpid() + 1) % 80  # other test runs on this machine have others
 PATIENCE = 60.0  # [s]
 JOINTS = "sensor_msgs/JointState"
-TOPICS = {topic.name: topic for topic in (TF, TF_STATIC, JOINT_STATES, CLOCK, DESCRIPTION, *CameraSettings("").topics)}
+TOPICS = {
+    topic.name: topic for topic in (TF, TF_STATIC, JOINT_STATES, CLOCK_TOPIC, DESCRIPTION, *CameraSettings("").topics)
+}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def listen():
     """At least two messages of every state, and one of every event."""
     kinds = {name: (topic.ros, topic.direction) for name, topic in TOPICS.items()}
     kinds["PSM1/measured_js"] = JOINTS, Direction.state
-    store, found = types.type_store(), defaultdict(list)
+    store, found = codec(2).store, defaultdict(list)
     with Participant(DOMAIN) as participant:
         readers = {
             name: participant.reader(f"rt/{name}", ros, topic_qos(ros, end)) for name, (ros, end) in kinds.items()
@@ -76,15 +78,15 @@ def listen():
         while missing := [name for name, (_, end) in kinds.items() if len(found[name]) < 1 + (end is Direction.state)]:
             assert time.monotonic() < deadline, missing
             for name, reader in readers.items():
-                bag_name = types.bag_name(kinds[name][0])
-                found[name] += [store.deserialize_cdr(sample.cdr, bag_name) for sample in taken(reader)]
+                kind = bag_name(kinds[name][0])
+                found[name] += [store.deserialize_cdr(sample.cdr, kind) for sample in taken(reader)]
             time.sleep(0.005)
     return found
 
 
 def waited():
     """Time that a client waits for 0.4 s, by its clock and by this machine's, and its clock less this machine's [s]."""
-    with Client(DOMAIN) as client:
+    with Ros2Client(DOMAIN) as client:
         start, begin = client.now, time.monotonic()
         assert not client.wait_for(lambda: False, 0.4)
         return 1e-9 * (client.now - start), time.monotonic() - begin, 1e-9 * (client.now - time.time_ns())

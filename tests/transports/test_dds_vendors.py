@@ -34,11 +34,11 @@ def peer(tmp_path_factory):
 
 
 def test_fast_dds_reads_states_and_events_and_moves_an_arm(peer):
-    from trocar.transports.ros2.bridge import Bridge
+    from trocar.transports.ros2.bridge import Ros2Bridge
 
     with (
         Robot(HERE / "run_scripts" / "psm1.toml", speed="real", start="ready") as robot,
-        Bridge(robot, domain=DOMAIN) as bridge,
+        Ros2Bridge(robot, domain=DOMAIN) as bridge,
     ):
         before = robot.bus.read("PSM1/setpoint_js").position
         ran = subprocess.run([peer, str(DOMAIN), str(STEP)], capture_output=True, text=True, timeout=120)

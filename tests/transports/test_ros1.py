@@ -28,9 +28,9 @@ from trocar.robot.interface import INTERFACES, PEDALS, Direction
 from trocar.spatial import pose, quaternion
 from trocar.transports import camera
 from trocar.transports.camera import CameraSettings
-from trocar.transports.ros1.bridge import Bridge
-from trocar.transports.ros1.client import Client
-from trocar.transports.ros1.packages import DEBIAN, missing
+from trocar.transports.ros1.bridge import Ros1Bridge
+from trocar.transports.ros1.client import Ros1Client
+from trocar.transports.ros1.debian import DEBIAN, missing
 from trocar.transports.scene_topics import write_description
 
 pytestmark = pytest.mark.xdist_group("ros1")
@@ -111,14 +111,13 @@ def checksums(definitions):
 class Served:
     """A robot served in ROS, and clients with Debian's and with generated packages."""
 
-    def __init__(self, robot, bridge, cache):
-        (packages,) = (cache / "trocar" / "ros1").iterdir()
+    def __init__(self, robot, bridge, packages):
         self.robot, self.bridge = robot, bridge
         self.environment = {
             **os.environ,
             "ROS_MASTER_URI": bridge.master,
             "ROS_IP": "127.0.0.1",
-            "ROS_LOG_DIR": str(cache / "log"),
+            "ROS_LOG_DIR": str(packages / "log"),
             "PYTHONPATH": f"{packages}:{DEBIAN}",
         }
 
@@ -152,8 +151,9 @@ def served(tmp_path_factory):
             add_pair(robot, "MTMR_PSM1")
             description = write_description(robot.scene, cache / "meshes")
             images = CameraSettings(str(SCENE), rate=5.0, size=(64, 48))
-            with Bridge(robot, description=description, camera=images, hold_when_lost=True) as bridge:
-                yield Served(robot, bridge, cache)
+            with Ros1Bridge(robot, description=description, camera=images, hold_when_lost=True) as bridge:
+                (packages,) = (cache / "trocar" / "ros1").iterdir()
+                yield Served(robot, bridge, packages)
                 assert bridge.error == ""
     finally:
         del os.environ["XDG_CACHE_HOME"]
@@ -341,9 +341,9 @@ def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
 
 @needs_ros
 def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros1.client.UNUSED", 0.3)
+    monkeypatch.setattr("trocar.transports.remote_bus.UNUSED", 0.3)
     topic, sampled = "ECM/measured_cv", served.bridge._sampler.read
-    with Client(served.bridge.master) as client:
+    with Ros1Client(served.bridge.master) as client:
         heard = []
         subscription = client.subscribe("ECM/measured_js", heard.append)
         first = client.read(topic)
@@ -358,7 +358,7 @@ def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, m
 def test_the_first_command_of_a_topic_is_sent_when_publish_returns(served):
     heard = []
     subscription = served.robot.bus.subscribe("ECM/trajectory_j/set_ratio", heard.append)
-    with Client(served.bridge.master) as client:
+    with Ros1Client(served.bridge.master) as client:
         client.publish("ECM/trajectory_j/set_ratio", m.Float(value=0.5))
         assert client._connected == {"ECM/trajectory_j/set_ratio": True}
         wait_for(lambda: heard, "the command")
@@ -381,7 +381,7 @@ def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):
     monkeypatch.setattr(camera.os, "nice", lambda *_: None)
     (ours, theirs), (shown, drawn) = Pipe(), Pipe(duplex=False)
     with ours, theirs, shown, drawn:
-        camera.run(theirs, drawn, CameraSettings("nowhere"))
+        camera.run(theirs, drawn, CameraSettings("nowhere"), 1)
         assert "nowhere" in ours.recv().reason
 
 
@@ -390,7 +390,7 @@ def test_publisher_sockets_send_without_delay_regardless_of_the_subscriber(serve
     """Runs in a separate process, because it changes rospy."""
     script = (
         "import sys; sys.path.insert(0, {source!r})\n"
-        "import socket\nfrom trocar.transports.ros1 import limits\nlimits.limit()\n"
+        "import socket\nfrom trocar.transports.ros1.rospy_internals import limit\nlimit()\n"
         "import rospy.impl.tcpros_pubsub as pubsub\nsock = socket.socket()\n"
         "pubsub._configure_pub_socket(sock, False)\n"
         "print(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))"
@@ -408,7 +408,7 @@ def test_a_missing_master_is_named():
         Robot(ONE_ARM, speed="stepped", start="ready") as robot,
         pytest.raises(TrocarError, match=r"no ROS master answers at http://127\.0\.0\.1:1"),
     ):
-        Bridge(robot, master="http://127.0.0.1:1")
+        Ros1Bridge(robot, master="http://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,15 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.transports.test_ros1 import ONE_ARM, needs_ros
+from tools.bench import ros1
 from trocar.cli import app
+from trocar.errors import TrocarError
 from trocar.recording import load_recording
 from trocar.robot.interface import INTERFACES, Direction
 from trocar.transports.devices import devices
-from trocar.transports.protocol import Found
-from trocar.transports.ros1 import packages
-from trocar.transports.ros1.client import Client, known_topics
-from trocar.transports.ros1.rates import ros1_figures
+from trocar.transports.protocol import SystemState
+from trocar.transports.ros1 import debian
+from trocar.transports.ros1.client import Ros1Client, known_topics
 
 pytestmark = pytest.mark.xdist_group("ros1")
 SPEED = "0.4"  # slow enough for a busy machine: the checks wait by the robot's clock
@@ -73,7 +74,7 @@ def test_a_robot_served_slower_than_real_time_passes_the_checks_over_ros(serving
 
 @needs_ros
 def test_time_is_that_of_the_clock_topic(serving):
-    with Client(serving[0]) as client:
+    with Ros1Client(serving[0]) as client:
         assert client.devices == {"PSM1": "PSM", "system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         stamp = client.read("PSM1/measured_js").stamp
         start = client.now
@@ -106,7 +107,7 @@ def test_ctrl_c_ends_the_command_its_node_and_its_master(serving):
 def test_topics_of_other_nodes_get_the_directions_of_the_table():
     joints, state = "sensor_msgs/JointState", "crtk_msgs/OperatingState"
     published = {"A/setpoint_js": joints, "A/operating_state": state, "A/servo_jp": joints, "A/odd": "odd_msgs/Odd"}
-    found = Found(published, {"A/servo_jp": joints, "A/setpoint_js": joints, "A/own": joints}, {})
+    found = SystemState(published, {"A/servo_jp": joints, "A/setpoint_js": joints, "A/own": joints}, {})
     topics = known_topics(found)
     assert {name: str(topic.direction) for name, topic in topics.items()} == {
         "A/setpoint_js": "state",
@@ -123,7 +124,7 @@ def test_devices_in_ros_are_known_by_their_topics():
     listed = [(f"{name}/{topic.name}", topic) for name, kind in kinds.items() for topic in INTERFACES[kind].topics]
     commands = {name: topic.ros for name, topic in listed if topic.direction is Direction.command}
     published = {name: topic.ros for name, topic in listed if topic.direction is not Direction.command}
-    topics = known_topics(Found(published, commands, {}))
+    topics = known_topics(SystemState(published, commands, {}))
     assert devices(topics) == kinds
     assert {name: (found.message, found.direction) for name, found in topics.items()} == {
         name: (topic.message, topic.direction) for name, topic in listed
@@ -131,9 +132,8 @@ def test_devices_in_ros_are_known_by_their_topics():
 
 
 @needs_ros
-def test_bench_compares_delays_of_the_robot_with_those_of_an_echo(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = ros1_figures(rounds=1, seconds=0.4, scene=ONE_ARM, arms=("PSM1",))
+def test_bench_compares_delays_of_the_robot_with_those_of_an_echo():
+    found = ros1.figures(rounds=1, seconds=0.4, scene=ONE_ARM, arms=("PSM1",))
     for case, back in (("robot", "sample"), ("echo", "return")):
         for what in ("command", back):
             assert 0.0 < found[f"ros1_{case}_{what}_median_ms"] <= found[f"ros1_{case}_{what}_p99_ms"]
@@ -143,7 +143,6 @@ def test_bench_compares_delays_of_the_robot_with_those_of_an_echo(monkeypatch, t
 
 
 def test_bench_without_ros_names_the_missing_packages(monkeypatch):
-    monkeypatch.setattr(packages, "DEBIAN", "/nowhere")
-    ran = CliRunner().invoke(app, ["bench", "ros1"])
-    assert ran.exit_code == 0
-    assert ran.output.startswith("skipped: ROS 1 is missing; apt-get install python3-rospy")
+    monkeypatch.setattr(debian, "DEBIAN", "/nowhere")
+    with pytest.raises(TrocarError, match="ROS 1 is missing; apt-get install python3-rospy"):
+        ros1.figures(rounds=1)

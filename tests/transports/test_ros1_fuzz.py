@@ -11,7 +11,7 @@ from tests.support.odd_values import INPUTS, SEED, number, numbers, rounds, text
 from trocar.errors import TrocarError
 from trocar.robot.interface import INTERFACES, Direction
 from trocar.transports.devices import devices
-from trocar.transports.protocol import Found
+from trocar.transports.protocol import SystemState
 from trocar.transports.ros1.client import known_topics
 from trocar.transports.ros_conversion import from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES
@@ -25,13 +25,13 @@ pytestmark = [
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
 
 
-def odd(rng, kind, package):
+def odd(rng, kind):
     """A value of a field's type."""
     listed = re.fullmatch(r"(.+)\[(\d*)\]", kind)
     if listed and listed[1] == "float64":
         return numbers(rng, 6)
     if listed:
-        return [odd(rng, listed[1], package) for _ in range(int(listed[2] or rng.integers(0, 4)))]
+        return [odd(rng, listed[1]) for _ in range(int(listed[2] or rng.integers(0, 4)))]
     if kind == "string":
         return text(rng)
     if kind == "bool":
@@ -40,14 +40,13 @@ def odd(rng, kind, package):
         return int(rng.integers(0, 100))
     if kind.startswith("float"):
         return number(rng)
-    name = kind if "/" in kind else f"{package}/{kind}"
-    return filled(rng, MESSAGES[name]) if name in MESSAGES else None
+    return filled(rng, MESSAGES[kind]) if kind in MESSAGES else None
 
 
 def filled(rng, message):
     made = message()
     for name, kind in message._fields:
-        value = odd(rng, kind, message._package)
+        value = odd(rng, kind)
         if value is not None:  # a time stays 0
             setattr(made, name, value)
     return made
@@ -89,7 +88,6 @@ def test_ros_requests_are_answered_or_rejected():
                 lambda *given, name=service.name: robot.bus.call(f"PSM/{name}", *given),
                 service.ros,
                 filled(rng, kind.Request),
-                kind.Response,
             )
         except (TrocarError, ValueError):  # which the bridge passes on as the text of a failed call
             continue
@@ -134,7 +132,7 @@ def test_any_names_and_types_of_other_nodes_are_sorted():
             for _ in range(2)
         ]
         INPUTS["ROS graphs"] += 1
-        topics = known_topics(Found(seen[0], seen[1], {}))
+        topics = known_topics(SystemState(seen[0], seen[1], {}))
         assert set(topics) <= set(seen[0]) | set(seen[1])
         assert set(devices(topics).values()) <= set(INTERFACES)
 

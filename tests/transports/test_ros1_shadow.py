@@ -18,7 +18,7 @@ from tests.support.joint_state_bags import motion, write_bag
 from tests.transports.test_ros1 import needs_ros
 from trocar.recording import filtered
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.ros1.packages import DEBIAN
+from trocar.transports.ros1.debian import DEBIAN
 
 pytestmark = pytest.mark.xdist_group("ros1")
 HERE = Path(__file__).parents[1] / "support"

@@ -8,8 +8,8 @@ import pytest
 
 from trocar.errors import TrocarError
 from trocar.robot.messages import JointState
-from trocar.transports.link import Link
-from trocar.transports.protocol import MOST_BYTES, Answer, Call, Commands, Publish, Refused, receive, send
+from trocar.transports.link import MAX_BYTES, ProcessLink, receive, send
+from trocar.transports.protocol import Answer, Call, CommandBatch, Publish, RefusedMessage
 
 
 @pytest.fixture
@@ -26,20 +26,20 @@ def command(size):
 
 def test_commands_that_fit_together_travel_together_and_longer_ones_are_refused_alone(ends):
     near, far = ends
-    link = Link(far, MOST_BYTES)
+    link = ProcessLink(far, MAX_BYTES)
     link.command([command(6)] * 4)
     assert len(receive(near).messages) == 4
     link.command([command(1000), command(3000), command(1000), command(6)])
     found = [receive(near) for _ in range(4)]
-    assert [type(said) for said in found] == [Commands, Refused, Commands, Commands]
-    assert [said.messages[0][1].position.size for said in found if isinstance(said, Commands)] == [1000, 1000, 6]
+    assert [type(said) for said in found] == [CommandBatch, RefusedMessage, CommandBatch, CommandBatch]
+    assert [said.messages[0][1].position.size for said in found if isinstance(said, CommandBatch)] == [1000, 1000, 6]
     assert "too long" in found[1].reason
     assert not near.poll()
 
 
 def test_a_call_returns_its_answer_or_says_why_there_is_none(ends):
     near, far = ends
-    link = Link(far, MOST_BYTES)
+    link = ProcessLink(far, MAX_BYTES)
 
     def serve():
         for _ in range(2):
@@ -47,7 +47,7 @@ def test_a_call_returns_its_answer_or_says_why_there_is_none(ends):
             assert isinstance(call, Call)
             send(near, Answer(call.number, *((42, "") if call.service == "good" else (None, "no such service"))))
 
-    threads = [threading.Thread(target=serve), threading.Thread(target=lambda: list(link.publications()))]
+    threads = [threading.Thread(target=serve), threading.Thread(target=lambda: list(link.values()))]
     for thread in threads:
         thread.start()
     assert link.call("good", ()) == 42
@@ -63,8 +63,8 @@ def test_a_call_returns_its_answer_or_says_why_there_is_none(ends):
 
 def test_publications_end_when_the_other_process_ends(ends):
     near, far = ends
-    link = Link(far)
+    link = ProcessLink(far)
     send(near, Publish((("PSM1/status", b""),)))
     near.close()
-    assert [said.messages for said in link.publications()] == [(("PSM1/status", b""),)]
+    assert [said.messages for said in link.values()] == [(("PSM1/status", b""),)]
     assert link.closed

@@ -120,7 +120,7 @@ def test_the_orientation_is_typed_as_roll_pitch_and_yaw(psm, tip):
     np.testing.assert_allclose(found[:3, 3], T[:3, 3], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("angles", [(0.3, -0.4, 2.0), (-3.0, 1.5, -1.0), (0.7, np.pi / 2, 0.0), (0.7, -np.pi / 2, 0.0)])
+@pytest.mark.parametrize("angles", [(0.3, -0.4, 2.0), (-3.0, 1.5, -1.0), (0.0, np.pi / 2, 0.7), (0.0, -np.pi / 2, 0.7)])
 def test_roll_pitch_and_yaw_are_the_rotation(angles):
     roll, pitch, yaw = angles
     R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)

@@ -78,10 +78,10 @@ def figures(
     gravity compensation), engine (sensors, PID, MuJoCo, bus). `mj_step` is MuJoCo's step alone in the same run, a
     reference for the speed and load of the machine. Medians over the rounds.
 
-    page: opens a page of the robot and yields the function that updates it. Default: that of `trocar run --view`.
-    With it, `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and
-    the page gets 30 pictures per simulated second. Its parts: drawing (poses of bodies, messages), server (threads
-    that encode the messages and send them to browsers).
+    page: opens a page of the robot and yields the function that updates it. Default: that of `trocar run --view`. With
+    it, `two_pairs_pushed_with_page` is the processor time of all threads while two pairs follow pushed masters and the
+    page gets 30 pictures per simulated second. Its parts: drawing (poses of bodies, messages), server (threads that
+    encode the messages and send them to browsers).
     """
     if rounds < 1 or not (math.isfinite(seconds) and seconds >= 0.01):
         raise TrocarError(f"rounds must be 1 or more and seconds 0.01 or more, got {rounds} and {seconds}")

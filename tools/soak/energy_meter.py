@@ -25,12 +25,12 @@ class EnergyMeter:
     def __init__(self, scene: Scene, steps: int) -> None:
         model, data, stepped = scene.model, scene.data, tuple(scene.stepped.values())
         self._scene, self._data = scene, data
-        self._m = m = max(arm.slice.v.stop for arm in stepped)  # objects follow
+        self._m = m = max(arm.v.stop for arm in stepped)  # objects follow
         self._dry_rows = slice(data.ne, data.ne + data.nf)
         self._dry = np.array([_jacobian_row(model, data, row) for row in range(data.ne, data.ne + data.nf)])[:, :m]
         self._motors = np.zeros((model.nu, m))  # displacement of the motors = motors @ displacement of the links
         for arm in stepped:
-            self._motors[arm.slice.u, arm.slice.v] = arm.joint_from_motor.T @ arm.D
+            self._motors[arm.u, arm.v] = arm.joint_from_motor.T @ arm.D
         self._remembering = [arm for arm in stepped if arm.forces.hysteresis is not None]
         ends = np.cumsum([m, model.nu, data.nf, m])
         self._parts = ends[:-1]
@@ -49,7 +49,7 @@ class EnergyMeter:
         row = self._rows[self._k]
         np.concatenate((self._qpos, self._ctrl, dry, self._damper), out=row)
         for arm in self._remembering:
-            row[-self._m :][arm.slice.v] += arm.forces.friction(arm.qpos, arm.qvel)
+            row[-self._m :][arm.v] += arm.forces.friction(arm.qpos, arm.qvel)
         self._k += 1
 
     def read(self) -> None:
@@ -65,7 +65,7 @@ class EnergyMeter:
         _, _, dry, damper = np.split(self._rows[self._k - 1], self._parts)
         force = dry @ self._dry + damper
         arms = zip(self._scene.stepped.values(), self._scene.arms.values(), strict=True)
-        return max(float(np.abs(arm.E.T @ force[arm.slice.v] + seen.friction_effort()).max()) for arm, seen in arms)
+        return max(float(np.abs(arm.E.T @ force[arm.v] + seen.friction_effort()).max()) for arm, seen in arms)
 
 
 def _jacobian_row(model: mujoco.MjModel, data: mujoco.MjData, row: int) -> Array:

@@ -98,9 +98,9 @@ class PeriodicLaw:
         self._efforts: dict[str, Array] = {}
         end = 0
         for name, stepped in scene.stepped.items():
-            rows, end = slice(end, end + stepped.loaded.arm.n), end + stepped.loaded.arm.n
-            kp, kd = _gains(stepped.loaded.arm)
-            self._kp[rows, stepped.slice.q], self._kd[rows, stepped.slice.v] = kp @ stepped.D, kd @ stepped.D
+            rows, end = slice(end, end + stepped.arm.n), end + stepped.arm.n
+            kp, kd = _gains(stepped.arm)
+            self._kp[rows, stepped.q], self._kd[rows, stepped.v] = kp @ stepped.D, kd @ stepped.D
             for i in range(count):
                 setpoint = motion[name](i * TIMESTEP)
                 self._table[i, rows], self._q[i, rows] = kp @ setpoint.q + kd @ setpoint.dq, setpoint.q

@@ -31,10 +31,10 @@ ALIKE = 1e-9  # joints closer than this are in the same place [m]
 _DRAWN: dict[Hashable, Drawing] = {}
 
 
-def add_shapes(spec: mujoco.MjSpec, arm: Arm) -> None:
+def add_shapes(spec: mujoco.MjSpec, arm: Arm, visual: bool = True) -> None:
     """Add visual and collision shapes to the bodies of an arm; meshes from TROCAR_DVRK_MODEL replace visual ones."""
-    drawing(arm).put_on(spec)
-    folder = maker_meshes.checkout()
+    drawing(arm).put_on(spec, visual=visual)
+    folder = maker_meshes.checkout() if visual else None
     if folder is not None:
         maker_meshes.replace_shapes(spec, arm, folder)
 

@@ -42,10 +42,12 @@ CART_LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a car
 class PicturedScene(Protocol):
     """Interface of a scene for drawing; `trocar.simulation.Scene` implements it."""
 
-    spec: mujoco.MjSpec
     data: mujoco.MjData
     cart: Cart | None
     gravity: Array  # (3,) in the world [m/s^2]
+
+    @property
+    def spec(self) -> mujoco.MjSpec: ...
 
     @property
     def arms(self) -> Mapping[str, Any]: ...

@@ -95,13 +95,19 @@ class Drawing:
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
-    def put_on(self, spec: mujoco.MjSpec, prefix: str = "") -> None:
-        """Add all shapes to a model with these bodies; `prefix`: of the names of bodies and meshes in the model."""
+    def put_on(self, spec: mujoco.MjSpec, prefix: str = "", visual: bool = True) -> None:
+        """Add all shapes, or only those that collide, to a model with these bodies.
+
+        prefix: of the names of bodies and meshes in the model.
+        """
         add_materials(spec)
+        geoms = [entry for entry in self.geoms if visual or entry[1].get("group") != VISUAL["group"]]
+        used = {geom.get("meshname") for _, geom in geoms}
         for name, mesh in self.meshes.items():
-            vertices, normals, faces = (rows.ravel() for rows in (mesh.vertices, mesh.normals, mesh.faces))
-            spec.add_mesh(name=prefix + name, uservert=vertices, usernormal=normals, userface=faces)
-        for body, geom in self.geoms:
+            if name in used:
+                vertices, normals, faces = (rows.ravel() for rows in (mesh.vertices, mesh.normals, mesh.faces))
+                spec.add_mesh(name=prefix + name, uservert=vertices, usernormal=normals, userface=faces)
+        for body, geom in geoms:
             mesh_name = {"meshname": prefix + geom["meshname"]} if "meshname" in geom else {}
             (spec.body(prefix + body) if body else spec.worldbody).add_geom(**{**geom, **mesh_name})
         for pair in self.pairs:

@@ -17,9 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms.structure import Structure, structure
 from trocar.errors import TrocarError, UnknownName
-from trocar.spatial import Array, finite, inverse, pose
+from trocar.spatial import Array, inverse, pose
 
 Kind = Literal["revolute", "prismatic"]
 
@@ -417,8 +418,8 @@ def gravity_vector(arm: Arm, gravity: ArrayLike | None = None, mounting: float |
     if gravity is not None:
         if mounting is not None:
             raise TrocarError("give gravity (a vector in base axes) or mounting (a pitch), not both")
-        return _frozen(finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
-    pitch = finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
+        return _frozen(checks.finite("gravity", gravity, (3,), "three finite numbers [m/s^2] in base axes"))
+    pitch = checks.finite("mounting", arm.mounting if mounting is None else mounting, (), "a finite pitch [rad]")
     return _frozen([0.0, -GRAVITY * np.sin(pitch), -GRAVITY * np.cos(pitch)])
 
 

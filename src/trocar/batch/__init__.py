@@ -23,6 +23,7 @@ from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite
 
 if TYPE_CHECKING:
+    from trocar.batch.reduced_simulator import ReducedSimulator
     from trocar.batch.scenes import SceneBatch, SceneState
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "JointPID",
     "NotFinite",
     "Plane",
+    "ReducedSimulator",
     "SceneBatch",
     "SceneState",
     "Sphere",
@@ -42,8 +44,11 @@ __all__ = [
 ]
 
 
+_IN_MUJOCO = {"ReducedSimulator": "reduced_simulator", "SceneBatch": "scenes", "SceneState": "scenes"}
+
+
 def __getattr__(name: str) -> Any:
-    """Import `SceneBatch` on first use: only it needs MuJoCo."""
-    if name in ("SceneBatch", "SceneState"):
-        return getattr(import_module("trocar.batch.scenes"), name)
+    """Import names on first use whose modules import MuJoCo."""
+    if name in _IN_MUJOCO:
+        return getattr(import_module(f"trocar.batch.{_IN_MUJOCO[name]}"), name)
     raise AttributeError(f"module 'trocar.batch' has no attribute {name!r}")

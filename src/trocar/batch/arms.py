@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from trocar import checks
 from trocar.batch.contact import Surface
 from trocar.batch.control import Control, JointPID
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.gradients import RolloutGradients
-from trocar.batch.inputs import checked_count, held_inputs, inputs_over_time
+from trocar.batch.inputs import held_inputs, inputs_over_time
 from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite, Values
@@ -148,7 +149,7 @@ class BatchArms:
             dt: time step [s]. steps: number of steps. Default: that of the efforts or references.
             every: steps between samples. log: False records nothing. t0: time of the first step [s].
         """
-        every = checked_count(every, "every")
+        every = checks.count("every", every)
         self._check_layout(state)
         if isinstance(tau, Controller):
             raise TrocarError(
@@ -167,7 +168,7 @@ class BatchArms:
             inputs = inputs_over_time(self.backend, given, self.n, state.batch)
             count = inputs.shape[0]
         else:
-            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checked_count(steps, "steps")
+            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checks.count("steps", steps)
         if log and self.backend.name != "cuda":  # on the GPU the allocation itself reports
             size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
@@ -353,7 +354,7 @@ class BatchArms:
             return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
 
         if hasattr(kernel, "run_function"):
-            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checked_count(steps, "steps"), every)
+            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checks.count("steps", steps), every)
             if bad >= 0:
                 raise self._not_finite(state, bad, steps)
             end = BatchState(rows, state.layout, state.integral)

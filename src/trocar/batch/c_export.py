@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.batch.arms import BatchArms
 from trocar.batch.backends import array_source
 from trocar.batch.backends.c_source import SCALAR, c_function
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.program import Program
-from trocar.control.controller import checked_positive
 
 _DESCRIPTIONS = {
     "forward_dynamics": "ddq (n) without friction, from q, dq and tau (n each, one after the other)",
@@ -29,7 +29,7 @@ _DESCRIPTIONS = {
 
 def c_files(arms: BatchArms, dt: float) -> dict[str, str]:
     """Contents of an arm's NAME.c and NAME.h for a time step dt [s], by file name."""
-    checked_positive(dt, "dt")
+    checks.positive("dt", dt)
     mechanism = arms.mechanism
     name = mechanism.arm.name.lower()
     step, layout = step_program(mechanism.tree, arms.parameters, arms.limits, surfaces=arms.surfaces)

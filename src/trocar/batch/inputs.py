@@ -39,10 +39,3 @@ def _joined(backend: Any, arrays: list[Any], shared: tuple[int, ...], batch: tup
     if any(x.shape == each for x in arrays) and batch:
         arrays = [x if x.shape == each else np.broadcast_to(x[..., None], each) for x in arrays]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=len(shared) - 1)
-
-
-def checked_count(value: int, name: str) -> int:
-    """A number of steps, 1 or more."""
-    if isinstance(value, bool) or value != int(value) or value < 1:
-        raise TrocarError(f"{name} must be a number of steps, 1 or more, got {value!r}")
-    return int(value)

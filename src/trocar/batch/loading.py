@@ -8,10 +8,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.arms import BatchArms
-from trocar.batch.backends.c_source import MOST_THREADS
+from trocar.batch.backends.c_source import MAX_THREADS
 from trocar.batch.contact import Surface
 from trocar.batch.parameters import BatchParameters
 from trocar.errors import TrocarError, check_known
@@ -58,7 +59,7 @@ def load(
     check_known("backend", BACKENDS, backend)
     if precision is not None:
         check_known("precision", PRECISIONS, precision)
-    check_threads(threads)
+    threads = checks.count("threads", threads, high=MAX_THREADS)
     if isinstance(arm, Mechanism):
         mechanism = arm
     else:
@@ -78,13 +79,8 @@ def load(
         check_consistent(mechanism.parameters.inertias)
     if friction:
         check_dissipative(mechanism.drives, mechanism.arm)
-    made = _backend(backend, precision, int(threads))
+    made = _backend(backend, precision, threads)
     return BatchArms(mechanism, made, BatchParameters.of(tree, friction), limits, surfaces, motor_limits)
-
-
-def check_threads(threads: int) -> None:
-    if isinstance(threads, bool) or threads != int(threads) or not 1 <= threads <= MOST_THREADS:
-        raise TrocarError(f"threads must be an integer from 1 to {MOST_THREADS}, got {threads!r}")
 
 
 def _backend(name: str, precision: str | None, threads: int) -> Any:

@@ -1,8 +1,7 @@
-"""`Simulator(engine="reduced")`: one arm, simulated by the compiled step of its independent joints.
+"""One arm, simulated by the compiled step of its independent joints: `Simulator(engine="reduced")`.
 
-It has the interface of `Simulator` and the step of `trocar.batch`; the loops are closed by construction. It is meant
-for control loops: a step takes a microsecond instead of ten. Functions that need links, contact or MuJoCo raise
-`NotReduced`.
+It has the names of `Simulator` and the step of `trocar.batch`; the loops are closed by construction. It is meant for
+control loops: a step takes a microsecond instead of ten. It has no links, contact, brakes and faults.
 """
 
 from __future__ import annotations
@@ -16,20 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.batch.backends.compiler import NoCompiler
 from trocar.batch.loading import load
-from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
-from trocar.mechanics import Mechanism, load_mechanism
-from trocar.simulation import Diverged, Simulator
-from trocar.simulation.arm_options import ArmOptions
-from trocar.spatial import Array, finite
+from trocar.simulation import Diverged, SceneArm
+from trocar.simulation.simulator import ENGINES, REDUCED
+from trocar.spatial import Array
 
 
-class NotReduced(TrocarError, AttributeError):
-    """A feature of `Simulator` that the reduced engine lacks."""
+class NotReduced(TrocarError):
+    """An option of `Simulator` that the reduced engine lacks."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,20 @@ class ReducedSnapshot:
     wrench: Array | None
 
 
-class ReducedSimulator(Simulator):
-    """One arm in its independent joints. The arguments are those of `Simulator`."""
+class ReducedSimulator:
+    """One arm in its independent joints. The arguments are those of `Simulator`.
+
+    Attributes:
+        arm, parameters, options, mechanism: of the simulated arm. timestep, time: [s].
+    """
+
+    accuracy, faults = "fast", None
 
     def __init__(
         self,
         name: str | Arm,
         parameters: str | Path | Parameters | None = None,
         *,
-        engine: str = "reduced",
         timestep: float = 1e-3,
         accuracy: str = "fast",
         objects: Sequence[Any] = (),
@@ -60,87 +63,116 @@ class ReducedSimulator(Simulator):
         mounting: float | None = None,
         **options: Any,
     ) -> None:
-        chosen = ArmOptions.of(parameters=parameters, **options)
+        chosen = SceneArm.alone(name, np.eye(4), parameters=parameters, **options)
         _refuse(chosen, accuracy, objects)
-        mechanism = load_mechanism(
-            name,
-            parameters,
-            counterweight=chosen.counterweight,
-            instrument=chosen.instrument,
-            gravity=gravity,
-            mounting=mounting,
-            rotor_inertia=chosen.rotor_inertia,
-            endoscope=chosen.endoscope,
-            added_mass=chosen.added_mass,
-        )
-        if mechanism.parameters is None:
-            raise TrocarError(f"{mechanism.arm.name} has no dynamic parameters to simulate yet")
-        self.arm, self.parameters, self.options, self.accuracy = mechanism.arm, mechanism.parameters, chosen, accuracy
-        self.objects = {}
-        self._reduced = self.scene = _ReducedArm(mechanism, chosen, timestep, self)  # type: ignore[assignment]
-
-    def __getattr__(self, name: str) -> Any:
-        missing = "links, contact, brakes and faults" if name.startswith("_") else name
-        raise NotReduced(f'engine="reduced" has no {missing}; use Simulator(..., engine="mujoco")')
-
-    @property
-    def mechanism(self) -> Mechanism:
-        return self._reduced.mechanism
+        mechanism, self.options = chosen.loaded(None, gravity, mounting)
+        self.mechanism, self.timestep, self.time = mechanism, checks.positive("timestep", timestep), 0.0
+        self.arm, self.parameters, self.n = mechanism.arm, mechanism.dynamic_parameters, mechanism.n
+        try:
+            arms = load(mechanism, friction=chosen.friction, limits=chosen.limits, motor_limits=chosen.motor_limits)
+            self._step = arms.in_place(arms.state(self.arm.home), timestep)
+        except NoCompiler as error:
+            raise TrocarError(f'engine="reduced" compiles its equations: {error}') from error
+        self._jacobian, self._home = arms.jacobian, self._step.rows.copy()
+        self._q, self._dq = self._step.rows[: self.n], self._step.rows[self.n : 2 * self.n]  # views
+        self._motor_from_joint = np.ascontiguousarray(self.arm.motors.coupling.T)
+        self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
+        self._motor_limits = self.arm.motors.effort if chosen.motor_limits else None
+        self._before, self._tau = np.zeros(self.n), np.zeros(self.n)
+        self._wrench: Array | None = None
 
     @property
     def gravity_vector(self) -> Array:
-        return self._reduced.mechanism.gravity_vector
-
-    @property
-    def timestep(self) -> float:
-        return self._reduced.timestep
-
-    @property
-    def time(self) -> float:
-        return self._reduced.time
+        """Gravity (3,) in base axes [m/s^2]."""
+        return self.mechanism.gravity_vector
 
     @property
     def q(self) -> Array:
-        return self._reduced.q.copy()
+        """Joint positions (n,) at `time` [rad, m]."""
+        return self._q.copy()
 
     @property
     def dq(self) -> Array:
-        return self._reduced.qvel.copy()
+        """Joint velocities (n,) at `time` [rad/s, m/s]."""
+        return self._dq.copy()
 
-    @property
-    def measured_q(self) -> Array:
-        return self._reduced.q.copy()
-
-    @property
-    def measured_dq(self) -> Array:
-        return self._reduced.qvel.copy()
+    measured_q, measured_dq = q, dq  # the encoders are exact
 
     @property
     def ddq(self) -> Array:
-        return self._reduced.qacc.copy()
+        """Joint accelerations (n,) of the last step [rad/s^2, m/s^2]."""
+        return (self._dq - self._before) / self.timestep
 
     @property
     def tau(self) -> Array:
-        return self._reduced.joint_from_motor.dot(self._reduced.ctrl)
+        """Joint efforts (n,) of the last step [N m, N]."""
+        return self._joint_from_motor.dot(self.row()[0])
+
+    delivered = tau
 
     @property
-    def delivered(self) -> Array:
-        return self.tau
+    def measured_tau(self) -> Array:
+        """Joint efforts (n,) of the last step, as the robot reports them: `tau` + `mechanism.effort_bias`."""
+        return self.tau + self.mechanism.effort_bias
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:
         """Start at q (n,) with rates dq (n,) at time 0."""
         q = self.mechanism.checked_joints(q)
         if self.options.limits:
             self.arm.check_within_limits(q, "reset")
-        self._reduced.start(q, np.zeros(self.n) if dq is None else self.mechanism.checked_joints(dq, "dq"))
+        self._step.rows[:] = self._home
+        self._q[:], self._dq[:] = q, 0.0 if dq is None else self.mechanism.checked_joints(dq, "dq")
+        self._before[:] = self._dq
+        self.time, self._wrench, self._tau = 0.0, None, np.zeros(self.n)
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
-        self._reduced.command(tau)
-        self._reduced.advance()
+        self.command(tau)
+        self.advance()
+
+    def command(self, tau: ArrayLike) -> None:
+        """Set the joint efforts (n,) [N m, N] of the next step."""
+        effort = self._step.inputs
+        try:
+            effort[:] = tau
+        except (TypeError, ValueError):
+            got = getattr(tau, "shape", None) or tau
+            raise TrocarError(f"tau of {self.arm.name} has {self.n} values [N m, N], got {got!r}") from None
+        if not isfinite(effort.dot(effort)):
+            raise TrocarError(f"tau is not finite: {tau!r}")
+        self._tau = effort
+        if self._wrench is not None:
+            self._tau = effort.copy()
+            J = self._jacobian(self._q)
+            effort[: J.shape[1]] += J.T @ self._wrench
+
+    def advance(self) -> None:
+        """Take a step under the commanded efforts."""
+        self._before[:] = self._dq
+        if self._step() >= 0:
+            raise Diverged(
+                f"the simulation of {self.arm.name} diverged at t = {self.time:.6g} s; "
+                "use a smaller timestep or lower gains"
+            )
+        self.time += self.timestep
+
+    def row(self) -> tuple[Array, Array]:
+        """Motor efforts (n,) and joint accelerations (n,) of the last step."""
+        motors = self._motor_from_joint.dot(self._tau)
+        limits = self._motor_limits
+        return motors if limits is None else np.clip(motors, -limits, limits), self.ddq
+
+    def joint_efforts(self, rows: Array) -> Array:
+        """Joint efforts (N, n) of motor efforts (N, n)."""
+        return np.asarray((self._joint_from_motor @ rows[:, :, None])[:, :, 0])
+
+    def joint_accelerations(self, rows: Array) -> Array:
+        """Joint accelerations (N, n) as recorded."""
+        return rows
 
     def tip_pose(self) -> Array:
-        return self.mechanism.forward_kinematics(self._reduced.q)
+        """Tip pose (4, 4) in the base."""
+        return self.mechanism.forward_kinematics(self._q)
 
     def rcm_error(self) -> float:
         """Zero: the loops are closed by construction [m]."""
@@ -156,98 +188,22 @@ class ReducedSimulator(Simulator):
         """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until changed; zeros remove it."""
         if body != "tip":
             raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
-        wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
-        self._reduced.wrench = wrench if wrench.any() else None
-
-    def snapshot(self) -> Any:
-        return self._reduced.snapshot()
-
-    def restore(self, snapshot: Any) -> None:
-        self._reduced.restore(snapshot)
-
-
-class _ReducedArm:
-    """The compiled arm with the interface of scene, engine and arm that `simulate` needs.
-
-    Attributes:
-        q, qvel: views of the state. wrench: (6,) at the tip, or None.
-    """
-
-    v, faults, joint_rows = slice(None), None, None
-
-    def __init__(self, mechanism: Mechanism, options: ArmOptions, timestep: float, sim: ReducedSimulator) -> None:
-        self.mechanism, self.timestep, n = mechanism, checked_positive(timestep, "timestep"), mechanism.n
-        try:
-            arms = load(mechanism, friction=options.friction, limits=options.limits, motor_limits=options.motor_limits)
-            self._step = arms.in_place(arms.state(mechanism.arm.home), timestep)
-        except NoCompiler as error:
-            raise TrocarError(f'engine="reduced" compiles its equations: {error}') from error
-        self._jacobian, self._home = arms.jacobian, self._step.rows.copy()
-        self.arms, self.stepped = {mechanism.arm.name: sim}, {mechanism.arm.name: self}
-        self.data = self.engine = self.slice = self
-        self.D = np.eye(n)
-        self.q, self.qvel = self._step.rows[:n], self._step.rows[n : 2 * n]
-        self.motor_from_joint = np.ascontiguousarray(mechanism.arm.motors.coupling.T)
-        self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
-        self._limits = mechanism.arm.motors.effort if options.motor_limits else None
-        self._before, self._tau, self.time = np.zeros(n), np.zeros(n), 0.0
-        self.wrench: Array | None = None
-
-    @property
-    def ctrl(self) -> Array:
-        """Motor efforts (n,) of the step just taken."""
-        ctrl = self.motor_from_joint.dot(self._tau)
-        return ctrl if self._limits is None else np.clip(ctrl, -self._limits, self._limits)
-
-    @property
-    def qacc(self) -> Array:
-        """Accelerations (n,) of the step just taken."""
-        return (self.qvel - self._before) / self.timestep
-
-    def start(self, q: Array, dq: Array) -> None:
-        """Reset to q (n,) with rates dq (n,), without history."""
-        self._step.rows[:] = self._home
-        self.q[:], self.qvel[:], self._before[:] = q, dq, dq
-        self.time, self.wrench = 0.0, None
-        self._tau = np.zeros(len(q))
-
-    def command(self, tau: ArrayLike) -> None:
-        """Set the joint efforts (n,) of the next step."""
-        effort = self._step.inputs
-        try:
-            effort[:] = tau
-        except (TypeError, ValueError):
-            arm, given = self.mechanism.arm, getattr(tau, "shape", None) or tau
-            raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {given!r}") from None
-        if not isfinite(effort.dot(effort)):
-            raise TrocarError(f"tau is not finite: {tau!r}")
-        self._tau = effort
-        if self.wrench is not None:
-            self._tau = effort.copy()
-            J = self._jacobian(self.q)
-            effort[: J.shape[1]] += J.T @ self.wrench
-
-    def advance(self) -> None:
-        """Take a step."""
-        self._before[:] = self.qvel
-        if self._step() >= 0:
-            raise Diverged(
-                f"the simulation of {self.mechanism.arm.name} diverged at t = {self.time:.6g} s; "
-                "use a smaller timestep or lower gains"
-            )
-        self.time += self.timestep
+        wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
+        self._wrench = wrench if wrench.any() else None
 
     def snapshot(self) -> ReducedSnapshot:
-        return ReducedSnapshot(self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self.wrench)
+        """A copy of the complete state, for `restore`."""
+        return ReducedSnapshot(self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench)
 
     def restore(self, snapshot: ReducedSnapshot) -> None:
+        """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self._step.rows[:], self._before[:] = snapshot.rows, snapshot.before
-        self.time, self._tau, self.wrench = snapshot.time, snapshot.tau.copy(), snapshot.wrench
+        self.time, self._tau, self._wrench = snapshot.time, snapshot.tau.copy(), snapshot.wrench
 
 
-def _refuse(options: ArmOptions, accuracy: str, objects: Sequence[Any]) -> None:
+def _refuse(options: SceneArm, accuracy: str, objects: Sequence[Any]) -> None:
     """Raise an error for options that the reduced engine lacks."""
-    asked = {
+    lacking = {
         "objects": bool(objects),
         "accuracy": accuracy != "fast",
         "transmission": options.transmission != "rigid",
@@ -255,6 +211,9 @@ def _refuse(options: ArmOptions, accuracy: str, objects: Sequence[Any]) -> None:
         "elastic_mount": options.elastic_mount is not None,
         "port": options.port is not None,
     }
-    for name, given in asked.items():
-        if given:
+    for name, chosen in lacking.items():
+        if chosen:
             raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
+
+
+ENGINES[REDUCED] = ReducedSimulator

@@ -18,8 +18,8 @@ import numpy as np
 from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
-from trocar.batch.inputs import checked_count
-from trocar.batch.loading import check_threads
+from trocar import checks
+from trocar.batch.backends.c_source import MAX_THREADS
 from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.state import NotFinite
 from trocar.errors import TrocarError
@@ -59,7 +59,7 @@ class SceneBatch:
         gravity: ArrayLike | None = None,
         friction: ArrayLike | None = None,
     ) -> None:
-        check_threads(threads)
+        threads = checks.count("threads", threads, high=MAX_THREADS)
         if sim.accuracy == "exact":
             raise TrocarError('scenes require accuracy="fast" or "discrete"; the simulator has "exact"')
         self.sim, self.mechanism = sim, sim.mechanism
@@ -76,8 +76,8 @@ class SceneBatch:
         if len(sizes) > 1:
             raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
         self._models = [self._world(k) for k in range(max(sizes))] if sizes else None
-        self._runner = Rollout(nthread=int(threads))
-        self._data = [mujoco.MjData(self.model) for _ in range(max(1, int(threads)))]
+        self._runner = Rollout(nthread=threads)
+        self._data = [mujoco.MjData(self.model) for _ in range(threads)]
 
     def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> SceneState:
         """States with arms at q (n, N) with rates dq (n, N) and objects at their initial poses."""
@@ -98,7 +98,7 @@ class SceneBatch:
 
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
         """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log sampled every `every` steps."""
-        every = checked_count(every, "every")
+        every = checks.count("every", every)
         tau, (n, count) = np.asarray(tau, dtype=float), state.q.shape
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
@@ -109,7 +109,7 @@ class SceneBatch:
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
         constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
         applied = np.zeros((count, len(tau), self.model.nv))
-        applied[..., self._stepped.slice.v] = constant[..., : len(self._stepped.forces.constant)]
+        applied[..., self._stepped.v] = constant[..., : len(self._stepped.forces.constant)]
         models = self.model if self._models is None else self._models
         rows, _ = self._runner.rollout(
             models, self._data, state.rows, np.concatenate([motor, applied], axis=2), control_spec=CONTROL
@@ -128,7 +128,7 @@ class SceneBatch:
     def _parts(self, rows: Array) -> tuple[Array, Array]:
         """Positions and velocities of the arm's links in states (..., S), which start with the time."""
         qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
-        return qpos[..., self._stepped.slice.q], qvel[..., : self.model.nv][..., self._stepped.slice.v]
+        return qpos[..., self._stepped.q], qvel[..., : self.model.nv][..., self._stepped.v]
 
     def _world(self, k: int) -> mujoco.MjModel:
         """The model of one scene, with its own parameters."""

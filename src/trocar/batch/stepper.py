@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
 from trocar.batch.timestep import check_resolved
-from trocar.control.controller import checked_positive
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 
@@ -48,7 +48,7 @@ class Stepper:
             gains: (n,) or (n, N) by name.
         """
         if isinstance(dt, Real):
-            dt = checked_positive(float(dt), "dt")
+            dt = checks.positive("dt", float(dt))
             kept_dt, fixed, kept_gains = self.kept
             if dt == kept_dt and _same(gains, kept_gains):
                 check_sizes(self.kernel.batch(fixed), batch)

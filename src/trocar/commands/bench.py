@@ -10,17 +10,14 @@ from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 
-ROS_ROUNDS = 10  # 4 s each
-
 
 @plain_errors()
 def bench(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[batch|crtk|dds|ros1]",
-            help="Run one benchmark: batch (generated steps of many arms), crtk (the dVRK under its controllers), "
-            "dds (ROS 2) or ros1 (ROS 1 delays).",
+            metavar="[batch|crtk]",
+            help="Run one benchmark: batch (generated steps of many arms) or crtk (the dVRK under its controllers).",
             show_default=False,
         ),
     ] = "",
@@ -45,44 +42,27 @@ def bench(
     real-time factor while the arms hold and move, and the share of late cycles in real time next to that of an
     empty loop.
 
-    [bold]trocar bench ros1[/bold] sends commands to four simulated arms over ROS 1, 250 Hz each, and reads their state
-    at 100 Hz. It reports the delays next to those of a bare echo node. It is skipped if ROS 1 is not installed.
-
-    [bold]trocar bench dds[/bold] serves that dVRK in ROS 2 and sends commands to four arms at 1000 Hz. It reports the
-    time until a command shows in the arm's state and the share of late states, next to those of a bare echo node.
+    Sweeps, ROS, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
     from trocar.files import check_writable, write_json
 
     if what:
-        check_known("figures of bench:", ("batch", "crtk", "dds", "ros1"), what)
+        check_known("figures of bench:", ("batch", "crtk"), what)
     if gpu and what != "batch":
         raise TrocarError("--gpu requires batch: trocar bench batch --gpu")
     check_writable(json_file)
-    if what == "ros1":
-        from trocar.transports.ros1.packages import missing
-        from trocar.transports.ros1.rates import ros1_figures
-
-        if missing():
-            typer.echo(f"skipped: {missing()}")
-            return
     with progress_bar("bench") as progress:
         if what == "batch":
-            found = batch_figures(rounds=rounds, gpu=gpu)
+            values = batch_figures(rounds=rounds, gpu=gpu)
             progress(1.0)
         elif what == "crtk":
-            found = crtk_figures(rounds=rounds, progress=progress)
-        elif what == "ros1":
-            found = ros1_figures(rounds=min(rounds, ROS_ROUNDS), progress=progress)
-        elif what == "dds":
-            from trocar.transports.ros2.rates import dds_figures
-
-            found = dds_figures(progress=progress)
+            values = crtk_figures(rounds=rounds, progress=progress)
         else:
-            found = figures(rounds=rounds, progress=progress)
+            values = figures(rounds=rounds, progress=progress)
             for arm in ("ECM", "MTMR"):
-                found |= step_figures(arm, rounds=rounds)
-            found |= scene_figures("cart_classic", rounds=rounds)
+                values |= step_figures(arm, rounds=rounds)
+            values |= scene_figures("cart_classic", rounds=rounds)
     if json_file is not None:
-        write_json(json_file, found)
-    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in found.items()])
+        write_json(json_file, values)
+    show_table("trocar bench", ("figure", "median"), [(name, f"{value:.4g}") for name, value in values.items()])

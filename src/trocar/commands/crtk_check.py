@@ -15,8 +15,7 @@ from trocar.errors import TrocarError, check_known
 if TYPE_CHECKING:
     from trocar.robot import Robot
     from trocar.robot.conformance import Subject
-    from trocar.transports.ros1.client import Client
-    from trocar.transports.ros2.client import Client as DdsClient
+    from trocar.transports.remote_bus import RemoteBus
 
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -87,8 +86,8 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        found = [result.as_dict() for result in results]
-        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": found})
+        listed = [result.as_dict() for result in results]
+        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
     show_table(
         "trocar crtk-check",
         ("device", "check", "result", "reason or requirement"),
@@ -105,25 +104,28 @@ def crtk_check(
 
 def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
-) -> Robot | Client | DdsClient:
+) -> Robot | RemoteBus:
     """The robot to check: simulated or in ROS."""
-    if ros1:
-        from trocar.transports.ros1.client import Client
-
-        return Client(master_uri(master))
-    if ros2:
-        from trocar.transports.ros2.domain import check_installed
-
-        check_installed()
-        from trocar.transports.ros2.client import connected
-
-        return connected(domain, interface)
     from trocar.robot import Robot
+    from trocar.transports.remote_bus import connect_ros1, connect_ros2
 
-    return Robot(scene, start="ready")
+    if ros1:
+        return connect_ros1(master_uri(master))
+    if not ros2:
+        return Robot(scene, start="ready")
+    from trocar.transports.ros2.domain import chosen_domain
+
+    client = connect_ros2(domain, interface)
+    if not client.devices:
+        client.close()
+        raise TrocarError(
+            f"no device was found in domain {chosen_domain(domain)} on {interface}: start the robot's node first, "
+            f"or name its --domain and --interface"
+        )
+    return client
 
 
-def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> Subject:
+def _subject(robot: Robot | RemoteBus, name: str, amplitude: float) -> Subject:
     """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
     import numpy as np
 
@@ -133,9 +135,9 @@ def _subject(robot: Robot | Client | DdsClient, name: str, amplitude: float) -> 
     kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
     if not isinstance(robot, Robot):
         return Subject(robot, name, kind, None, amplitude, slide)
-    if name not in robot.controllers:
+    if name not in robot.arms:
         return Subject(robot, name, kind)
-    arm = robot.controllers[name].arm
+    arm = robot.readings(name).arm
     n = arm.tip_joints
     efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
     limits = arm.lower[:n], arm.upper[:n]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trocar.appearance import Picture
     from trocar.view.film import Film
 
-MOST_FPS, MOST_FRAMES = 240.0, 1e6
+MAX_FPS, MAX_FRAMES = 240.0, 1e6
 SUFFIXES = (".png", ".gif", ".mp4")
 
 
@@ -48,8 +48,8 @@ def render(
     suffix = output.suffix.lower()
     check_known("format of the output", SUFFIXES, suffix)
     check_positive(fps=fps, speed=speed)
-    if fps > MOST_FPS:
-        raise TrocarError(f"--fps must be at most {MOST_FPS:g}, got {fps:g}; for slow motion, lower --speed")
+    if fps > MAX_FPS:
+        raise TrocarError(f"--fps must be at most {MAX_FPS:g}, got {fps:g}; for slow motion, lower --speed")
     if at is not None and suffix != ".png":
         raise TrocarError("--at applies to pictures only; write a .png or omit --at")
     pixels = _size(size)
@@ -74,9 +74,9 @@ def render(
         written = save_png(output, Film(track, fps, speed, camera, pixels).picture(time))
     else:
         frames = track.duration * fps / speed
-        if frames > MOST_FRAMES:
+        if frames > MAX_FRAMES:
             raise TrocarError(
-                f"the film would have {frames:.3g} frames; the limit is {MOST_FRAMES:.0e}; raise --speed or lower --fps"
+                f"the film would have {frames:.3g} frames; the limit is {MAX_FRAMES:.0e}; raise --speed or lower --fps"
             )
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:

@@ -81,9 +81,9 @@ def teleop(
             else "nothing to do: give --master gamepad, spacemouse, keyboard, mouse, phone, vr or scripted; or --bench"
         )
     if master:
-        from trocar.commands.teleop_live import Live, drive
+        from trocar.commands.teleop_live import TeleopOptions, drive
 
-        options = Live(
+        options = TeleopOptions(
             masters=master,
             arms=arm or (),
             scale=scale,
@@ -100,17 +100,17 @@ def teleop(
         )
         drive(options)
         return
-    from trocar.experiments.bilateral.bench import Bench, run_bench
+    from trocar.experiments.bilateral import Bench, run_bench
     from trocar.files import check_writable
 
     html = None if report_folder is None else report_folder / "teleoperation.html"
     check_writable(json_file, html)
-    found = Bench()
-    report = found.report
+    results = Bench()
+    report = results.report
     try:
         with status_line("teleop --bench") as show:
-            found.show = show
-            run_bench(section or (), found)
+            results.show = show
+            run_bench(section or (), results)
     finally:
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:
@@ -118,7 +118,7 @@ def teleop(
     Console().print(report.table())
     if html is not None:
         written = [report.write_html(html)]
-        for name, log in found.logs.items():
+        for name, log in results.logs.items():
             written += log.save(html.parent, name)
         show_written(written)
     if not report.ok:

@@ -18,19 +18,17 @@ from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.robot import Robot
-    from trocar.teleoperation.devices import Device, DeviceConsole
+    from trocar.teleoperation.devices import DeviceConsole, InputDevice
     from trocar.view.endoscope import EndoscopeRenderer
 
-TRACKED = ("phone", "vr")  # masters that a network carries
-MASTERS = ("gamepad", "spacemouse", "keyboard", "mouse", *TRACKED, "scripted")
-POLLING = 5e-3  # real time between two readings of the devices [s]
-LONGEST_DELAY = 5000.0  # [ms]
+POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
+MAX_DELAY = 5000.0  # [ms]
 NPZ = ".npz"
-ARMS = ("PSM1", "PSM2", "PSM3")
+COUNTS = {1: "once", 2: "twice"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Live:
+class TeleopOptions:
     """Options of the live part.
 
     Attributes:
@@ -54,32 +52,34 @@ class Live:
     page: bool = True
     browser: bool = True
 
-    def checked(self) -> Live:
+    def checked(self) -> TeleopOptions:
         """A copy with all defaults filled in; raises an error if the options do not go together."""
-        from trocar.teleoperation.devices import TASKS
+        from trocar.teleoperation.devices import DEVICES, TASKS
+        from trocar.teleoperation.devices.practice import PSMS
 
-        masters, page = self.masters, self.page
-        check_known("master", MASTERS, *masters)
+        masters = self.masters
+        check_known("master", DEVICES, *masters)
         check_known("task", TASKS, self.task)
-        arms = list(self.arms) or list(ARMS[: len(masters)])
-        check_known("arm", ARMS, *arms)
+        arms = list(self.arms) or list(PSMS[: len(masters)])
+        check_known("arm", PSMS, *arms)
         if len(set(arms)) != len(arms) or len(arms) != len(masters):
             raise TrocarError(f"give one --arm for each --master, got {len(masters)} and {', '.join(arms)}")
-        scale = self.scale
-        if scale is None:
-            scale = 1.0 if "mouse" in masters else 0.2  # a handle that is dragged takes the tip along
+        kinds = {master: DEVICES[master] for master in masters}
+        scale = max(kind.scale for kind in kinds.values()) if self.scale is None else self.scale
         if not (math.isfinite(scale) and 0 < scale <= 1):
             raise TrocarError(f"--scale must be above 0 and at most 1, got {scale}")
-        if not 0 <= self.delay <= LONGEST_DELAY:
-            raise TrocarError(f"--delay must be 0 to {LONGEST_DELAY:g} ms, got {self.delay}")
+        if not 0 <= self.delay <= MAX_DELAY:
+            raise TrocarError(f"--delay must be 0 to {MAX_DELAY:g} ms, got {self.delay}")
         if self.duration is not None:
             check_positive(duration=self.duration)
-        elif not page:
+        elif not self.page:
             raise TrocarError("--no-page needs --duration: there is nothing to look at")
-        for master in {"keyboard", "mouse"} & set(masters):
-            if not page:
+        for master, kind in kinds.items():
+            if kind.in_page and not self.page:
                 raise TrocarError(f"--master {master} is a part of the page: leave out --no-page")
-        if not set(masters) & set(TRACKED) and (self.host, self.device_port) != (None, None):
+            if kind.max_count is not None and masters.count(master) > kind.max_count:
+                raise TrocarError(f"--master {master} can be given {COUNTS[kind.max_count]}")
+        if not any(kind.tracked for kind in kinds.values()) and (self.host, self.device_port) != (None, None):
             raise TrocarError("--host and --device-port are for --master phone or vr")
         if self.folder is not None:
             from trocar.files import check_writable
@@ -90,43 +90,27 @@ class Live:
         return replace(self, arms=arms, scale=scale)
 
 
-def drive(options: Live) -> None:
+def drive(options: TeleopOptions) -> None:
     """Teleoperate a simulated robot with devices, one for each PSM, until Ctrl-C or for a given time."""
     options = options.checked()
+    from trocar.teleoperation.devices import DEVICES
+
     masters = options.masters
-    with ExitStack() as running:  # what was started is ended in the opposite order
-        devices: dict[str, Device] = {}
+    with ExitStack() as running:  # ends in the opposite order what was started
+        devices: dict[str, InputDevice] = {}
         for k, (arm, master) in enumerate(zip(options.arms, masters, strict=True)):
-            devices[arm] = device = _device(master, masters[:k].count(master))
+            devices[arm] = device = DEVICES[master].open(masters[:k].count(master))
             running.callback(device.close)
         _run(running, devices, options)
 
 
-def _device(master: str, index: int) -> Device:
-    """The device of a name; index: among those of the same kind."""
-    from trocar.teleoperation.devices import Gamepad, Keyboard, Mouse, Scripted, SpaceMouse
-
-    if master == "gamepad":
-        return Gamepad(index)
-    if master == "spacemouse":
-        return SpaceMouse(index)
-    if master in TRACKED:
-        from trocar.commands.teleop_tracked import tracked_hand
-
-        return tracked_hand(master, index)
-    if index:
-        raise TrocarError(f"--master {master} can be given once")
-    others: dict[str, type[Device]] = {"keyboard": Keyboard, "mouse": Mouse, "scripted": Scripted}
-    return others[master]()
-
-
-def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
+def _run(running: ExitStack, devices: dict[str, InputDevice], options: TeleopOptions) -> None:
     from trocar.robot import Robot
-    from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
+    from trocar.teleoperation.devices import DEVICES, DeviceConsole, MotionLog, training_scene
 
-    arms, delay = tuple(devices), 1e-3 * options.delay
+    delay = 1e-3 * options.delay
     assert options.scale is not None
-    robot = running.enter_context(Robot(training_scene(arms, options.task), start="ready", speed="real"))
+    robot = running.enter_context(Robot(training_scene(tuple(devices), options.task), start="ready", speed="real"))
     console = DeviceConsole(robot, devices, scale=options.scale, delay=delay)
     table = options.record if options.record is not None and options.record.suffix == NPZ else None
     log = None if options.folder is None and table is None else MotionLog(robot, console)
@@ -137,21 +121,21 @@ def _run(running: ExitStack, devices: dict[str, Device], options: Live) -> None:
         endoscope = _open_page(running, robot, console, delay, options.port, options.browser)
     for psm, hand in console.hands.items():
         typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
-    if set(options.masters) & set(TRACKED):
+    if any(DEVICES[master].tracked for master in options.masters):
         from trocar.commands.teleop_tracked import serve_tracked
 
         serve_tracked(running, console, endoscope, options.host, options.device_port)
     typer.echo("Pinch to begin: close the gripper and open it. End with Ctrl-C.")
     console.start()
-    told = ""
+    printed = ""
     try:
         begun = robot.time
         while options.duration is None or robot.time - begun < options.duration:
             console.poll()
-            told = _tell(console, told)
+            printed = _print_latest(console, printed)
             if robot.error is not None:
                 raise TrocarError(f"the simulation has ended: {robot.error!r}")
-            time.sleep(POLLING)
+            time.sleep(POLL_INTERVAL)
     except KeyboardInterrupt:
         typer.echo("")
     if log is not None:
@@ -178,21 +162,17 @@ def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: 
 
     pairs = [(master, psm) for psm, master in console.masters.items()]
     recorder = BagRecorder(robot, path, pair_topics(robot, pairs))
-
-    def finish() -> None:
-        typer.echo(f"{recorder.close()}: {recorder.count} messages")
-
-    running.callback(finish)
+    running.callback(lambda: typer.echo(f"{recorder.close()}: {recorder.count} messages"))
 
 
-def _tell(console: DeviceConsole, told: str) -> str:
-    """Print the latest error or warning unless it was the last one told; returns what was told last."""
-    for said in reversed(list(console.messages)):
-        if said.kind != "status":
-            if said.text != told:
-                typer.echo(f"{said.kind}: {said.text}", err=True)
-            return said.text
-    return told
+def _print_latest(console: DeviceConsole, printed: str) -> str:
+    """Print the latest error or warning unless it was printed last; returns the text printed last."""
+    for message in reversed(list(console.messages)):
+        if message.kind != "status":
+            if message.text != printed:
+                typer.echo(f"{message.kind}: {message.text}", err=True)
+            return message.text
+    return printed
 
 
 def _open_page(

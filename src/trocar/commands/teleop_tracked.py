@@ -1,4 +1,4 @@
-"""Phones and headsets of `trocar teleop`: their hands, the server that they connect to, and its printed addresses."""
+"""Phones and headsets of `trocar teleop`: the server that they connect to, and its printed addresses."""
 
 from __future__ import annotations
 
@@ -16,20 +16,6 @@ if TYPE_CHECKING:
 
 PORT = 8443
 INSTALL = "pip install 'trocar[vr]'"
-SIDES = ("right", "left")
-PHONE_HELP = "move the phone; buttons on its screen: gripper, clutch, camera, scale"
-HEADSET_HELP = "trigger: gripper; grip button: clutch; A or X: camera; thumbstick up, down: scale"
-
-
-def tracked_hand(master: str, index: int) -> TrackedHand:
-    """The hand of a master "phone" or "vr"; index: 0 for the first. The first controller is the right one."""
-    from trocar.teleoperation.devices import TrackedHand
-
-    if master == "phone":
-        return TrackedHand(_phone(index), PHONE_HELP)
-    if index >= len(SIDES):
-        raise TrocarError("--master vr can be given twice, for the right and the left controller")
-    return TrackedHand(f"{SIDES[index]} controller", HEADSET_HELP)
 
 
 def serve_tracked(
@@ -63,26 +49,21 @@ def serve_tracked(
         )
 
 
-def _phone(index: int) -> str:
-    return f"phone{index + 1}" if index else "phone"
-
-
 def _devices(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
     """Hands by device and side: a phone is one right hand, a headset has both."""
     from trocar.teleoperation.devices import TrackedHand
 
-    found: dict[str, dict[str, TrackedHand]] = {}
+    hands: dict[str, dict[str, TrackedHand]] = {}
     for hand in (hand.device for hand in console.hands.values()):
         if isinstance(hand, TrackedHand):
-            side = next((side for side in SIDES if hand.name.startswith(side)), None)
-            found.setdefault(hand.name if side is None else "vr", {})[side or "right"] = hand
-    return found
+            hands.setdefault(hand.page, {})[hand.side] = hand
+    return hands
 
 
 def _status(console: DeviceConsole) -> list[str]:
     """Lines for the screen of a device."""
     lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
-    errors = [said.text for said in list(console.messages) if said.kind != "status"]
+    errors = [message.text for message in list(console.messages) if message.kind != "status"]
     return lines + errors[-1:]
 
 

@@ -25,8 +25,7 @@ from trocar.errors import TrocarError
 if TYPE_CHECKING:
     from trocar.robot.settings import ArmSettings
     from trocar.simulation import Scene
-    from trocar.transports.ros1.client import Client
-    from trocar.transports.ros2.client import Client as DdsClient
+    from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
     from trocar.view.viser_internals import PageServer
 
@@ -205,22 +204,15 @@ def open_page(
     return page.start()
 
 
-def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> Client | DdsClient:
+def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> RemoteBus:
     """A client of a running ROS system."""
-    if ros1:
-        from trocar.transports.ros1.client import Client
+    from trocar.transports.remote_bus import connect_ros1, connect_ros2
 
-        return Client(master_uri(master))
-    from trocar.transports.ros2.domain import check_installed, chosen_domain
-
-    check_installed()
-    from trocar.transports.ros2.client import Client as DdsClient
-
-    return DdsClient(chosen_domain(domain), interface)
+    return connect_ros1(master_uri(master)) if ros1 else connect_ros2(domain, interface)
 
 
 def _watch(
-    client: Client | DdsClient,
+    client: RemoteBus,
     name: str,
     arm: str | None,
     options: dict[str, Any],

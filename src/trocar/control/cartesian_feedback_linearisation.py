@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import State, checked_gains
+from trocar import checks
+from trocar.control.controller import State
 from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.mechanics import Mechanism
@@ -41,7 +42,7 @@ class CartesianFeedbackLinearisation(TipController):
         period: float | None = None,
     ) -> None:
         super().__init__(mechanism, joints, hold, period)
-        self.kp, self.kd = checked_gains(kp, "kp", joints), checked_gains(kd, "kd", joints)
+        self.kp, self.kd = checks.gains("kp", kp, joints), checks.gains("kd", kd, joints)
         self.joints, self.friction = joints, friction
 
     def __call__(self, state: State, setpoint: TipMotion) -> Array:

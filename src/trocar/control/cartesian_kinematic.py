@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, Setpoint, State, checked_gains
+from trocar import checks
+from trocar.control.controller import Controller, Setpoint, State
 from trocar.control.joint_pd import VelocityServo
 from trocar.control.tip_task import TipController
 from trocar.control.trajectories.paths import TipMotion
@@ -39,9 +40,9 @@ class CartesianKinematic(TipController):
     ) -> None:
         super().__init__(mechanism, joints)
         self.joints = joints
-        self.kp, self.ki = checked_gains(kp, "kp", 3), checked_gains(ki, "ki", 3)
-        self.kp_orientation = checked_gains(
-            2.0 * self.kp if kp_orientation is None else kp_orientation, "kp_orientation", 3
+        self.kp, self.ki = checks.gains("kp", kp, 3), checks.gains("ki", ki, 3)
+        self.kp_orientation = checks.gains(
+            "kp_orientation", 2.0 * self.kp if kp_orientation is None else kp_orientation, 3
         )
         self.inner: Controller | None = None
         self.reset()

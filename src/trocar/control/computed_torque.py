@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_mechanism, checked_period
+from trocar import checks
+from trocar.control.controller import Controller, Setpoint, State, checked_mechanism, checked_period
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
@@ -31,7 +32,7 @@ class ComputedTorque(Controller):
         period: float | None = None,
     ) -> None:
         self._mechanism = checked_mechanism(mechanism)
-        self.kp, self.kd = checked_gains(kp, "kp", mechanism.n), checked_gains(kd, "kd", mechanism.n)
+        self.kp, self.kd = checks.gains("kp", kp, mechanism.n), checks.gains("kd", kd, mechanism.n)
         self.friction = friction
         self.period = checked_period(period)
 

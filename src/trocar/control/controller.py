@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError, check_type, shown
+from trocar import checks
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics import Mechanism
-from trocar.mechanics.arm_kinematics import LARGEST
-from trocar.spatial import Array, real_array
-
-LONGEST = 1e30  # [s]; squares and cubes of more overflow
+from trocar.spatial import Array
 
 
 class State(NamedTuple):
@@ -100,31 +97,12 @@ class Sum(Controller):
         return " + ".join(map(repr, self._parts))
 
 
-def checked_gains(values: ArrayLike, name: str, n: int | None = None) -> Array:
-    """Gains as a read-only array of finite numbers >= 0: one for all joints, or one each."""
-    array = real_array(name, values).copy()
-    if array.ndim > 1 or (n is not None and array.ndim == 1 and array.size != n):
-        shape = "(n,)" if n is None else f"({n},)"
-        raise TrocarError(f"{name} must be one number or an array {shape}, got shape {array.shape}")
-    if not ((array >= 0) & (array < LARGEST)).all():
-        raise TrocarError(f"{name} must be finite and not negative (below {LARGEST:g}), got {array.tolist()}")
-    array.setflags(write=False)
-    return array
-
-
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:
     """Check that the value is a mechanism; the error explains how to load one."""
     check_type("mechanism", mechanism, Mechanism, "a Mechanism, such as tr.load_mechanism('PSM')")
     return mechanism
 
 
-def checked_positive(value: Any, name: str, unit: str = "s") -> float:
-    """Check that a number is positive and finite; `unit` is for the error message."""
-    if not (isinstance(value, int | float | np.integer | np.floating) and 0 < value < LONGEST):
-        raise TrocarError(f"{name} must be positive and finite{unit and f' [{unit}]'}, got {shown(value)}")
-    return float(value)
-
-
 def checked_period(period: float | None) -> float | None:
     """A period [s], or None for a controller that is called at every step."""
-    return None if period is None else checked_positive(period, "period")
+    return None if period is None else checks.positive("period", period)

@@ -7,16 +7,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.control.controller import Controller, Setpoint, State, checked_period
 from trocar.errors import TrocarError, check_type, shown
-from trocar.spatial import Array, real_array
+from trocar.spatial import Array
 
 
 class ConstantEffort(Controller):
     """A constant effort (n,) [N m, N]."""
 
     def __init__(self, tau: ArrayLike) -> None:
-        self.tau = real_array("tau", tau).copy()
+        self.tau = checks.real_array("tau", tau).copy()
         if self.tau.ndim != 1 or not np.isfinite(self.tau).all():
             raise TrocarError(f"tau must be an array (n,) of finite efforts, got {shown(tau)}")
         self.tau.setflags(write=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.control.cartesian_impedance import Wrench, measured
-from trocar.control.controller import State, checked_gains
+from trocar.control.controller import State
 from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.errors import TrocarError
@@ -76,9 +77,9 @@ class HybridForcePosition(TipController):
         if kf is None and ki is not None:
             raise TrocarError("ki requires kf: give both, or neither for the default gains")
         damping = np.where(axes & (kf is None), FORCE_KD, POSITION_KD) if kd is None else kd
-        self.kp, self.kd = checked_gains(kp, "kp", 3), checked_gains(damping, "kd", 3)
-        self.kf = None if kf is None else float(checked_gains(kf, "kf", 1))
-        self.ki = None if kf is None else float(checked_gains(0.0 if ki is None else ki, "ki", 1))
+        self.kp, self.kd = checks.gains("kp", kp, 3), checks.gains("kd", damping, 3)
+        self.kf = None if kf is None else float(checks.gains("kf", kf, 1))
+        self.ki = None if kf is None else float(checks.gains("ki", 0.0 if ki is None else ki, 1))
         self.friction, self._wrench = friction, wrench
         self.reset()
 

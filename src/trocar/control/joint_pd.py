@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, Setpoint, State, checked_gains, checked_period
+from trocar import checks
+from trocar.control.controller import Controller, Setpoint, State, checked_period
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -19,7 +20,7 @@ class JointPD(Controller):
     """
 
     def __init__(self, kp: ArrayLike, kd: ArrayLike, period: float | None = None) -> None:
-        self.kp, self.kd = checked_gains(kp, "kp"), checked_gains(kd, "kd")
+        self.kp, self.kd = checks.gains("kp", kp), checks.gains("kd", kd)
         if self.kp.ndim and self.kd.ndim and len(self.kp) != len(self.kd):
             raise TrocarError(f"kp has {len(self.kp)} gains and kd {len(self.kd)}; give one number or one per joint")
         self.period = checked_period(period)
@@ -49,4 +50,4 @@ class VelocityServo(JointPD):
     """
 
     def __init__(self, kv: ArrayLike, kp: ArrayLike = 0.0, period: float | None = None) -> None:
-        super().__init__(kp, checked_gains(kv, "kv"), period)
+        super().__init__(kp, checks.gains("kv", kv), period)

@@ -7,9 +7,10 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
-from trocar.control.controller import Controller, Setpoint, State, checked_gains
-from trocar.errors import TrocarError, check_type
+from trocar.control.controller import Controller, Setpoint, State
+from trocar.errors import check_type
 from trocar.spatial import Array
 
 
@@ -37,12 +38,10 @@ class JointPID(Controller):
     ) -> None:
         check_type("arm", arm, Arm, "an Arm, such as tr.load_arm('PSM') or mechanism.arm")
         gains = arm.gains
-        self.kp = checked_gains(gains.kp if kp is None else kp, "kp", arm.n)
-        self.ki = checked_gains(gains.ki if ki is None else ki, "ki", arm.n)
-        self.kd = checked_gains(gains.kd if kd is None else kd, "kd", arm.n)
-        if delay != int(delay) or delay < 0:
-            raise TrocarError(f"delay must be a number of samples >= 0, got {delay!r}")
-        self.delay, self.clamp = int(delay), clamp
+        self.kp = checks.gains("kp", gains.kp if kp is None else kp, arm.n)
+        self.ki = checks.gains("ki", gains.ki if ki is None else ki, arm.n)
+        self.kd = checks.gains("kd", gains.kd if kd is None else kd, arm.n)
+        self.delay, self.clamp = checks.count("delay", delay, 0, unit="samples"), clamp
         self.period: float = 1.0 / gains.rate
         self._motor_from_joint = np.linalg.inv(arm.motors.coupling)
         self._limit = arm.motors.effort if clamp else np.full(arm.n, np.inf)

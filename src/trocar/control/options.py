@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Controller, State, checked_gains, checked_positive
+from trocar import checks
+from trocar.control.controller import Controller, State
 from trocar.control.trajectories.paths import SCALINGS
 from trocar.spatial import Array
 
@@ -19,7 +20,7 @@ class Saturated(Controller):
     """
 
     def __init__(self, controller: Controller, limits: ArrayLike) -> None:
-        self.controller, self.limits = controller, checked_gains(limits, "limits")
+        self.controller, self.limits = controller, checks.gains("limits", limits)
         self.period = controller.period
 
     def reset(self) -> None:
@@ -36,7 +37,7 @@ class SoftStart(Controller):
     """
 
     def __init__(self, controller: Controller, duration: float) -> None:
-        self.controller, self.duration = controller, checked_positive(duration, "duration")
+        self.controller, self.duration = controller, checks.positive("duration", duration)
         self.period = controller.period
         self._start: float | None = None
 

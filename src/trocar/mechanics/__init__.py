@@ -5,7 +5,7 @@
 """
 
 from trocar.mechanics.cart import Cart, load_cart
-from trocar.mechanics.loading import load_mechanism
+from trocar.mechanics.loading import ArmOptions, load_mechanism
 from trocar.mechanics.mechanism import Mechanism
 from trocar.mechanics.set_up import Placement
 from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
@@ -14,6 +14,7 @@ from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.mechanics.workspace import Workspace, shared_volume
 
 __all__ = [
+    "ArmOptions",
     "Cart",
     "Mechanism",
     "Placement",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.arm import shift
 from trocar.errors import TrocarError, Unreachable, check_known, shown
@@ -14,11 +15,10 @@ from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.inverse_kinematics import one_pose
 from trocar.mechanics.kinematics import Motion, Tree, Variant
 from trocar.mechanics.pinocchio_tree import PinocchioChain
-from trocar.spatial import Array, checked_pose, real_array
+from trocar.spatial import Array, checked_pose
 
 FLOAT = np.dtype(float)
-LARGEST = 1e60  # largest position, velocity, acceleration or effort: products of five do not overflow
-FARTHEST = 1e6  # largest seed value [rad, m]: beyond it, the distance to a solution has no significant digits
+MAX_SQUARE = checks.MAX_STATE**2
 
 
 class ArmKinematics:
@@ -124,7 +124,7 @@ class ArmKinematics:
         effect on the joints. force: (..., 3) [N] or, with a moment, (..., 6) [N, N m], in base axes. The jaw gets 0.
         """
         J = self.jacobian(q)
-        f = real_array("force", force, " of shape (..., 3) or (..., 6)")
+        f = checks.real_array("force", force, " of shape (..., 3) or (..., 6)")
         if f.ndim == 0 or f.shape[-1] not in (3, 6):
             raise TrocarError(f"force must have shape (..., 3) or (..., 6), got {f.shape}")
         if not np.isfinite(f).all():
@@ -220,9 +220,9 @@ class ArmKinematics:
     def _seeds(self, q_seed: ArrayLike | None, batch: tuple[int, ...]) -> Array:
         """Seeds (N, n), one per pose. Default: the home position with the jaw at 0."""
         seed = ik.default_seed(self.arm) if q_seed is None else self.checked_state(q_seed, "q_seed")
-        if not batch and seed.ndim == 1 and seed.dot(seed) < FARTHEST**2:
+        if not batch and seed.ndim == 1 and seed.dot(seed) < checks.MAX_FIELD**2:
             return seed[None]
-        self._check_size(seed, "q_seed", FARTHEST)
+        self._check_size(seed, "q_seed", checks.MAX_FIELD)
         try:
             return np.broadcast_to(seed, batch + (self.n,)).reshape(-1, self.n)
         except ValueError:
@@ -251,13 +251,13 @@ class ArmKinematics:
     def checked_state(self, q: ArrayLike, what: str = "q") -> Array:
         """q as finite numbers (..., n); errors name joint and row."""
         # fast path for control loops: one state in a plain array needs no conversion
-        if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and q.dot(q) < LARGEST**2:
+        if type(q) is np.ndarray and q.dtype is FLOAT and q.shape == (self.n,) and q.dot(q) < MAX_SQUARE:
             return q
-        q = real_array(what, q, f" of shape (..., {self.n})")
+        q = checks.real_array(what, q, f" of shape (..., {self.n})")
         if q.ndim == 0 or q.shape[-1] != self.n:
             names = ", ".join(self.arm.joint_names)
             raise TrocarError(f"{what} of {self.arm.name} has {self.n} values ({names}), got shape {q.shape}")
-        self._check_size(q, what, LARGEST)
+        self._check_size(q, what, checks.MAX_STATE)
         return q
 
     def checked_joints(self, q: ArrayLike, what: str = "q") -> Array:

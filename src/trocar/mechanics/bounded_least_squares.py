@@ -11,7 +11,7 @@ from trocar.spatial import Array
 # q (N, n) and their row indices (N,) -> residual (N, k) and its Jacobian (N, k, n)
 Residual = Callable[[Array, Array], tuple[Array, Array]]
 
-LEAST, MOST = 1e-14, 1e8  # damping, relative to the largest diagonal entry of J'J
+MIN_DAMPING, MAX_DAMPING = 1e-14, 1e8  # damping, relative to the largest diagonal entry of J'J
 
 
 def bounded_least_squares(
@@ -41,6 +41,6 @@ def bounded_least_squares(
         better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r[rows], axis=-1)
         q[rows[better]], r[rows[better]], J[rows[better]] = trial[better], r_trial[better], J_trial[better]
         # a step that rounds to zero, or one at the largest damping, would fail forever
-        stuck[rows] = ~better & ((damping[rows] >= MOST) | (trial == q[rows]).all(-1))
-        damping[rows] = np.clip(damping[rows] * np.where(better, 0.2, 5.0), LEAST, MOST)
+        stuck[rows] = ~better & ((damping[rows] >= MAX_DAMPING) | (trial == q[rows]).all(-1))
+        damping[rows] = np.clip(damping[rows] * np.where(better, 0.2, 5.0), MIN_DAMPING, MAX_DAMPING)
     return q, np.linalg.norm(r, axis=-1)

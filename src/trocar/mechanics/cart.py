@@ -8,13 +8,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.set_up import Placement, SetUpChain
-from trocar.spatial import Array, finite, inverse, unit
+from trocar.spatial import Array, inverse, unit
 
 
 class Cart:
@@ -151,10 +152,10 @@ class Cart:
         Raises Unreachable with the remaining error. The cart itself does not move: `cart.moved({arm: found.q_setup})`.
         """
         chain = self._chain(arm)
-        target = finite("rcm", rcm, (3,), "three finite numbers [m] in the world")
+        target = checks.finite("rcm", rcm, (3,), "three finite numbers [m] in the world")
         direction = None
         if shaft is not None:
-            direction = finite("shaft", shaft, (3,), "three finite numbers in the world")
+            direction = checks.finite("shaft", shaft, (3,), "three finite numbers in the world")
             if np.linalg.norm(direction) == 0.0:
                 raise TrocarError("shaft is the zero vector and has no direction; omit it to allow any direction")
             direction = unit(direction)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,103 +19,140 @@ from trocar.arms.parameters import SETS, Parameters, load_parameters
 from trocar.errors import TrocarError, UnknownName, check_known, check_type
 from trocar.mechanics.mechanism import Mechanism
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-def load_mechanism(
-    arm: str | Arm,
-    parameters: str | Path | Parameters | None = None,
-    *,
-    counterweight: bool = True,
-    instrument: str | Path | None = None,
-    gravity: ArrayLike | None = None,
-    mounting: float | None = None,
-    rotor_inertia: float | None = None,
-    endoscope: str | float | None = None,
-    added_mass: float = 0.0,
-) -> Mechanism:
-    """Load the equations of motion of an arm.
 
-    Args:
-        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or a custom `Arm`.
+@dataclass(frozen=True, kw_only=True)
+class ArmOptions:
+    """Options of an arm, declared once for `load_mechanism`, `Scene`, `Simulator` and `trocar.batch.load`.
+
+    Attributes:
         parameters: parameter set, its name, or the path of a parameter file; it defines the geometry. Default: the
             arm's best set. A custom arm without a set, and a published geometry without dynamic parameters, have
             kinematics only. A geometry file (written by `trocar calibrate`) gives the link lengths, with the
             parameters that it names.
         counterweight: False removes only the mass and inertia of the counterweight (arms that have one).
         instrument: number, name or file (NAME.toml) of the instrument or endoscope. Default: the arm's default.
-        gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
         rotor_inertia: overrides the inertia of the instrument motors, referred to the discs [kg m^2].
         endoscope: endoscope of an ECM, by type (ECM: SD, HD, custom, none; ECM_Si: HD) or mass [kg]. Default: that
             of the set (ECM: SD). `instrument` selects its viewing direction.
         added_mass: mass of the instrument relative to that of the set, heavier (+) or lighter (-) [kg].
     """
-    facts, found = load_set(arm, parameters, instrument, rotor_inertia, endoscope, added_mass)
-    return Mechanism(facts, found, counterweight=counterweight, gravity=gravity, mounting=mounting)
+
+    parameters: str | Path | Parameters | None = None
+    counterweight: bool = True
+    instrument: str | Path | None = None
+    rotor_inertia: float | None = None
+    endoscope: str | float | None = None
+    added_mass: float = 0.0
+
+    @classmethod
+    def of(cls, **options: Any) -> Self:
+        """Options by name; an unknown name raises an error that lists the known ones."""
+        check_known("option of an arm", [field.name for field in fields(cls)], *options)
+        return cls(**options)
+
+    def mechanism(self, arm: str | Arm, gravity: ArrayLike | None = None, mounting: float | None = None) -> Mechanism:
+        """The equations of a named or custom arm with these options; see `load_mechanism`."""
+        if not isinstance(arm, Arm):
+            check_known("arm", ARMS, arm)
+        if self.parameters is not None:
+            allowed = "a parameter set, its name, or the path of a parameter file"
+            check_type("parameters", self.parameters, (str, Path, Parameters), allowed)
+        if self.instrument is not None:
+            allowed = "a number such as '400006', a name, or a file NAME.toml"
+            check_type("instrument", self.instrument, (str, int, Path), allowed)
+        facts, parameters = self._custom(arm) if isinstance(arm, Arm) else self._built_in(arm)
+        if self.rotor_inertia is not None:
+            parameters = _with_rotors(parameters, facts.name, self.rotor_inertia)
+        if self.endoscope is not None:
+            parameters = with_endoscope(parameters, facts, self.endoscope)
+        if self.added_mass:
+            parameters = with_added_mass(parameters, facts, self.added_mass)
+        if parameters is not None:
+            _check_bodies(facts, parameters)
+        return Mechanism(facts, parameters, counterweight=self.counterweight, gravity=gravity, mounting=mounting)
+
+    def _built_in(self, name: str) -> tuple[Arm, Parameters | None]:
+        geometry, parameters = _geometry_and_set(name, self.parameters)
+        return load_arm(name, geometry, self.instrument), parameters
+
+    def _custom(self, arm: Arm) -> tuple[Arm, Parameters | None]:
+        parameters = None if self.parameters is None else load_parameters(arm.name, self.parameters)
+        if self.instrument is not None:
+            raise TrocarError(
+                f"{arm.name} is given as an Arm, with its instrument; omit instrument={self.instrument!r}"
+            )
+        if parameters is not None and parameters.geometry != arm.geometry:
+            raise TrocarError(
+                f"the parameter set '{parameters.name}' is for geometry '{parameters.geometry}', "
+                f"the arm has '{arm.geometry}'"
+            )
+        return arm, parameters
 
 
-def load_set(
+def takes(options: type[ArmOptions], *omitted: str) -> Callable[[F], F]:
+    """Decorator: replaces `**options` in the signature that `help` shows by the fields of a class of options."""
+
+    def decorated(function: F) -> F:
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+            for field in fields(options)
+            if field.name not in (*signature.parameters, *omitted)
+        ]
+        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        return function
+
+    return decorated
+
+
+@takes(ArmOptions)
+def load_mechanism(
     arm: str | Arm,
     parameters: str | Path | Parameters | None = None,
-    instrument: str | Path | None = None,
-    rotor_inertia: float | None = None,
-    endoscope: str | float | None = None,
-    added_mass: float = 0.0,
-) -> tuple[Arm, Parameters | None]:
-    """An arm in the geometry of a parameter set, and that set (None if there is only a geometry)."""
-    if not isinstance(arm, Arm):
-        check_known("arm", ARMS, arm)
-    if parameters is not None:
-        allowed = "a parameter set, its name, or the path of a parameter file"
-        check_type("parameters", parameters, (str, Path, Parameters), allowed)
-    if instrument is not None:
-        check_type("instrument", instrument, (str, int, Path), "a number such as '400006', a name, or a file NAME.toml")
-    if isinstance(arm, Arm):
-        facts, found = arm, None if parameters is None else load_parameters(arm.name, parameters)
-        if instrument is not None:
-            raise TrocarError(f"{arm.name} is given as an Arm, with its instrument; omit instrument={instrument!r}")
-        if found is not None and found.geometry != arm.geometry:
-            raise TrocarError(
-                f"the parameter set '{found.name}' is for geometry '{found.geometry}', the arm has '{arm.geometry}'"
-            )
-    else:
-        geometry, found = _geometry_and_set(arm, parameters)
-        facts = load_arm(arm, geometry, instrument)
-    if rotor_inertia is not None:
-        found = _with_rotors(found, facts.name, rotor_inertia)
-    if endoscope is not None:
-        found = with_endoscope(found, facts, endoscope)
-    if added_mass:
-        found = with_added_mass(found, facts, added_mass)
-    if found is not None:
-        _check_bodies(facts, found)
-    return facts, found
+    *,
+    gravity: ArrayLike | None = None,
+    mounting: float | None = None,
+    **options: Any,
+) -> Mechanism:
+    """Load the equations of motion of an arm.
+
+    Args:
+        arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, or a custom `Arm`.
+        parameters: parameter set, its name, or a file. Default: the arm's best set.
+        gravity: vector [m/s^2] in base axes, or `mounting`: pitch of the base about x [rad].
+        options: counterweight, instrument, rotor_inertia, endoscope, added_mass; see `ArmOptions`.
+    """
+    return ArmOptions.of(parameters=parameters, **options).mechanism(arm, gravity, mounting)
 
 
 def _geometry_and_set(
     name: str, parameters: str | Path | Parameters | None
 ) -> tuple[str | Path | Geometry | None, Parameters | None]:
     """Geometry and parameter set of a built-in arm."""
-    check_known("arm", ARMS, name)
     sets, shapes = SETS.get(name, ()), geometries(name)
     if isinstance(parameters, str | Path):
         if str(parameters) in shapes and str(parameters) not in sets:
             return str(parameters), None
         if is_geometry_file(parameters):
             geometry = read_geometry(parameters, name, published(name))
-            found = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
-            if found is not None and found.geometry != geometry.frames:
+            named = None if geometry.parameters is None else load_parameters(name, geometry.parameters)
+            if named is not None and named.geometry != geometry.frames:
                 raise TrocarError(
-                    f"{parameters}: the parameter set '{found.name}' is for the frames of {found.geometry}, "
+                    f"{parameters}: the parameter set '{named.name}' is for the frames of {named.geometry}, "
                     f"the lengths are of {geometry.frames}; omit 'parameters', or give a set in these frames"
                 )
-            return geometry, found
+            return geometry, named
         if str(parameters) not in sets and Path(parameters).suffix != ".toml":
             raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
     if parameters is None and not sets:
         return None, None
-    found = load_parameters(name, parameters)
+    loaded = load_parameters(name, parameters)
     # a user's set gives the path of its geometry file relative to its own folder
-    beside = Path(found.path).parent / found.geometry
-    return beside if beside.suffix == ".toml" else found.geometry, found
+    beside = Path(loaded.path).parent / loaded.geometry
+    return beside if beside.suffix == ".toml" else loaded.geometry, loaded
 
 
 def _check_bodies(arm: Arm, parameters: Parameters) -> None:

@@ -7,11 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm, gravity_vector
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import recursion
-from trocar.mechanics.arm_kinematics import FLOAT, LARGEST, ArmKinematics, batch_first, batch_last
+from trocar.mechanics.arm_kinematics import FLOAT, MAX_SQUARE, ArmKinematics, batch_first, batch_last
 from trocar.mechanics.drives import Drives
 from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
@@ -20,10 +21,8 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording, filtered
-from trocar.recording.filters import FEWEST
-from trocar.spatial import Array, pose, real_array
-
-SHORTEST = 1e-30  # shortest time between two samples [s]: velocities over a shorter one overflow
+from trocar.recording.filters import MIN_ROWS
+from trocar.spatial import Array, pose
 
 
 class Mechanism(ArmKinematics):
@@ -55,6 +54,10 @@ class Mechanism(ArmKinematics):
         self.counterweight = counterweight
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
 
+    def under(self, gravity: ArrayLike) -> Mechanism:
+        """A copy with another gravity (3,) in base axes [m/s^2]."""
+        return Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=gravity)
+
     def mass_matrix(self, q: ArrayLike) -> Array:
         """M (..., n, n), symmetric, rotor inertia included."""
         q = self.checked_state(q)
@@ -83,7 +86,7 @@ class Mechanism(ArmKinematics):
         # fast path for control loops: one state in plain arrays needs no conversion
         if not (
             (type(q) is type(dq) is np.ndarray and q.dtype is dq.dtype is FLOAT)
-            and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < LARGEST**2)
+            and (q.shape == dq.shape == (self.n,) and q.dot(q) + dq.dot(dq) < MAX_SQUARE)
         ):
             q, dq = self.checked_states(q=q, dq=dq)
         if q.ndim == 1:
@@ -118,9 +121,9 @@ class Mechanism(ArmKinematics):
         if q.ndim != 2 or len(q) < 2:
             raise TrocarError(f"q along a motion must be (T, {self.n}) with at least two samples, got shape {q.shape}")
         if dq is None:
-            t = real_array("dt", dt)
+            t = checks.real_array("dt", dt)
             steps = np.diff(t) if t.ndim else t
-            if t.shape not in ((), (len(q),)) or not ((steps > SHORTEST) & (steps < LARGEST)).all():
+            if t.shape not in ((), (len(q),)) or not ((steps > checks.MIN_SECONDS) & (steps < checks.MAX_STATE)).all():
                 raise TrocarError(f"dt must be a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
@@ -136,7 +139,7 @@ class Mechanism(ArmKinematics):
         recording.check_joints(self.arm)
         if len(recording) < 2:
             raise TrocarError("a recording of one row has no motion; at least two rows are needed")
-        if recording.ddq is None and len(recording) >= FEWEST:
+        if recording.ddq is None and len(recording) >= MIN_ROWS:
             recording = filtered(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
         friction = self.friction_along(recording.q, recording.t, recording.dq)
@@ -178,7 +181,7 @@ class Mechanism(ArmKinematics):
         if smallest <= 0:
             raise TrocarError(
                 f"the mass matrix is not positive definite (smallest eigenvalue {smallest:.3g}): the parameter set "
-                f"'{self._needed.name}' is not physical, use a consistent one"
+                f"'{self.dynamic_parameters.name}' is not physical, use a consistent one"
             )
         return np.linalg.solve(M, rest[..., None])[..., 0]
 
@@ -243,7 +246,7 @@ class Mechanism(ArmKinematics):
     @cached_property
     def parameter_vector(self) -> Array:
         """(p,), read-only: barycentric parameters of every body with inertia, drive terms, amplitudes of elastics."""
-        inertias = self._needed.inertias
+        inertias = self.dynamic_parameters.inertias
         links = [barycentric(inertias[self.links.names[i]]) for i in self.tree_inertia.massive]
         amplitudes = [element.amplitude for element in self.elastics.elements]
         values = np.concatenate([*links, self.drives.values, amplitudes])
@@ -264,15 +267,16 @@ class Mechanism(ArmKinematics):
     @cached_property
     def drives(self) -> Drives:
         """Rotor inertia, friction and stiffness."""
-        return Drives(self._needed.drives, self.arm)
+        return Drives(self.dynamic_parameters.drives, self.arm)
 
     @cached_property
     def elastics(self) -> Elastics:
         """Springs and cables that are not linear in a joint."""
-        return Elastics(self._needed.elastics, self.arm)
+        return Elastics(self.dynamic_parameters.elastics, self.arm)
 
     @property
-    def _needed(self) -> Parameters:
+    def dynamic_parameters(self) -> Parameters:
+        """`parameters`; raises an error if the arm has none."""
         if self.parameters is None:
             raise TrocarError(
                 f"{self.arm.name} in geometry '{self.arm.geometry}' has no dynamic parameters: only its "
@@ -285,7 +289,7 @@ class Mechanism(ArmKinematics):
         """Masses [kg], centres of mass [m] and inertias about them [kg m^2] in link frames; zero for omitted bodies."""
         count = len(self.arm.bodies)
         mass, com, I = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
-        for name, body in self._needed.inertias.items():
+        for name, body in self.dynamic_parameters.inertias.items():
             if name == self.arm.counterweight and not self.counterweight:
                 continue
             i = self.links.index(name)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
 from trocar.errors import TrocarError
@@ -99,7 +100,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
     MTM needs two joints at once; there it is the shortest path).
     """
     q = mechanism.checked_state(q)
-    length = positive("length", length)
+    length = checks.positive("length", length, "m")
     measure, determinant, factors, moves = _determinant(mechanism, q)
     unit = {j.name: 1.0 if j.kind == "prismatic" else length for j in mechanism.arm.joints}
     routes = []
@@ -125,7 +126,7 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
 
 def scaled_jacobian(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Array:
     """Tip Jacobian (..., 6, m) without units: linear rows and the joint of the insertion divided by `length` [m]."""
-    length = positive("length", length)
+    length = checks.positive("length", length, "m")
     J = mechanism.jacobian(q)
     J[..., :3, :] /= length
     slides = [j.kind == "prismatic" for j in mechanism.arm.joints[: mechanism.arm.tip_joints]]
@@ -344,10 +345,3 @@ def _either(value: Array, target: Array) -> Array:
     """Shortest move of an angle onto +target or -target, up to whole turns; infinite if the target is NaN."""
     up, down = _onto(value, target, 2 * np.pi), _onto(value, -target, 2 * np.pi)
     return np.where(np.isnan(target), np.inf, np.where(np.abs(up) <= np.abs(down), up, down))
-
-
-def positive(what: str, value: float) -> float:
-    """A length [m] as a float; errors name it `what`."""
-    if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
-        raise TrocarError(f"{what} must be a positive number [m], got {value!r}")
-    return float(value)

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from trocar import checks
 from trocar.arms.structure import GimballedArm, Shaft, SnakeShaft, WristedShaft
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics import reach
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics.descent import sobol
-from trocar.mechanics.singularities import positive
-from trocar.spatial import Array, checked_pose, inverse, numbers
+from trocar.spatial import Array, checked_pose, inverse
 
 Method = Literal["sobol", "random", "grid"]
 Density = Literal["joints", "volume"]
 
 CHUNK = 1 << 16  # rows handled at once, to bound memory
-MOST_VOXELS = 100_000_000
+MAX_VOXELS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,13 @@ def _counted(
 ) -> Volume:
     if not workspaces:
         raise TrocarError("give at least one workspace")
-    voxel = positive("voxel", voxel)
+    voxel = checks.positive("voxel", voxel, "m")
     if grids < 2:
         raise TrocarError(f"an error needs at least 2 grids, got {grids!r}")
     low = np.max([w.box[0] for w in workspaces], axis=0)
     high = np.min([w.box[1] for w in workspaces], axis=0)
     size = np.maximum(0.0, high - low)
-    if np.prod(size / voxel + 1) > MOST_VOXELS:
+    if np.prod(size / voxel + 1) > MAX_VOXELS:
         raise TrocarError(f"{np.prod(size / voxel):.1e} voxels of {voxel:g} m are too many; use larger ones")
     rng = np.random.default_rng(seed)
     rows: list[tuple[float, float, float]] = []
@@ -270,7 +270,7 @@ def _chunks(values: Array) -> Iterator[Array]:
 
 
 def _checked_points(points: ArrayLike) -> Array:
-    p = numbers("points", points, (3,))
+    p = checks.numbers("points", points, (3,))
     if not np.isfinite(p).all():
         raise TrocarError("points contain a value that is NaN or infinite")
     return p

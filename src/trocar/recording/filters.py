@@ -19,7 +19,7 @@ from trocar.recording.recording import Recording
 from trocar.spatial import Array
 
 JITTER = 0.02  # largest change of the time step that counts as uniform, as a fraction of it
-FEWEST = 3 * (ORDER + 1) + 1  # rows that the filter needs
+MIN_ROWS = 3 * (ORDER + 1) + 1  # rows that the filter needs
 
 
 def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool = False) -> Recording:

@@ -18,7 +18,7 @@ from trocar.spatial import Array
 
 JAW = "jaw"
 LATE = 1_000_000_000  # a jaw that is silent for longer is assumed to stay in place [ns]
-MOST_WAITING = 10_000  # largest number of rows that wait for a state of the jaw
+MAX_WAITING = 10_000  # largest number of rows that wait for a state of the jaw
 
 
 class Row(NamedTuple):
@@ -42,8 +42,8 @@ class JointStates:
 
     def __init__(self, arm: Arm, jaw: bool) -> None:
         self._arm, self._apart = arm, jaw
-        self._waiting: deque[tuple[int, tuple[str, ...], Array]] = deque(maxlen=MOST_WAITING)
-        self._jaw: deque[tuple[int, Array]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[tuple[int, tuple[str, ...], Array]] = deque(maxlen=MAX_WAITING)
+        self._jaw: deque[tuple[int, Array]] = deque(maxlen=MAX_WAITING)
         self._columns: tuple[tuple[str, ...], int] = (), 0  # names and number of columns for which `_order` holds
         self._order: list[int] = []
         self._last = self._last_jaw = -1

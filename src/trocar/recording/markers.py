@@ -26,7 +26,7 @@ from trocar.recording.csv_table import CsvTable
 from trocar.spatial import Array, quaternion
 
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
-FARTHEST = 1e3  # [m] from the cameras
+MAX_DISTANCE = 1e3  # [m] from the cameras
 UNIT_NORM = 1e-2  # largest deviation of a quaternion's length from 1
 _TITLE = re.compile(r"(?P<name>[A-Za-z][\w.-]*?)\s*(\[(?P<unit>[^\]]*)\])?")
 _UNITS: dict[str, tuple[str | None, ...]] = {
@@ -175,10 +175,10 @@ def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int
     p = table[:, [columns[f"{body}_{axis}"] for axis in POSITION]]
     wxyz = table[:, [columns[f"{body}_{part}"] for part in ORIENTATION]]
     seen = np.isfinite(p).all(1) & np.isfinite(wxyz).all(1)
-    far = np.flatnonzero(seen & (np.abs(p) > FARTHEST).any(1))
+    far = np.flatnonzero(seen & (np.abs(p) > MAX_DISTANCE).any(1))
     if far.size:
         raise TrocarError(
-            f"{path}, line {lines[far[0]]}: '{body}' is more than {FARTHEST:g} m away; is its unit right?"
+            f"{path}, line {lines[far[0]]}: '{body}' is more than {MAX_DISTANCE:g} m away; is its unit right?"
         )
     with np.errstate(over="ignore"):  # entries far too large for a unit quaternion
         norm = np.linalg.norm(wxyz, axis=1)

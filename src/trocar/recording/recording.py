@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
 from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.motor_columns import joint_from_columns
-from trocar.spatial import Array, real_array
+from trocar.spatial import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -240,7 +241,7 @@ def _frozen(name: str, value: object) -> Array:
     if isinstance(value, np.ndarray) and value.dtype == bool:
         value = value.astype(float)  # a channel of flags
     try:
-        array = real_array(name, value).copy()
+        array = checks.real_array(name, value).copy()
     except TrocarError as error:
         raise InvalidRecording(str(error)) from None
     array.setflags(write=False)

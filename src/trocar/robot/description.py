@@ -102,7 +102,7 @@ def _described(scene: Scene, name: str) -> ArmDescription:
         name=name,
         arm=arm.arm,
         parameters=arm.parameters,
-        prefix=scene.stepped[name].slice.prefix,
+        prefix=scene.stepped[name].prefix,
         counterweight=arm.options.counterweight,
         friction=arm.options.friction,
         gravity_vector=gravity,

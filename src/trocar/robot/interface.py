@@ -249,7 +249,7 @@ SIMULATION = replace(
     local=True,
 )
 SIMULATED_ARM = replace(
-    _services("set_law", "place", "push", "change", "record", "recorded", "history"),
+    _services("set_law", "set_gravity_model", "place", "push", "change", "record", "recorded", "history"),
     local=True,
 )
 

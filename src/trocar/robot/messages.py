@@ -202,8 +202,17 @@ class KinematicsResult:
     message: str = ""
 
 
+class _ReadOnly:
+    """A dataclass whose arrays cannot be changed, so that threads can share it."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ArmFrame:
+class ArmFrame(_ReadOnly):
     """State of one arm and the forces on it, for a `Frame`. Poses and forces are in its base frame.
 
     Attributes:
@@ -235,8 +244,8 @@ class ArmFrame:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Frame(Message):
-    """One moment of a simulation or a recording: copies, so that threads can share it.
+class Frame(_ReadOnly, Message):
+    """One moment of a simulation or a recording: read-only copies.
 
     Attributes:
         number: increases with every frame.

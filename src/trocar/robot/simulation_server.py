@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.checks import finite
 from trocar.errors import TrocarError, check_type
+from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.recording import Recording
 from trocar.robot.controller.arm import ArmController
@@ -30,7 +32,7 @@ from trocar.robot.recorder import Recorder
 from trocar.robot.settings import RECORDED, checked_changes
 from trocar.simulation import Scene
 from trocar.simulation.engine import Snapshot
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 NAME = "simulation"
 HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]
@@ -91,7 +93,7 @@ class SimulationServer:
         services |= {"snapshot": self.snapshot, "restore": self.restore}
         self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
         for name in controllers:
-            of_arm = ("set_law", "place", "push", "record", "recorded", "history")
+            of_arm = ("set_law", "set_gravity_model", "place", "push", "record", "recorded", "history")
             functions: dict[str, Callable[..., Any]] = {key: partial(getattr(self, key), name) for key in of_arm}
             functions["change"] = partial(self.change_arm, name)
             self.bus.add(f"{NAME}/{name}", SIMULATED_ARM, services=functions)
@@ -119,6 +121,12 @@ class SimulationServer:
             if before.name != name:
                 controller.hardware.servo_again()
                 controller.hold_here()
+
+    def set_gravity_model(self, arm: str, mechanism: Mechanism | None) -> None:
+        """Let gravity compensation of an arm use other equations, such as wrong ones. None: the simulated ones."""
+        check_type("mechanism", mechanism, (Mechanism, type(None)), "a Mechanism or None")
+        with self.bus.lock:
+            self._controllers[arm].hardware.model = mechanism
 
     def act(self) -> None:
         """Efforts of the laws that act in every cycle. An arm whose law fails is held by the dVRK's servo."""

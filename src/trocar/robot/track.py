@@ -14,6 +14,7 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
+from trocar.checks import finite
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
 from trocar.recording.bag_file import is_bag
@@ -22,7 +23,7 @@ from trocar.recording.loading import SUFFIXES
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame
 from trocar.robot.settings import ArmSettings, checked_changes
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 CHANNELS = ("q", "dq", "ddq", "tau")
 MAX_UNPACKED = 512 << 20  # [bytes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,53 +12,40 @@ from trocar.spatial import Array
 from trocar.transports.ros_conversion import set_six, six
 from trocar.transports.ros_messages import MESSAGES
 
-MSG_CONVERSIONS = (
-    "ArrayFromTwistMsg", "ArrayFromWrenchMsg", "ArrayToTwistMsg", "ArrayToWrenchMsg", "FrameFromPoseMsg",
-    "FrameFromTransformMsg", "FrameToPoseMsg", "FrameToTransformMsg",
-)  # fmt: skip
-POSEMATH = ("fromMatrix", "fromMsg", "fromTf", "toMatrix", "toMsg", "toTf")
+# Parts of messages: position and orientation of a frame, and both halves of a six-vector.
+_FRAMES = {"Pose": ("position", "orientation"), "Transform": ("translation", "rotation")}
+_SIX = {"Twist": ("linear", "angular"), "Wrench": ("force", "torque")}
 
 
-def FrameFromPoseMsg(msg: Any) -> Frame:
-    """The frame of a geometry_msgs/Pose."""
-    return _frame(msg.position, msg.orientation)
+def _frame_from(kind: str, msg: Any) -> Frame:
+    p, q = (getattr(msg, part) for part in _FRAMES[kind])
+    return Frame(Rotation.Quaternion(q.x, q.y, q.z, q.w), Vector(p.x, p.y, p.z))
 
 
-def FrameToPoseMsg(frame: Frame) -> Any:
-    pose = MESSAGES["geometry_msgs/Pose"]()
-    return _filled(pose, frame, pose.position, pose.orientation)
+def _frame_to(kind: str, frame: Frame) -> Any:
+    msg = MESSAGES[f"geometry_msgs/{kind}"]()
+    p, q = (getattr(msg, part) for part in _FRAMES[kind])
+    p.x, p.y, p.z = frame.p
+    q.x, q.y, q.z, q.w = frame.M.GetQuaternion()
+    return msg
 
 
-def FrameFromTransformMsg(msg: Any) -> Frame:
-    """The frame of a geometry_msgs/Transform."""
-    return _frame(msg.translation, msg.rotation)
+def _array_from(kind: str, msg: Any) -> Array:
+    linear, angular = (getattr(msg, part) for part in _SIX[kind])
+    return six(linear, angular)
 
 
-def FrameToTransformMsg(frame: Frame) -> Any:
-    transform = MESSAGES["geometry_msgs/Transform"]()
-    return _filled(transform, frame, transform.translation, transform.rotation)
+def _array_to(kind: str, array: Array) -> Any:
+    msg = MESSAGES[f"geometry_msgs/{kind}"]()
+    linear, angular = (getattr(msg, part) for part in _SIX[kind])
+    set_six(linear, angular, array)
+    return msg
 
 
-def ArrayFromTwistMsg(msg: Any) -> Array:
-    """Linear, then angular velocity (6,)."""
-    return six(msg.linear, msg.angular)
-
-
-def ArrayToTwistMsg(array: Array) -> Any:
-    twist = MESSAGES["geometry_msgs/Twist"]()
-    set_six(twist.linear, twist.angular, array)
-    return twist
-
-
-def ArrayFromWrenchMsg(msg: Any) -> Array:
-    """Force, then moment (6,)."""
-    return six(msg.force, msg.torque)
-
-
-def ArrayToWrenchMsg(array: Array) -> Any:
-    wrench = MESSAGES["geometry_msgs/Wrench"]()
-    set_six(wrench.force, wrench.torque, array)
-    return wrench
+MSG_CONVERSIONS: dict[str, Any] = {f"FrameFrom{kind}Msg": partial(_frame_from, kind) for kind in _FRAMES}
+MSG_CONVERSIONS |= {f"FrameTo{kind}Msg": partial(_frame_to, kind) for kind in _FRAMES}
+MSG_CONVERSIONS |= {f"ArrayFrom{kind}Msg": partial(_array_from, kind) for kind in _SIX}
+MSG_CONVERSIONS |= {f"ArrayTo{kind}Msg": partial(_array_to, kind) for kind in _SIX}
 
 
 def fromMsg(p: Any) -> Frame:
@@ -68,7 +56,9 @@ def fromMsg(p: Any) -> Frame:
     return Frame(Rotation.Quaternion(*q), Vector(p.position.x, p.position.y, p.position.z))
 
 
-toMsg = FrameToPoseMsg
+def toMsg(f: Frame) -> Any:
+    """A geometry_msgs/Pose of a frame."""
+    return _frame_to("Pose", f)
 
 
 def fromTf(tf: Any) -> Frame:
@@ -92,11 +82,4 @@ def toMatrix(f: Frame) -> Array:
     return f.to_matrix()
 
 
-def _frame(position: Any, q: Any) -> Frame:
-    return Frame(Rotation.Quaternion(q.x, q.y, q.z, q.w), Vector(position.x, position.y, position.z))
-
-
-def _filled(message: Any, frame: Frame, position: Any, q: Any) -> Any:
-    position.x, position.y, position.z = frame.p
-    q.x, q.y, q.z, q.w = frame.M.GetQuaternion()
-    return message
+POSEMATH = {function.__name__: function for function in (fromMatrix, fromMsg, fromTf, toMatrix, toMsg, toTf)}

@@ -91,7 +91,7 @@ class ScriptDevice(DeviceClient):
         return [*values, message.time] if len(values) > 1 or extra else values[0]
 
     def command(self, topic: str, message: Callable[..., m.Message], moves: bool, *arguments: Any) -> Any:
-        handle = wait_move_handle(self.instance or self.states) if moves else None
+        handle = wait_move_handle(self.states if self.instance is None else self.instance) if moves else None
         try:
             self.send(topic, message(*(_robot_value(argument) for argument in arguments)))
         except UnknownName:

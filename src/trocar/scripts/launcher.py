@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -91,12 +91,10 @@ def run_script(session: Session, script: Path, arguments: Sequence[str], answers
 
 def stand_in_modules(session: Session) -> dict[str, ModuleType]:
     """All stand-in modules for packages of ROS and the dVRK; dvrk.psm contains psm, as in the package."""
-    posemath = {name: getattr(conversions, name) for name in conversions.POSEMATH}
-    messages = {name: getattr(conversions, name) for name in conversions.MSG_CONVERSIONS}
-    names = ("joystick_button", "measured_cp", "ral", "utils", "wait_move_handle")
-    crtk = {name: getattr(crtk_package, name) for name in names}
+    posemath, messages = conversions.POSEMATH, conversions.MSG_CONVERSIONS
+    crtk = {name: getattr(crtk_package, name) for name in crtk_package.__all__}
     arms = (dvrk_release_1 if session.api == "1" else dvrk_package).MODULE
-    contents = {
+    contents: dict[str, Mapping[str, Any]] = {
         "roslib": {"load_manifest": lambda package: None},
         "tf": {},
         "tf_conversions": posemath,

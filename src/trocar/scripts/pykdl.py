@@ -157,13 +157,16 @@ class KDLVector(_Linear):
         return self.of(np.cross(self.array, other.array)) if isinstance(other, KDLVector) else super().__mul__(other)
 
 
-def _half(start: int) -> property:
-    """One of the vectors of a screw: a live reference when read, copied when assigned."""
+def _live(kind: Any, where: Any) -> Any:
+    """A part of the array as a property: a live reference when read, copied when assigned."""
 
-    def assign(screw: _Screw, value: KDLVector) -> None:
-        screw.array[start : start + 3] = value.array
+    def assign(whole: Any, value: Any) -> None:
+        whole.array[where] = value.array
 
-    return property(lambda screw: KDLVector.of(screw.array[start : start + 3]), assign)
+    return property(lambda whole: kind.of(whole.array[where]), assign)
+
+
+_LINEAR, _ANGULAR = _live(KDLVector, np.s_[:3]), _live(KDLVector, np.s_[3:])
 
 
 class _Screw(_Linear):
@@ -171,7 +174,7 @@ class _Screw(_Linear):
 
     __slots__ = ()
     SHAPE = (6,)
-    linear, angular = _half(0), _half(3)
+    linear, angular = _LINEAR, _ANGULAR
 
     def __init__(self, linear: Any = None, angular: Any = None) -> None:
         if linear is None and angular is None:
@@ -196,7 +199,7 @@ class KDLTwist(_Screw):
     """Velocity `vel` of a point and angular velocity `rot`."""
 
     __slots__ = ()
-    vel, rot = _half(0), _half(3)
+    vel, rot = _LINEAR, _ANGULAR
 
     def __init__(self, vel: Any = None, rot: Any = None) -> None:
         super().__init__(vel, rot)
@@ -209,7 +212,7 @@ class KDLWrench(_Screw):
     """`force` and `torque` about a point."""
 
     __slots__ = ()
-    force, torque = _half(0), _half(3)
+    force, torque = _LINEAR, _ANGULAR
 
     def __init__(self, force: Any = None, torque: Any = None) -> None:
         super().__init__(force, torque)
@@ -394,6 +397,7 @@ class KDLFrame(_Numbers):
 
     __slots__ = ()
     SHAPE = (3, 4)
+    M, p = _live(KDLRotation, np.s_[:, :3]), _live(KDLVector, np.s_[:, 3])
 
     def __init__(self, R: Any = None, V: Any = None) -> None:
         if isinstance(R, KDLFrame) and V is None:
@@ -416,22 +420,6 @@ class KDLFrame(_Numbers):
     def to_matrix(self) -> Array:
         """The pose (4, 4)."""
         return np.vstack([self.array, (0.0, 0.0, 0.0, 1.0)])
-
-    @property
-    def M(self) -> KDLRotation:
-        return KDLRotation.of(self.array[:, :3])
-
-    @M.setter
-    def M(self, value: KDLRotation) -> None:
-        self.array[:, :3] = value.array
-
-    @property
-    def p(self) -> KDLVector:
-        return KDLVector.of(self.array[:, 3])
-
-    @p.setter
-    def p(self, value: KDLVector) -> None:
-        self.array[:, 3] = value.array
 
     @staticmethod
     def Identity() -> KDLFrame:

@@ -65,7 +65,10 @@ def node() -> ScriptNode:
 # -- node --------------------------------------------------------------------------------------------------------------
 
 
-def init_node(name: str, argv: list[str] | None = None, disable_signals: bool = False, **_options: Any) -> None:
+def init_node(
+    name: str, argv: list[str] | None = None, anonymous: bool = False, log_level: int | None = None,
+    disable_rostime: bool = False, disable_rosout: bool = False, disable_signals: bool = False, **_options: Any,
+) -> None:  # fmt: skip
     """Name or rename the node; from now on Ctrl-C stops it: waits return and `is_shutdown()` is true."""
     if "/" in name.strip("/"):
         raise ValueError(f"node names have no namespace, got {name!r}")
@@ -156,8 +159,7 @@ def get_time() -> float:
     return current().now / NANOSECONDS
 
 
-def get_rostime() -> Time:
-    return Time.now()
+get_rostime = Time.now
 
 
 def sleep(duration: Any) -> None:
@@ -199,7 +201,9 @@ class Rate(UninterruptedRate):
 class Timer:
     """Calls a function every period [s]."""
 
-    def __init__(self, period: Any, callback: Callable[[Any], None], oneshot: bool = False, **_options: Any) -> None:
+    def __init__(
+        self, period: Any, callback: Callable[[Any], None], oneshot: bool = False, reset: bool = False
+    ) -> None:
         self._period, self._callback, self._oneshot = round(seconds_of(period) * NANOSECONDS), callback, oneshot
         self._stopped = False
         self._last: Time | None = None

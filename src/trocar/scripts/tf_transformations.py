@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, pose, unit
 
-
-def identity_matrix() -> Array:
-    return np.eye(4)
+identity_matrix = partial(np.eye, 4)
 
 
 def translation_matrix(direction: Any) -> Array:
@@ -35,8 +33,11 @@ def concatenate_matrices(*matrices: Any) -> Array:
     return reduce(np.matmul, matrices, np.eye(4))
 
 
-def inverse_matrix(matrix: Any) -> Array:
-    return np.linalg.inv(np.asarray(matrix, dtype=float))
+inverse_matrix = np.linalg.inv
+
+
+def unit_vector(data: Any) -> Array:
+    return unit(np.array(data, dtype=float))
 
 
 def euler_matrix(ai: float, aj: float, ak: float, axes: str = "sxyz") -> Array:
@@ -84,10 +85,6 @@ def quaternion_conjugate(quaternion: Any) -> Array:
 def quaternion_inverse(quaternion: Any) -> Array:
     q = np.asarray(quaternion, dtype=float)
     return quaternion_conjugate(q) / (q @ q)
-
-
-def unit_vector(data: Any) -> Array:
-    return unit(np.array(data, dtype=float))
 
 
 def _sequence(axes: str) -> str:

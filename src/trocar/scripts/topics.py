@@ -141,7 +141,7 @@ class ScriptNode:
             return self._own_services[name](request)
         if name not in self._session.bus.services:
             raise TrocarError(f"there is no service /{name}")
-        return answer(lambda *arguments: self._session.bus.call(name, *arguments), kind._type, request, kind.Response)
+        return answer(lambda *arguments: self._session.bus.call(name, *arguments), kind._type, request)
 
 
 def _takes(topic: Any) -> bool:

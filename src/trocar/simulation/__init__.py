@@ -5,7 +5,7 @@ Objects to touch (`Solid`, `SoftSlab`, `needle`, `Port`), faults (`MotorLoss`, `
 planning (`plan`) and sensors (`ForceSensor`) are here too.
 """
 
-from trocar.simulation.arm_options import ArmOptions, Cable
+from trocar.mechanics import ArmOptions
 from trocar.simulation.divergence import Diverged
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.forces.elastic_drives import Compliance
@@ -18,7 +18,8 @@ from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Sphere
 from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
 from trocar.simulation.run import simulate
-from trocar.simulation.scene import Scene, SceneArm
+from trocar.simulation.scene import Scene
+from trocar.simulation.scene_arm import Cable, SceneArm
 from trocar.simulation.scene_file import load_scene
 from trocar.simulation.sensors.force_sensor import ForceSensor
 from trocar.simulation.simulated_arm import SimulatedArm

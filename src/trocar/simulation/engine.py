@@ -191,7 +191,7 @@ class Engine:
         h, t, q, v = model.opt.timestep, data.time, data.qpos.copy(), data.qvel.copy()
         applied = data.qfrc_applied.copy()
         for arm, force in pulled:
-            applied[arm.slice.v] -= force(arm.qpos, arm.qvel)
+            applied[arm.v] -= force(arm.qpos, arm.qvel)
         rates, accelerations = [v], [data.qacc.copy()]
         for share in (0.5, 0.5, 1.0):
             data.qpos[:], data.time = q, t + share * h
@@ -199,7 +199,7 @@ class Engine:
             data.qvel[:] = v + share * h * accelerations[-1]
             data.qfrc_applied[:] = applied
             for arm, force in pulled:
-                data.qfrc_applied[arm.slice.v] += force(arm.qpos, arm.qvel)
+                data.qfrc_applied[arm.v] += force(arm.qpos, arm.qvel)
             mujoco.mj_forward(model, data)
             rates.append(data.qvel.copy())
             accelerations.append(data.qacc.copy())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.control import ComputedTorque, Setpoint, State, hold
-from trocar.control.controller import checked_positive
 from trocar.control.trajectories import line, quintic, through
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
@@ -70,7 +70,7 @@ def move_tip(
 
     Returns recordings by arm.
     """
-    duration = checked_positive(duration, "duration")
+    duration = checks.positive("duration", duration)
     if arm not in scene.arms:
         raise TrocarError(f"the scene has no arm {arm!r}; it has {', '.join(scene.arms)}")
     moving = scene.arms[arm]
@@ -100,7 +100,7 @@ def move_tip(
 
     laws = {name: ComputedTorque(a.mechanism, KP, KD, friction=True) for name, a in scene.arms.items()}
     if grip is not None:
-        laws[arm] = Grip(moving.mechanism, checked_positive(grip, "grip", "N m"))
+        laws[arm] = Grip(moving.mechanism, checks.positive("grip", grip, "N m"))
     return simulate(scene, laws, {name: setpoint if name == arm else None for name in scene.arms}, duration)
 
 
@@ -128,12 +128,12 @@ def pick_up(
     """
     T, force, reach = (
         checked_pose(T_world_object),
-        checked_positive(force, "force", "N"),
-        checked_positive(reach, "reach", "m"),
+        checks.positive("force", force, "N"),
+        checks.positive("reach", reach, "m"),
     )
     low = T @ pose(p=[0.0, 0.0, -reach])
     high, lifted = (
-        low @ pose(p=[0.0, 0.0, -checked_positive(d, n, "m")]) for n, d in (("approach", approach), ("lift", lift))
+        low @ pose(p=[0.0, 0.0, -checks.positive(n, d, "m")]) for n, d in (("approach", approach), ("lift", lift))
     )
     effort = force * reach
     runs = [

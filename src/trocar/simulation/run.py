@@ -6,26 +6,61 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
-from typing import Any, overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control import Reference, Setpoint, State, TipMotion, hold
-from trocar.control.controller import checked_positive
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.files import check_memory
 from trocar.recording import Recording
+from trocar.simulation.engine import Engine
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
-from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 
 REPORTS = 100  # calls of `progress` in a run
 EFFORT_UNIT = "N m or N"  # of a channel of joint efforts
+
+
+class SteppedRows(Protocol):
+    """The engine's side of an arm as `simulate` uses it: a `SteppedArm`, or a simulator of another engine."""
+
+    def command(self, tau: ArrayLike, /) -> None:
+        """Set the joint efforts (n,) of the next step."""
+
+    def row(self) -> tuple[Array, Array]:
+        """Motor efforts and accelerations of the last step, to be recorded."""
+
+    def joint_efforts(self, rows: Array, /) -> Array:
+        """Recorded motor efforts (N, n) as joint efforts."""
+
+    def joint_accelerations(self, rows: Array, /) -> Array:
+        """Recorded accelerations as those of the joints (N, n)."""
+
+    @property
+    def faults(self) -> Any:
+        """Faults with `reported` motor efforts (n,); None if there are none."""
+
+
+@runtime_checkable
+class OneArm(SteppedRows, Protocol):
+    """A simulator of one arm in another engine, such as `trocar.batch.ReducedSimulator`."""
+
+    arm: Any
+    parameters: Any
+    options: Any
+    mechanism: Any
+    time: float
+
+    def advance(self) -> None:
+        """Take a step."""
+
 
 AnyController = Callable[[State, Any], ArrayLike]
 AnyReference = Reference | Callable[[float], TipMotion]
@@ -33,7 +68,7 @@ AnyReference = Reference | Callable[[float], TipMotion]
 
 @overload
 def simulate(
-    sim: Simulator,
+    sim: Simulator | OneArm,
     controller: AnyController,
     reference: AnyReference | None,
     duration: float,
@@ -58,7 +93,7 @@ def simulate(
 
 
 def simulate(
-    sim: Simulator | Scene,
+    sim: Simulator | Scene | OneArm,
     controller: Any,
     reference: Any,
     duration: float,
@@ -89,33 +124,34 @@ def simulate(
         diagnostics: also record the tip position "tip" (N, 3), "loop_error" (N,) and, for arms with a remote centre of
             motion, "rcm_error" (N,) [m].
     """
-    duration = checked_positive(duration, "duration")
-    if not (isinstance(every, int | np.integer) and every >= 1):
-        raise TrocarError(f"every must be a whole number of steps, 1 or more, got {shown(every)}")
-    if isinstance(sim, Simulator):
-        scene, alone = sim.scene, next(iter(sim.scene.arms))
-        arms: Mapping[str, SimulatedArm] = {alone: sim}
-        controllers, references = {alone: controller}, {alone: reference}
-    elif not isinstance(sim, Scene):
+    duration = checks.positive("duration", duration)
+    every = checks.count("every", every, unit="steps")
+    stepped: Mapping[str, SteppedRows]
+    clock: Engine | OneArm
+    if isinstance(sim, Scene):
+        arms: Mapping[str, Any] = sim.arms
+        alone, stepped, clock = None, sim.stepped, sim.engine
+        controllers, references = dict(controller), dict(reference or {})
+        _check_names(sim, controllers, references)
+    elif isinstance(sim, Simulator | OneArm):
+        alone = sim.arm.name
+        arms, controllers, references = {alone: sim}, {alone: controller}, {alone: reference}
+        stepped, clock = (sim.scene.stepped, sim.scene.engine) if isinstance(sim, Simulator) else ({alone: sim}, sim)
+    else:
         raise TrocarError(
             f"simulate needs a Simulator or a Scene, got {type(sim).__name__}; for one arm, pass its scene"
         )
-    else:
-        scene, alone, arms = sim, None, sim.arms
-        controllers, references = dict(controller), dict(reference or {})
-        _check_names(scene, controllers, references)
-    steps = max(1, math.ceil(duration / scene.timestep * (1.0 - 1e-12)))
-    _check_memory(-(-steps // int(every)), arms, diagnostics)
+    steps = max(1, math.ceil(duration / next(iter(arms.values())).timestep * (1.0 - 1e-12)))
+    _check_memory(-(-steps // every), arms, diagnostics)
     runs = [
-        _Run(arm, scene.stepped[name], controllers[name], references.get(name), steps, int(every), diagnostics)
+        _Run(arm, stepped[name], controllers[name], references.get(name), steps, every, diagnostics)
         for name, arm in arms.items()
     ]
-    engine = next(iter(scene.stepped.values())).engine
     for i in range(steps):
-        time = engine.time
+        time = clock.time
         for run in runs:
             run.command(i, time)
-        engine.advance()
+        clock.advance()
         if i % every == 0:
             for run in runs:
                 run.record()
@@ -146,7 +182,7 @@ class _Run:
     def __init__(
         self,
         sim: SimulatedArm,
-        stepped: SteppedArm,
+        stepped: SteppedRows,
         controller: AnyController,
         reference: AnyReference | None,
         steps: int,
@@ -154,7 +190,7 @@ class _Run:
         diagnostics: bool,
     ) -> None:
         self._sim, self._stepped, self._controller, self._every = sim, stepped, controller, every
-        self._command, self._v = stepped.command, stepped.slice.v
+        self._command, self._row = stepped.command, stepped.row
         check_type("controller", controller, Callable, "a function (state, setpoint) -> effort")  # type: ignore[arg-type]
         if reference is not None:
             allowed = "a function t -> Setpoint, such as hold(q) or quintic(...)"
@@ -166,15 +202,15 @@ class _Run:
         self._times: list[float] = []
         # columns: q, dq, commanded efforts, delivered motor efforts and link accelerations; the last two are mapped
         # to the joints at the end, all rows at once
-        self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.qvel)))
+        self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.row()[1])))
         self._next_row = iter(self._rows).__next__
         self._reported: dict[int, Array] = {}  # reported motor efforts by row, if there are faults
-        self._kept: Setpoint | TipMotion | None = None  # the last setpoint written, if it is read-only
+        self._written: Setpoint | TipMotion | None = None  # the last setpoint written, if it is read-only
         self._fresh: list[int] = []  # rows at which a setpoint was written; it applies until the next such row
         first = self._setpoint_at(sim.time)
         self._tip = isinstance(first, TipMotion)
-        wanted = {"tip_position": 3} if self._tip else dict.fromkeys(("q", "dq", "ddq"), sim.n)
-        self._commands = {name: np.empty((-(-steps // every), width)) for name, width in wanted.items()}
+        widths = {"tip_position": 3} if self._tip else dict.fromkeys(("q", "dq", "ddq"), sim.n)
+        self._commands = {name: np.empty((-(-steps // every), width)) for name, width in widths.items()}
         self._diagnostics = _diagnostics(sim, diagnostics, self._tip)
         self._extra: dict[str, list[Any]] = {name: [] for name in self._diagnostics}
 
@@ -192,11 +228,11 @@ class _Run:
 
     def record(self) -> None:
         """Record the last step."""
-        (t, q, dq), stepped = self._state, self._stepped
-        np.concatenate((q, dq, self._effort, stepped.ctrl, stepped.engine.qacc[self._v]), out=self._next_row())
-        if stepped.faults is not None:
-            self._reported[len(self._times)] = stepped.faults.reported.copy()
-        if self._setpoint is not self._kept:
+        (t, q, dq), faults = self._state, self._stepped.faults
+        np.concatenate((q, dq, self._effort, *self._row()), out=self._next_row())
+        if faults is not None:
+            self._reported[len(self._times)] = faults.reported.copy()
+        if self._setpoint is not self._written:
             self._write(self._setpoint, len(self._times))
         self._times.append(t)
 
@@ -208,25 +244,23 @@ class _Run:
             return
         for name, values in self._commands.items():
             values[k] = getattr(setpoint, name)
-        self._kept = None if setpoint.q.flags.writeable else setpoint
+        self._written = None if setpoint.q.flags.writeable else setpoint
 
     def recording(self) -> Recording:
         """The recording of all recorded steps."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
         q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
-        rows, joints = self._stepped.joint_rows, self._stepped.joint_from_motor
-        ddq = (self._stepped.D @ qacc[:, :, None])[:, :, 0] if rows is None else qacc[:, rows]
-        extra["applied_tau"] = tau = (joints @ ctrl[:, :, None])[:, :, 0]
+        extra["applied_tau"] = tau = self._stepped.joint_efforts(ctrl)
         if self._reported:
-            tau = tau.copy()
-            for row, motors in self._reported.items():
-                tau[row] = joints.dot(motors)
+            reported = ctrl.copy()
+            reported[list(self._reported)] = list(self._reported.values())
+            tau = self._stepped.joint_efforts(reported)
         held = np.repeat(self._fresh, np.diff([*self._fresh, len(self._times)]))
         return Recording(
             t=np.array(self._times),
             q=q,
             dq=dq,
-            ddq=ddq,
+            ddq=self._stepped.joint_accelerations(qacc),
             tau=tau + self._sim.mechanism.effort_bias,
             joints=arm.joint_names,
             joint_units=arm.joint_units,
@@ -259,16 +293,16 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
 _version = cache(version)  # reads a file, so only once
 
 
-def _diagnostics(sim: SimulatedArm, wanted: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
+def _diagnostics(sim: SimulatedArm, diagnostics: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
     """Channels to record: the tip if it is commanded, and the arm's diagnostics if requested."""
-    found: dict[str, Callable[[SimulatedArm], float | Array]] = {}
-    if wanted or tip:
-        found["tip"] = lambda sim: sim.tip_pose()[:3, 3]
-    if wanted and sim.arm.has_rcm:
-        found["rcm_error"] = lambda sim: sim.rcm_error()
-    if wanted and sim.arm.loops:
-        found["loop_error"] = lambda sim: sim.loop_error()
-    return found
+    channels: dict[str, Callable[[SimulatedArm], float | Array]] = {}
+    if diagnostics or tip:
+        channels["tip"] = lambda sim: sim.tip_pose()[:3, 3]
+    if diagnostics and sim.arm.has_rcm:
+        channels["rcm_error"] = lambda sim: sim.rcm_error()
+    if diagnostics and sim.arm.loops:
+        channels["loop_error"] = lambda sim: sim.loop_error()
+    return channels
 
 
 def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[float], Any]:

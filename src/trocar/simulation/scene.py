@@ -4,52 +4,36 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
-from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.arm import GRAVITY
 from trocar.errors import TrocarError, check_known, shown
+from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
-from trocar.simulation.arm_options import ArmOptions, LoadedArm
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, simulated
 from trocar.simulation.objects.assembly import set_contacts
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.primitives import three_numbers
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
+from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
-LONGEST_NAME = 60  # [characters]
-MOST_ARMS = 30  # bits of MuJoCo's collision masks
+MAX_NAME = 60  # [characters]
+MAX_ARMS = 30  # bits of MuJoCo's collision masks
 OVERLAP = 1e-6  # [m] allowed overlap at the start
-
-
-@dataclass(frozen=True, kw_only=True)
-class SceneArm(ArmOptions):
-    """One arm of a scene: its `ArmOptions`, its place and its start.
-
-    Attributes:
-        arm: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR or a custom `Arm`; omit it on a cart, which defines its arms.
-        base: T_world_base (4, 4). Default: the origin, tilted by the arm's default mounting.
-        mount: PSM1, PSM2, PSM3 or ECM, for an arm on the scene's cart; instead of base.
-        q: joints (n,) at the start [rad, m]. Default: home.
-    """
-
-    arm: str | Arm | None = None
-    base: ArrayLike | None = None
-    mount: str | None = None
-    q: ArrayLike | None = None
 
 
 class Scene:
@@ -73,7 +57,7 @@ class Scene:
             base.
         stepped: the engine's side of every arm. objects: by name.
         cart: with its current set-up joints. gravity: (3,) in the world [m/s^2].
-        model, data: MuJoCo's. spec: the specification of `model`, with all visual shapes (`model` has none).
+        engine: MuJoCo's model and data, stepped. model, data: MuJoCo's.
 
     Names in the model are prefixed by the arm's name and a slash, except for a single arm whose base is the world.
     """
@@ -92,21 +76,64 @@ class Scene:
     ) -> None:
         if not arms:
             raise TrocarError("a scene needs at least one arm")
-        if len(arms) > MOST_ARMS:
-            raise TrocarError(f"a scene can have at most {MOST_ARMS} arms, got {len(arms)}")
+        if len(arms) > MAX_ARMS:
+            raise TrocarError(f"a scene can have at most {MAX_ARMS} arms, got {len(arms)}")
         self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
-        self._given, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
-        self.gravity = three_numbers(WORLD_GRAVITY if gravity is None else gravity, "gravity", "in the world [m/s^2]")
-        self._assemble(tuple(objects), timestep, accuracy)
+        self._options, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
+        self.gravity = checks.three_numbers(
+            "gravity", WORLD_GRAVITY if gravity is None else gravity, "in the world [m/s^2]"
+        )
+        self._assemble(self._load(), tuple(objects), timestep, accuracy)
         self.reset()
 
-    def _assemble(self, objects: Sequence[SceneObject], timestep: float, accuracy: str) -> None:
+    @classmethod
+    def of_one(
+        cls,
+        options: SceneArm,
+        gravity: ArrayLike | None = None,
+        mounting: float | None = None,
+        *,
+        objects: Sequence[SceneObject] = (),
+        timestep: float = 1e-3,
+        accuracy: str = "fast",
+        contacts: bool = True,
+    ) -> Self:
+        """A scene of one arm that allows overlaps; gravity and mounting as for `load_mechanism`."""
+        scene = cls.__new__(cls)
+        mechanism, options = options.loaded(None, gravity, mounting)
+        name = mechanism.arm.name
+        scene.cart, scene._options, scene._contacts_on, scene._overlaps = None, {name: options}, contacts, True
+        scene.gravity = mechanism.gravity_vector
+        scene._assemble({name: (mechanism, options)}, tuple(objects), timestep, accuracy)
+        scene.reset()
+        return scene
+
+    def _load(self) -> dict[str, tuple[Mechanism, SceneArm]]:
+        """Equations and options of every arm; errors name the arm."""
+        arms = {}
+        for name, options in self._options.items():
+            _check_name(name)
+            try:
+                arms[name] = options.loaded(self.cart)
+            except TrocarError as error:
+                raise TrocarError(f"{name}: {error}") from None
+        return arms
+
+    def _assemble(
+        self,
+        arms: Mapping[str, tuple[Mechanism, SceneArm]],
+        objects: Sequence[SceneObject],
+        timestep: float,
+        accuracy: str,
+    ) -> None:
         """Build the model and everything that refers to it."""
-        loaded = {name: _loaded(name, given, self.cart) for name, given in self._given.items()}
-        bases = {name: self.T_world_base(name) for name in loaded}
-        prefixed = len(loaded) > 1 or not np.array_equal(next(iter(bases.values())), np.eye(4))
-        self.spec = scene_model(
-            loaded,
+        self._mountings = {name: mechanism.arm.mounting for name, (mechanism, _) in arms.items()}
+        bases = {name: self.T_world_base(name) for name in arms}
+        prefixed = len(arms) > 1 or not np.array_equal(next(iter(bases.values())), np.eye(4))
+        self._drawn: mujoco.MjSpec | None = None
+        self._specification = partial(
+            scene_model,
+            arms,
             bases,
             self._mounts(),
             cart=self.cart,
@@ -117,17 +144,18 @@ class Scene:
             contacts=self._contacts_on,
             prefixed=prefixed,
         )
+        plain = simulated(self._specification(visual=False), alone=len(arms) == 1)
         try:
-            model = simulated(self.spec, alone=len(loaded) == 1).compile()
+            model = plain.compile()
         except ValueError as error:
             raise TrocarError(f"MuJoCo rejects the model: {error}") from None
-        self._engine = engine = Engine(model, accuracy)
+        self.engine = engine = Engine(model, accuracy)
         self.model, self.data = engine.model, engine.data
         self.stepped = {
-            name: SteppedArm(arm, engine, f"{name}/" if prefixed else "", self._gravity(name))
-            for name, arm in loaded.items()
+            name: SteppedArm(mechanism.under(self._gravity(name)), options, engine, f"{name}/" if prefixed else "")
+            for name, (mechanism, options) in arms.items()
         }
-        tips = [stepped.slice.body(stepped.loaded.arm.tip_body) for stepped in self.stepped.values()]
+        tips = [stepped.body(stepped.arm.tip_body) for stepped in self.stepped.values()]
         set_contacts(self.model, objects, tips)
         self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
@@ -135,24 +163,31 @@ class Scene:
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         engine.attach(self._all, self._raise_diverged)
         # arm and name of every body of an arm, by its id
-        self._owner = {stepped.slice.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
-            stepped.slice.body(body.name): (name, f"{body.name} of {name}")
+        self._owner = {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
+            stepped.body(body.name): (name, f"{body.name} of {name}")
             for name, stepped in self._items
-            for body in stepped.loaded.arm.bodies
+            for body in stepped.arm.bodies
         }
 
+    @property
+    def spec(self) -> mujoco.MjSpec:
+        """The specification of `model` with all visual shapes (`model` has none); built on first use."""
+        if self._drawn is None:
+            self._drawn = self._specification(visual=True)
+        return self._drawn
+
     def _mounts(self) -> dict[str, str]:
-        return {name: given.mount for name, given in self._given.items() if given.mount is not None}
+        return {name: options.mount for name, options in self._options.items() if options.mount is not None}
 
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of `Scene` that build this scene at its start, with its current options and set-up joints."""
         return {
-            "arms": dict(self._given),
+            "arms": dict(self._options),
             "cart": self.cart,
             "objects": tuple(placed.thing for placed in self.objects.values()),
             "timestep": self.timestep,
-            "accuracy": self._engine.accuracy,
+            "accuracy": self.engine.accuracy,
             "contacts": self._contacts_on,
             "overlaps": self._overlaps,
             "gravity": self.gravity,
@@ -161,7 +196,7 @@ class Scene:
     @property
     def time(self) -> float:
         """[s] since the last reset."""
-        return self._engine.time
+        return self.engine.time
 
     @property
     def timestep(self) -> float:
@@ -170,26 +205,25 @@ class Scene:
 
     def T_world_base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the world; for PSMs and ECMs its origin is the remote centre."""
-        given = self._given[self._known(arm)]
-        if given.mount is not None and self.cart is not None:
-            return self.cart.T_world_base(given.mount)
-        if given.base is not None:
-            return checked_pose(given.base)
-        kind = given.arm if isinstance(given.arm, Arm) else load_arm(str(given.arm))
-        return pose(rotation("x", kind.mounting))
+        options = self._options[self._check_arm(arm)]
+        if options.mount is not None and self.cart is not None:
+            return self.cart.T_world_base(options.mount)
+        if options.base is not None:
+            return checked_pose(options.base)
+        return pose(rotation("x", self._mountings[arm]))
 
     def mount(self, arm: str) -> str | None:
         """Mount of an arm on the scene's cart: PSM1, PSM2, PSM3 or ECM; None if it is not on the cart."""
-        return self._given[self._known(arm)].mount
+        return self._options[self._check_arm(arm)].mount
 
     def T_world_tip(self, arm: str) -> Array:
         """Tip (4, 4) of an arm in the world, of the simulated closed chain."""
-        self._engine.update()
-        return self.stepped[self._known(arm)].slice.T_world_base @ self.arms[arm].tip_pose()
+        self.engine.update()
+        return self.stepped[self._check_arm(arm)].T_world_base @ self.arms[arm].tip_pose()
 
     def T_camera_tip(self, arm: str, camera: str = "ECM") -> Array:
         """Tip (4, 4) of an arm in the tip frame of the endoscope arm `camera`: x left, y up, z away from the lens."""
-        if self.arms[self._known(camera)].arm.carries != "endoscope":
+        if self.arms[self._check_arm(camera)].arm.carries != "endoscope":
             raise TrocarError(f"{camera} carries no endoscope; name the ECM of the scene as `camera`")
         return inverse(self.T_world_tip(camera)) @ self.T_world_tip(arm)
 
@@ -211,7 +245,7 @@ class Scene:
         """
         q, dq = q or {}, dq or {}
         for name in (*q, *dq):
-            self._known(name)
+            self._check_arm(name)
         start = {name: self._at_start(name, q.get(name)) for name in self.arms}
         rates = {
             name: arm.mechanism.checked_joints(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
@@ -219,7 +253,7 @@ class Scene:
         mujoco.mj_resetData(self.model, self.data)
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
-        self._engine.forward()
+        self.engine.forward()
         if not self._overlaps:
             self._check_apart("at the start", "choose another q, base or set-up joints")
 
@@ -229,16 +263,16 @@ class Scene:
         The arm keeps its joints and its time; its base pose and the direction of gravity change. The motion
         itself is not simulated. Raises an error, and does not move, if the arm would overlap anything.
         """
-        mount = self._given[self._known(arm)].mount
+        mount = self._options[self._check_arm(arm)].mount
         if self.cart is None or mount is None:
             raise TrocarError(f"{arm} is not on a cart: its base is fixed")
         before, self.cart = self.cart, self.cart.moved({mount: q_setup})
         try:
-            self._hang(arm)
+            self._update_base(arm)
             self._check_apart("there", "choose other set-up joints")
         except TrocarError:
             self.cart = before
-            self._hang(arm)
+            self._update_base(arm)
             raise
 
     def changed(self, arms: Mapping[str, Mapping[str, Any]] | None = None, gravity: ArrayLike | None = None) -> Scene:
@@ -251,28 +285,30 @@ class Scene:
         """
         options = dict(arms or {})
         for name in options:
-            self._known(name)
+            self._check_arm(name)
         other = copy.copy(self)
-        other._given = {name: replace(given, **options.get(name, {})) for name, given in self._given.items()}
+        other._options = {name: replace(of, **options.get(name, {})) for name, of in self._options.items()}
         if gravity is not None:
-            other.gravity = three_numbers(gravity, "gravity", "in the world [m/s^2]")
+            other.gravity = checks.three_numbers("gravity", gravity, "in the world [m/s^2]")
         if self.cart is not None:
             facts = {mount: self.cart.set_up(mount) for mount in self.cart.arms}
-            instruments = {**self.cart.instruments, **carried(other._given)}
+            instruments = {**self.cart.instruments, **carried(other._options)}
             other.cart = Cart(self.cart.name, facts, self.cart.q_setup, instruments)
-        other._assemble([placed.thing for placed in self.objects.values()], self.timestep, self._engine.accuracy)
+        other._assemble(
+            other._load(), [placed.thing for placed in self.objects.values()], self.timestep, self.engine.accuracy
+        )
         touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
         other.data.time = self.time
         for name, stepped in other._items:
-            was, arm = self.arms[name], stepped.loaded.arm
-            q = np.clip(was.q, arm.lower, arm.upper) if stepped.loaded.options.limits else was.q
+            was, arm = self.arms[name], stepped.arm
+            q = np.clip(was.q, arm.lower, arm.upper) if stepped.options.limits else was.q
             stepped.start(q, was.dq)
         # objects come last and are the same in both
-        q, v = (max(getattr(stepped.slice, of).stop for stepped in self._all) for of in "qv")
+        q, v = (max(getattr(stepped, of).stop for stepped in self._all) for of in "qv")
         if self.model.nq > q:
             other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
             other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
-        other._engine.forward()
+        other.engine.forward()
         for contact, of_arm in other._contacts():
             new = frozenset((contact.first, contact.second)) not in touched
             if of_arm and new and contact.distance < -OVERLAP:
@@ -287,12 +323,12 @@ class Scene:
         except KeyError as missing:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
         if len(tau) != len(self._all):
-            self._known(next(name for name in tau if name not in self.arms))
-        self._engine.advance()
+            self._check_arm(next(name for name in tau if name not in self.arms))
+        self.engine.advance()
 
     def advance(self) -> None:
         """Advance one timestep under the efforts set by `SteppedArm.command` for every arm."""
-        self._engine.advance()
+        self.engine.advance()
 
     def touching(self) -> list[Contact]:
         """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
@@ -302,7 +338,7 @@ class Scene:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
         found = []
         for contact in self.data.contact[: self.data.ncon]:
-            (first_arm, first), (second_arm, second) = (self._called(int(geom)) for geom in contact.geom)
+            (first_arm, first), (second_arm, second) = (self._owner_of(int(geom)) for geom in contact.geom)
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
                 found.append((Contact(first, second, float(contact.dist)), of_arm))
@@ -313,37 +349,37 @@ class Scene:
         state = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
-        return Snapshot(state, self.data.ctrl.copy(), self._engine.qacc.copy(), memories)
+        return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this scene; the continuation is bit-for-bit the same."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
-        self.data.ctrl[:], self._engine.qacc = snapshot.tau, snapshot.ddq.copy()
+        self.data.ctrl[:], self.engine.qacc = snapshot.tau, snapshot.ddq.copy()
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
-        self._engine.forward()
+        self.engine.forward()
 
     def fixed_poses(self) -> dict[str, Array]:
         """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""
-        found = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.slice.prefix}
+        found = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.prefix}
         for name, mount in self._mounts().items():
             if self.cart is not None:
                 found |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}
         return found
 
-    def _hang(self, arm: str) -> None:
+    def _update_base(self, arm: str) -> None:
         """Move the base of an arm to its current pose on the cart."""
         T, stepped = self.T_world_base(arm), self.stepped[arm]
-        self.model.body_pos[stepped.slice.base] = T[:3, 3]
-        self.model.body_quat[stepped.slice.base] = quaternion(T[:3, :3])
+        self.model.body_pos[stepped.base] = T[:3, 3]
+        self.model.body_quat[stepped.base] = quaternion(T[:3, :3])
         stepped.set_gravity(self._gravity(arm))
-        self._engine.forward()
+        self.engine.forward()
 
     def _gravity(self, arm: str) -> Array:
         return np.asarray(self.T_world_base(arm)[:3, :3].T @ self.gravity)
 
     def _at_start(self, name: str, q: ArrayLike | None) -> Array:
-        arm, given = self.arms[name], self._given[name].q
+        arm, given = self.arms[name], self._options[name].q
         if q is None:
             q = np.array(arm.arm.home) if given is None else given
         try:
@@ -358,20 +394,20 @@ class Scene:
             if of_arm and contact.distance < -OVERLAP:
                 raise TrocarError(f"{contact} {where}: {remedy}")
 
-    def _called(self, geom: int) -> tuple[str | None, str]:
+    def _owner_of(self, geom: int) -> tuple[str | None, str]:
         """The arm of a geom, if any, and its name; -1 is a geom of a soft object."""
         if geom < 0:
             return None, "a soft object"
         body = int(self.model.geom_bodyid[geom])
         return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
 
-    def _known(self, arm: str) -> str:
-        check_known("arm of the scene", self._given, arm)
+    def _check_arm(self, arm: str) -> str:
+        check_known("arm of the scene", self._options, arm)
         return arm
 
     def _raise_diverged(self) -> None:
         saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
-        accelerations = {name: self._engine.qacc[stepped.slice.v] for name, stepped in self._items}
+        accelerations = {name: self.engine.qacc[stepped.v] for name, stepped in self._items}
         runaway = [name for name, qacc in accelerations.items() if not np.linalg.norm(qacc) < RUNAWAY]
         raise Diverged(
             f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
@@ -384,27 +420,11 @@ def carried(arms: Mapping[str, SceneArm]) -> dict[str, str]:
     return {arm.mount: str(arm.instrument) for arm in arms.values() if arm.mount and arm.instrument}
 
 
-def _loaded(name: str, given: SceneArm, cart: Cart | None) -> LoadedArm:
-    """Load an arm of the scene with its parameters; errors name the arm."""
-    # recordings are saved under this name
+def _check_name(name: object) -> None:
+    """Raise an error unless recordings can be saved under the name of an arm."""
     plain = isinstance(name, str) and name[:1].isalnum() and name.isprintable() and not set(name) & set("/\\")
-    if not plain or len(name) > LONGEST_NAME:
+    if not plain or len(str(name)) > MAX_NAME:
         raise TrocarError(
             "the name of an arm in a scene must start with a letter or digit, have no '/', '\\' or line break and "
-            f"at most {LONGEST_NAME} characters, got {shown(name)}"
+            f"at most {MAX_NAME} characters, got {shown(name)}"
         )
-    try:
-        if given.mount is None:
-            if given.arm is None:
-                raise TrocarError(f"needs arm= ({', '.join(ARMS)}) or, on a cart, mount=")
-            return given.load(given.arm)
-        if given.base is not None:
-            raise TrocarError("has both base and mount; omit base for an arm on the cart")
-        if cart is None:
-            raise TrocarError(f"is on mount {given.mount!r}, but the scene has no cart")
-        carried = cart.set_up(given.mount).arm
-        if given.arm not in (None, carried):
-            raise TrocarError(f"the {cart.name} cart carries a {carried} at {given.mount}, not a {given.arm}")
-        return given.load(carried)
-    except TrocarError as error:
-        raise TrocarError(f"{name}: {error}") from None

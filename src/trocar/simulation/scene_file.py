@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 from trocar.arms import ARMS
 from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects import KINDS, SceneObject
-from trocar.simulation.scene import Scene, SceneArm, carried
+from trocar.simulation.scene import Scene, carried
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array, pose, rotation
 from trocar.toml_file import read_toml
 
@@ -28,13 +29,19 @@ FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("roto
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 
 
-def load_scene(source: str | PathLike[str], **options: Any) -> Scene:
+def load_scene(source: str | PathLike[str], *, arms: Sequence[str] | None = None, **options: Any) -> Scene:
     """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk, dvrk_si.
 
     Args:
+        arms: names of the arms to load. Default: all of the file.
         options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
+            They may be a function of the arms and the cart.
     """
     table, name = _read(source)
+    if arms is not None:
+        entries = Fields(table, name).tables("arms")
+        check_known(f"arm of the scene {name}", entries, *arms)
+        table = {**table, "arms": {arm: table["arms"][arm] for arm in entries if arm in arms}}
     folder = Path(name).parent if name.endswith(".toml") else Path()
     return _scene(table, name, folder, options)
 
@@ -74,7 +81,8 @@ def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[s
     elif "set_up" in table:
         raise TrocarError(f"{name}: 'set_up' needs a cart, but the file names no cart")
     try:
-        things = [*objects, *options.get("objects", ())]
+        added = options.get("objects", ())
+        things = [*objects, *(added(arms, cart) if callable(added) else added)]
         return Scene(arms, cart=cart, **{**chosen, **options, "objects": things})
     except TrocarError as error:
         raise TrocarError(f"{name}: {error}") from None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
 from trocar.simulation.forces import constraint_forces
@@ -17,7 +18,7 @@ from trocar.simulation.forces.port import PortForces
 from trocar.simulation.objects.contact import InstrumentContacts
 from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
-from trocar.spatial import Array, finite
+from trocar.spatial import Array
 
 
 class SimulatedArm:
@@ -26,23 +27,23 @@ class SimulatedArm:
     It is an arm of a `Scene`, or a `Simulator`.
 
     Attributes:
-        arm, parameters, options: its data, dynamic parameters and `ArmOptions`.
+        arm, parameters, options: its data, dynamic parameters and `SceneArm` options.
         model, data: MuJoCo's model and data of the whole simulation. objects: objects that can be touched, by name.
         accuracy: see `Scene`.
     """
 
     def __init__(self, stepped: SteppedArm, objects: Mapping[str, PlacedObject]) -> None:
-        loaded, engine, arm_slice = stepped.loaded, stepped.engine, stepped.slice
-        self.arm, self.parameters, self.options = loaded.arm, loaded.parameters, loaded.options
+        engine = stepped.engine
+        self.arm, self.parameters, self.options = stepped.arm, stepped.parameters, stepped.options
         self.model, self.data, self.accuracy, self.objects = engine.model, engine.data, engine.accuracy, objects
-        self._stepped, self._engine, self._slice = stepped, engine, arm_slice
+        self._stepped, self._engine = stepped, engine
         # cached, because they are read at every step
         self._D, self._D_measured, self._qpos, self._qvel = stepped.D, stepped.D_measured, stepped.qpos, stepped.qvel
         self._rows, self._measured_rows = stepped.joint_rows, stepped.measured_rows
-        self._contacts = InstrumentContacts(arm_slice)
-        self._tip = arm_slice.site("tip")
-        self._insertion = arm_slice.body("insertion") if self.arm.has_rcm else None
-        self._sites = [tuple(arm_slice.site(f"{loop.name}_{side}") for side in "ab") for loop in self.arm.loops]
+        self._contacts = InstrumentContacts(stepped)
+        self._tip = stepped.site("tip")
+        self._insertion = stepped.body("insertion") if self.arm.has_rcm else None
+        self._sites = [tuple(stepped.site(f"{loop.name}_{side}") for side in "ab") for loop in self.arm.loops]
 
     @property
     def mechanism(self) -> Mechanism:
@@ -98,7 +99,7 @@ class SimulatedArm:
     @property
     def ddq(self) -> Array:
         """Joint accelerations (n,) at the start of the last step [rad/s^2, m/s^2]."""
-        return self._D.dot(self._engine.qacc[self._slice.v])
+        return self._D.dot(self._engine.qacc[self._stepped.v])
 
     @property
     def tau(self) -> Array:
@@ -196,21 +197,21 @@ class SimulatedArm:
     def tip_pose(self) -> Array:
         """Tip pose (4, 4) in the base, of the simulated closed chain."""
         self._engine.update()
-        return self._slice.in_base(self.data.site_xmat[self._tip], self.data.site_xpos[self._tip])
+        return self._stepped.in_base(self.data.site_xmat[self._tip], self.data.site_xpos[self._tip])
 
     def body_pose(self, body: str) -> Array:
         """Pose (4, 4) of a link in the base, of the simulated closed chain."""
         self._check_body(body)
         self._engine.update()
-        index = self._slice.body(body)
-        return self._slice.in_base(self.data.xmat[index], self.data.xpos[index])
+        index = self._stepped.body(body)
+        return self._stepped.in_base(self.data.xmat[index], self.data.xpos[index])
 
     def rcm_error(self) -> float:
         """Distance of the insertion axis from the remote centre of motion [m]."""
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
         self._engine.update()
-        x, y, z = (self.data.xpos[self._insertion] - self.data.xpos[self._slice.base]).tolist()
+        x, y, z = (self.data.xpos[self._insertion] - self.data.xpos[self._stepped.base]).tolist()
         R = self.data.xmat[self._insertion].tolist()
         a, b, c = R[2], R[5], R[8]  # the insertion axis; |axis x position| without numpy's overhead on three numbers
         return math.hypot(b * z - c * y, c * x - a * z, a * y - b * x)
@@ -226,7 +227,7 @@ class SimulatedArm:
 
         It acts at the tip (the origin of `tip_pose`), or at the origin of the named link.
         """
-        wrench = finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
+        wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._check_body(body, TIP)
         self._stepped.wrenches.set(body, wrench)
 
@@ -239,7 +240,7 @@ class SimulatedArm:
 
         It lies in the plane of the linkage: a planar mechanism does not determine the component along the pitch axis.
         """
-        return constraint_forces.loop_forces(self._slice)
+        return constraint_forces.loop_forces(self._stepped)
 
     def cannula_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the last step.
@@ -249,7 +250,7 @@ class SimulatedArm:
         """
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
-        return constraint_forces.guide_wrench(self._slice)
+        return constraint_forces.guide_wrench(self._stepped)
 
     def contact_wrench(self, about: str | ArrayLike = "tip", of: str | None = None) -> Array:
         """Wrench (6,) [N, N m] of all objects, or of the named one, on the instrument, in the last step.
@@ -270,11 +271,11 @@ class SimulatedArm:
             )
         else:
             point = np.asarray(about, dtype=float)
-        origin = self.data.xpos[self._slice.base]
-        found = self._contacts.wrench(
-            origin + self._slice.to_world(point), None if of is None else self.objects[of].body
+        origin = self.data.xpos[self._stepped.base]
+        wrench = self._contacts.wrench(
+            origin + self._stepped.to_world(point), None if of is None else self.objects[of].body
         )
-        return np.concatenate([self._slice.to_base(found[:3]), self._slice.to_base(found[3:])])
+        return np.concatenate([self._stepped.to_base(wrench[:3]), self._stepped.to_base(wrench[3:])])
 
     def contact_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] of all contacts of objects with the arm, in the last step."""
@@ -282,7 +283,7 @@ class SimulatedArm:
 
     def friction_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] of friction, including stiction, in the last step."""
-        return constraint_forces.friction_effort(self._slice, self._stepped.forces.friction(self._qpos, self._qvel))
+        return constraint_forces.friction_effort(self._stepped, self._stepped.forces.friction(self._qpos, self._qvel))
 
     def port_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the body wall on the cannula in the last step, about the remote centre."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,18 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import Arm, gravity_vector, load_arm
+from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
-from trocar.errors import check_known
-from trocar.simulation.arm_options import ArmOptions
+from trocar.errors import TrocarError, check_known
+from trocar.mechanics.loading import takes
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.objects import SceneObject
-from trocar.simulation.scene import Scene, SceneArm
+from trocar.simulation.scene import Scene
+from trocar.simulation.scene_arm import PLACE, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
-# Simulators of the other engines, in packages of a higher layer, imported on demand.
-ENGINES = {"reduced": "trocar.batch.reduced_simulator:ReducedSimulator"}
+MUJOCO, REDUCED = "mujoco", "reduced"
+ENGINES: dict[str, Callable[..., Any]] = {}  # other engines, added by the packages that have them: trocar.batch
 
 
 class Simulator(SimulatedArm):
@@ -30,31 +30,33 @@ class Simulator(SimulatedArm):
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a custom `Arm`.
         parameters: parameter set, its name or a file. Default: the arm's best set.
-        engine: "mujoco", or "reduced": compiled equations of the independent joints, ten times faster, without loops,
-            objects and contact; see `trocar.batch.reduced_simulator`.
+        engine: "mujoco"; "reduced" returns a `trocar.batch.ReducedSimulator` instead: compiled equations of the
+            independent joints, ten times faster, without loops, objects and contact.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
-        options: other fields of `ArmOptions`: counterweight, friction, transmission, compliance, elastic_mount,
-            port, limits, motor_limits, instrument, rotor_inertia, endoscope, added_mass.
+        options: fields of `SceneArm`: counterweight, friction, transmission, compliance, elastic_mount, port, limits,
+            motor_limits, instrument, rotor_inertia, endoscope, added_mass.
 
     Attributes:
         scene: the `Scene` that holds this one arm.
     """
 
-    def __new__(cls, *args: Any, engine: str = "mujoco", **options: Any) -> Simulator:
-        """Create a simulator of the requested engine."""
-        check_known("engine", ("mujoco", *ENGINES), engine)
-        if engine in ENGINES and cls is Simulator:
-            module, _, name = ENGINES[engine].partition(":")
-            cls = getattr(import_module(module), name)
-        return super().__new__(cls)
+    def __new__(cls, *args: Any, engine: str = MUJOCO, **options: Any) -> Any:
+        """A simulator of the requested engine."""
+        check_known("engine", (MUJOCO, REDUCED), engine)
+        if engine == MUJOCO:
+            return super().__new__(cls)
+        if engine not in ENGINES:
+            raise TrocarError(f"engine={engine!r} is added by trocar.batch.reduced_simulator; import it first")
+        return ENGINES[engine](*args, **options)
 
+    @takes(SceneArm, *PLACE)
     def __init__(
         self,
         name: str | Arm,
         parameters: str | Path | Parameters | None = None,
         *,
-        engine: str = "mujoco",
+        engine: str = MUJOCO,
         timestep: float = 1e-3,
         accuracy: str = "fast",
         objects: Sequence[SceneObject] = (),
@@ -63,24 +65,22 @@ class Simulator(SimulatedArm):
         mounting: float | None = None,
         **options: Any,
     ) -> None:
-        chosen = ArmOptions.of(parameters=parameters, **options)
-        arm = name if isinstance(name, Arm) else load_arm(name)
-        self.scene = Scene(
-            {arm.name: SceneArm(arm=name, base=np.eye(4), **vars(chosen))},
+        self.scene = Scene.of_one(
+            SceneArm.alone(name, np.eye(4), parameters=parameters, **options),
+            gravity,
+            mounting,
             objects=objects,
             timestep=timestep,
             accuracy=accuracy,
             contacts=contacts,
-            overlaps=True,
-            gravity=gravity_vector(arm, gravity, mounting),
         )
-        super().__init__(self.scene.stepped[arm.name], self.scene.objects)
-        self._name = arm.name
-        self._command, self._advance = self._stepped.command, self._engine.advance  # bound once, called at every step
+        ((self._name, stepped),) = self.scene.stepped.items()
+        super().__init__(stepped, self.scene.objects)
+        self._command, self._advance = stepped.command, self._engine.advance  # bound once, called at every step
 
     @property
     def spec(self) -> mujoco.MjSpec:
-        """The specification that `model` was compiled from, with all visual shapes (`model` has none)."""
+        """The specification of `model` with all visual shapes (`model` has none)."""
         return self.scene.spec
 
     def reset(self, q: ArrayLike, dq: ArrayLike | None = None) -> None:

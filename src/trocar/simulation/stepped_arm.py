@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import Engine
 from trocar.simulation.forces.applied_wrenches import AppliedWrenches
@@ -21,6 +20,7 @@ from trocar.simulation.forces.brakes import Brakes
 from trocar.simulation.forces.elastic_drives import ElasticDrives
 from trocar.simulation.forces.faults import Fault, FaultInjection
 from trocar.simulation.modelling.elastic_mount import MountDeflection
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
 
@@ -34,13 +34,14 @@ class Memory:
     faults: Any
 
 
-class SteppedArm:
-    """The engine side of an arm. A scene steps it through `command`, `act_ahead`, `start` and `memory`.
+class SteppedArm(ArmSlice):
+    """The engine side of an arm: its rows of the model, its motors and forces.
 
-    `SimulatedArm` is the user's interface, which reads this state.
+    A scene steps it through `command`, `act_ahead`, `start` and `memory`. `SimulatedArm` is the user's interface, which
+    reads this state.
 
     Attributes:
-        loaded: arm, parameters and options. slice: the arm's rows of the MuJoCo model.
+        arm, parameters, options: its data, dynamic parameters and options.
         mechanism: its equations, with the parameters, instrument and gravity that are simulated.
         qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
         D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
@@ -50,17 +51,17 @@ class SteppedArm:
         gripper: opening of a master's gripper [rad].
     """
 
-    def __init__(self, loaded: LoadedArm, engine: Engine, prefix: str, gravity: Array) -> None:
-        arm, options, data = loaded.arm, loaded.options, engine.data
-        self.loaded, self.engine = loaded, engine
-        self.slice = arm_slice = ArmSlice(engine, arm, prefix, extra=loaded.elastic_motors)
+    def __init__(self, mechanism: Mechanism, options: SceneArm, engine: Engine, prefix: str) -> None:
+        arm, data = mechanism.arm, engine.data
+        motors = 0 if options.compliance is None else len(options.compliance.deflections)
+        super().__init__(engine, arm, prefix, extra=motors)
+        self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
-        self.ctrl, self._applied = data.ctrl[arm_slice.u], data.qfrc_applied[arm_slice.v]
-        self.qpos, self.qvel = data.qpos[arm_slice.q], data.qvel[arm_slice.v]
-        motors = loaded.elastic_motors
+        self.ctrl, self._applied = data.ctrl[self.u], data.qfrc_applied[self.v]
+        self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
         self.D_measured = self.D.copy()
-        elastic = None if options.compliance is None else ElasticDrives(arm_slice, options.compliance)
+        elastic = None if options.compliance is None else ElasticDrives(self, options.compliance)
         if elastic is not None:
             for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
                 self.E[motor, joint] = 1.0
@@ -69,24 +70,19 @@ class SteppedArm:
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
         self._motor_limits = arm.motors.effort if options.motor_limits else None
-        self.mechanism = self._mechanism(gravity)
-        self.forces = ArmForces(loaded, arm_slice, self.mechanism, self.D, elastic)
-        self.wrenches, self.brakes = AppliedWrenches(arm_slice), Brakes(arm_slice)
+        self.forces = ArmForces(self, options, mechanism, self.D, elastic)
+        self.wrenches, self.brakes = AppliedWrenches(self), Brakes(self)
         mount = options.elastic_mount
         self._mount = None if mount is None else MountDeflection(engine, mount, arm, prefix)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0
-        self._pair_margin = engine.model.pair_margin[arm_slice.pairs].copy()
+        self._pair_margin = engine.model.pair_margin[self.pairs].copy()
         self._wrenches = self.wrenches.by_place  # truth of a dictionary is cheaper than a call
         self._always_acts = self._motor_limits is not None or self.forces.acts
 
-    def _mechanism(self, gravity: Array) -> Mechanism:
-        loaded = self.loaded
-        return Mechanism(loaded.arm, loaded.parameters, counterweight=loaded.options.counterweight, gravity=gravity)
-
     def set_gravity(self, gravity: Array) -> None:
         """Change gravity (3,) in base axes [m/s^2] after the base was rotated."""
-        self.mechanism = self._mechanism(gravity)
+        self.mechanism = self.mechanism.under(gravity)
         self.forces.take(self.mechanism)
         if self._mount is not None:
             self._mount.preload()
@@ -99,20 +95,32 @@ class SteppedArm:
         except RuntimeWarning:  # 0 times infinity, if warnings are errors
             ctrl[:] = np.nan
         except (TypeError, ValueError):
-            arm, given = self.loaded.arm, getattr(tau, "shape", None) or tau
-            raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {given!r}") from None
+            arm, got = self.arm, getattr(tau, "shape", None) or tau
+            raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
         if not isfinite(hypot(*ctrl.tolist())):  # faster than numpy for so few values
             ctrl[:] = 0.0
             raise TrocarError(f"tau is not finite: {tau!r}")
         if self._always_acts or self._wrenches:
             self._act(ctrl)
 
+    def row(self) -> tuple[Array, Array]:
+        """Motor efforts (n,) and accelerations of the links of the last step, views; see the maps below."""
+        return self.ctrl, self.engine.qacc[self.v]
+
+    def joint_efforts(self, rows: Array) -> Array:
+        """Joint efforts (N, n) of motor efforts (N, n), equal to those of single rows to the last bit."""
+        return np.asarray((self.joint_from_motor @ rows[:, :, None])[:, :, 0])
+
+    def joint_accelerations(self, rows: Array) -> Array:
+        """Joint accelerations (N, n) of those of the links (N, nv)."""
+        return rows[:, self.joint_rows] if self.joint_rows is not None else (self.D @ rows[:, :, None])[:, :, 0]
+
     def command_motors(self, efforts: Array) -> None:
         """As `command`, with the efforts of the motors (n,) [N m, N]."""
         self.ctrl[:] = efforts
         if not isfinite(efforts.dot(efforts)):
             self.ctrl[:] = 0.0
-            raise TrocarError(f"efforts of the motors of {self.loaded.arm.name} are not finite: {efforts!r}")
+            raise TrocarError(f"efforts of the motors of {self.arm.name} are not finite: {efforts!r}")
         self._act(self.ctrl)
 
     def _act(self, ctrl: Array) -> None:
@@ -141,10 +149,10 @@ class SteppedArm:
 
     def put(self, q: Array, dq: Array) -> None:
         """Place every link as in the closed mechanism at q (n,) with rates dq (n,)."""
-        arm, model = self.loaded.arm, self.engine.model
+        arm, model = self.arm, self.engine.model
         overlapping = "jaw" in arm.joint_names and q[arm.joint_names.index("jaw")] < 0
-        if self.slice.pairs:
-            model.pair_margin[self.slice.pairs] = -1.0 if overlapping else self._pair_margin
+        if self.pairs:
+            model.pair_margin[self.pairs] = -1.0 if overlapping else self._pair_margin
         self.qpos[:] = self.E @ q
         self.brakes.place(self.qpos)
         if self._mount is not None:

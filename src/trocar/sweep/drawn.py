@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,16 +54,9 @@ class DrawnArms:
             return term in NAMES or term in DRIVE_TERMS
         # The set omits elements without friction; if one is missing, the indices of the others do not match.
         start = f"{drive}.hysteresis"
-        in_set, in_model = ({x for x in xs if x.startswith(start) and _ELEMENT.search(x)} for xs in (names, self._all))
+        sources = names, self.mechanism.parameter_names
+        in_set, in_model = ({x for x in xs if x.startswith(start) and _ELEMENT.search(x)} for xs in sources)
         return in_set == in_model and name in in_set
-
-    @property
-    def _all(self) -> tuple[str, ...]:
-        return self.mechanism.parameter_names
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
 
     def draw(self, sigma: float, seed: int) -> tuple[Array, int]:
         """Parameters (k,) at `sigma` times the covariance's standard deviations, and the number of attempts."""
@@ -81,15 +73,16 @@ class DrawnArms:
         )
 
     def _link(self, phi: Array, link: str) -> Array:
-        return phi[[self._place[f"{link}.{name}"] for name in NAMES]]
+        return phi[[self.names.index(f"{link}.{name}") for name in NAMES]]
 
     def arms(self, nominal: BatchArms, drawn: Array) -> BatchArms:
         """`nominal`, an arm of the same mechanism, with the drawn parameters (N, k) of N arms."""
-        tree, N = self.mechanism.tree, len(drawn)
-        parameters: dict[str, Any] = {
-            name: np.repeat(np.asarray(getattr(tree, name))[..., None], N, axis=-1)
-            for name in ("mass", "com", "inertia")
-        }
+        tree, drives = self.mechanism.tree, self.mechanism.tree.drives
+
+        def repeated(values: Any) -> Array:
+            return np.repeat(np.asarray(values)[..., None], len(drawn), axis=-1)
+
+        parameters: dict[str, Any] = {name: repeated(getattr(tree, name)) for name in ("mass", "com", "inertia")}
         for link in self._links:
             body = tree.names.index(link)
             for k, phi in enumerate(drawn):
@@ -97,24 +90,15 @@ class DrawnArms:
                 parameters["mass"][body, k] = body_inertia.mass
                 parameters["com"][body, :, k] = body_inertia.com
                 parameters["inertia"][body, :, :, k] = body_inertia.I
-        for i, name in enumerate(self.names):
+        for name, values in zip(self.names, drawn.T, strict=True):
             drive, _, term = name.partition(".")
-            element = _ELEMENT.fullmatch(term)
-            if element is None and term in NAMES:
+            if element := _ELEMENT.fullmatch(term):
+                k = int(np.flatnonzero(drives.dahl_drive == drives.names.index(drive))[int(element[1])])
+                changes = {"dahl_F": values, "dahl_slope": drives.dahl_slope[k] * values / drives.dahl_F[k]}
+            elif term in NAMES:
                 continue
-            d = tree.drives.names.index(drive)
-            if element is None:
-                _column(parameters, term, getattr(tree.drives, term), N)[d] = drawn[:, i]
-                continue
-            k = int(np.flatnonzero(tree.drives.dahl_drive == d)[int(element[1])])
-            F, slope = tree.drives.dahl_F, tree.drives.dahl_slope
-            _column(parameters, "dahl_F", F, N)[k] = drawn[:, i]
-            _column(parameters, "dahl_slope", slope, N)[k] = slope[k] * drawn[:, i] / F[k]
+            else:
+                k, changes = drives.names.index(drive), {term: values}
+            for key, value in changes.items():
+                parameters.setdefault(key, repeated(getattr(drives, key)))[k] = value
         return nominal.with_parameters(**parameters)
-
-
-def _column(parameters: dict[str, Any], name: str, nominal: Array, N: int) -> Array:
-    """The parameter (m, N) of N arms, initialised with the nominal one (m,)."""
-    if name not in parameters:
-        parameters[name] = np.repeat(np.asarray(nominal)[:, None], N, axis=-1)
-    return np.asarray(parameters[name])

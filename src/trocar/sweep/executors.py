@@ -10,14 +10,15 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError, check_known, shown
-from trocar.sweep.evaluation import Chunk, Evaluated, Job, evaluate
-from trocar.sweep.extras import optional
+from trocar.sweep.evaluation import Chunk, Evaluated, Job, evaluate, evaluate_in_worker
+from trocar.sweep.extras import check_installed, optional
 
-EXECUTORS = ("serial", "processes", "ray")
+REQUIRED = {"serial": (), "processes": ("joblib", "cloudpickle"), "ray": ("ray", "cloudpickle")}  # packages
 MAX_WORKERS = 4096
 RETRIES = 2  # Ray's retries of a chunk whose worker or node was lost
 LOOPBACK = "127.0.0.1"
@@ -40,6 +41,18 @@ _ray_is_local = False  # Ray was imported with the environment of a local cluste
 Submit = Callable[[Chunk], "Future[Evaluated]"]
 
 
+def check_executor(name: str, workers: int | None, address: str | None) -> None:
+    """Raise an error, before anything is created, if the options of an executor are wrong or a package is missing."""
+    check_known("executor", REQUIRED, name)
+    check_installed("pyarrow", *REQUIRED[name])
+    if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS):
+        raise TrocarError(f"workers must be an integer from 1 to {MAX_WORKERS}, got {shown(workers)}")
+    if address is not None and name != "ray":
+        raise TrocarError(f"address is the address of a Ray cluster; use executor='ray', not {name!r}")
+    if name == "serial" and workers not in (None, 1):
+        raise TrocarError(f"the serial executor has one worker, got workers={workers}; use processes or ray")
+
+
 @contextmanager
 def load_executor(name: str, job: Job, workers: int | None, address: str | None) -> Iterator[tuple[int, Submit]]:
     """Number of workers, and a function that starts a chunk. All executors give the same rows.
@@ -48,15 +61,8 @@ def load_executor(name: str, job: Job, workers: int | None, address: str | None)
         name: "serial", "processes" or "ray". workers: default one per core available to this process (Ray: of the
             cluster). address: address of a Ray cluster (HOST:PORT or "auto"). Default: RAY_ADDRESS, else a local one.
     """
-    check_known("executor", EXECUTORS, name)
-    if workers is not None and (not isinstance(workers, int) or not 1 <= workers <= MAX_WORKERS):
-        raise TrocarError(f"workers must be an integer from 1 to {MAX_WORKERS}, got {shown(workers)}")
-    if address is not None and name != "ray":
-        raise TrocarError(f"address is the address of a Ray cluster; use executor='ray', not {name!r}")
     if name == "serial":
-        if workers not in (None, 1):
-            raise TrocarError(f"the serial executor has one worker, got workers={workers}; use processes or ray")
-        yield 1, lambda chunk: _finished(job, chunk)
+        yield 1, partial(_finished, job.load(), job)
     elif name == "processes":
         with _processes(job, workers or _cores()) as submit:
             yield workers or _cores(), submit
@@ -81,9 +87,9 @@ def _first(running: dict[Future[Evaluated], Chunk]) -> Iterator[tuple[Chunk, Eva
         yield running.pop(future), future.result()
 
 
-def _finished(job: Job, chunk: Chunk) -> Future[Evaluated]:
+def _finished(function: Callable[..., Any], job: Job, chunk: Chunk) -> Future[Evaluated]:
     future: Future[Evaluated] = Future()
-    future.set_result(evaluate(job, chunk))
+    future.set_result(evaluate(function, job, chunk))
     return future
 
 
@@ -95,7 +101,7 @@ def _processes(job: Job, workers: int) -> Iterator[Submit]:
     environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
     pool = loky.ProcessPoolExecutor(max_workers=workers, env=environment)
     try:
-        yield lambda chunk: pool.submit(evaluate, job, chunk)
+        yield lambda chunk: pool.submit(evaluate_in_worker, job, chunk)
     except loky.BrokenProcessPool:
         raise TrocarError(f"a worker process was killed, by a crash or for lack of memory; {_LOST}") from None
     finally:
@@ -120,7 +126,7 @@ def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[i
             _connect(ray, workers, address, folder)
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         # a task uses one core: its arithmetic is single-threaded
-        task, shared = ray.remote(max_retries=RETRIES, num_cpus=1)(evaluate), ray.put(job)
+        task, shared = ray.remote(max_retries=RETRIES, num_cpus=1)(evaluate_in_worker), ray.put(job)
         try:
             yield count, lambda chunk: task.remote(shared, chunk).future()
         except ray.exceptions.RayTaskError as error:
@@ -136,13 +142,13 @@ def _used_ray() -> bool:
     """True if this process is connected to a cluster. Raises if Ray was imported, which fixes its settings."""
     if "ray" not in sys.modules:
         return False
-    ray = optional("ray")
-    if not ray.is_initialized() and not _ray_is_local:
+    connected = bool(optional("ray").is_initialized())
+    if not connected and not _ray_is_local:
         raise TrocarError(
             "Ray was imported before the sweep, so a local cluster could not be kept on loopback; "
             "call ray.init() before the sweep, or give the address of a cluster"
         )
-    return bool(ray.is_initialized())
+    return connected
 
 
 @contextmanager
@@ -150,16 +156,14 @@ def _local_environment() -> Iterator[None]:
     """The environment of a local cluster. Ray reads it when it is imported, so it never changes in a process."""
     global _ray_is_local
     _ray_is_local = True
-    before = {name: os.environ.get(name) for name in LOCAL_RAY}
+    before = {name: os.environ[name] for name in LOCAL_RAY if name in os.environ}
     os.environ.update(LOCAL_RAY)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in LOCAL_RAY:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _connect(ray: Any, workers: int | None, address: str | None, folder: Path | None) -> None:

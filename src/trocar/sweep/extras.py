@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,22 +10,16 @@ from trocar.errors import TrocarError
 
 
 def check_installed(*names: str) -> None:
-    """Raise an error if a package of the extra is not installed; nothing is imported."""
+    """Raise an error if a package of the extra `sweep` is not installed; nothing is imported."""
     for name in names:
-        if sys.modules.get(name, name) is None or find_spec(name) is None:
-            raise _missing(name)
+        if find_spec(name) is None:
+            raise TrocarError(f'sweeps require {name}, which is not installed: pip install "trocar[sweep]"')
 
 
 def optional(name: str) -> Any:
-    """Import a package of the extra `sweep`."""
+    """Import a module of the extra `sweep`."""
+    check_installed(name.partition(".")[0])
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0]
-        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == package:
-            raise _missing(package) from None
-        raise TrocarError(f"{package} is installed but cannot be imported: {error}") from None
-
-
-def _missing(package: str) -> TrocarError:
-    return TrocarError(f'sweeps require {package}, which is not installed: pip install "trocar[sweep]"')
+        raise TrocarError(f"{name} is installed but cannot be imported: {error}") from None

@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from trocar.errors import TrocarError, shown
-from trocar.files import check_writable, read_json, write_json, write_whole
+from trocar.files import check_writable, read_json, write_json
 from trocar.sweep.evaluation import FINGERPRINT
 from trocar.sweep.extras import optional
 from trocar.sweep.table import MAX_ROWS, ROW
@@ -82,27 +81,25 @@ def read_manifest(folder: Path) -> Manifest:
         raise TrocarError(f"{path} is not a sweep manifest")
     if content.get("format") != FORMAT:
         raise TrocarError(f"{path} has the format {shown(content.get('format'))}; this version reads {FORMAT}")
-    types: dict[str, Any] = {"trocar": str, "study": str, "source": str, "table": str, "rows": int, "batch": int}
+    types = {"trocar": str, "study": str, "source": str, "table": str, "rows": int, "batch": int, "parameters": list}
     for name, kind in types.items():
         if not isinstance(content.get(name), kind) or isinstance(content.get(name), bool):
             raise TrocarError(f"{path}: {name!r} must be {kind.__name__}, got {shown(content.get(name))}")
-    parameters = content.get("parameters")
-    if not isinstance(parameters, list) or not all(isinstance(name, str) for name in parameters):
-        raise TrocarError(f"{path}: 'parameters' must be a list of names, got {shown(parameters)}")
-    if not (1 <= content["rows"] <= MAX_ROWS and 0 <= content["batch"] <= MAX_ROWS):
+    values = {name: content[name] for name in types}
+    if not all(isinstance(name, str) for name in values["parameters"]):
+        raise TrocarError(f"{path}: 'parameters' must be a list of names, got {shown(values['parameters'])}")
+    if not (1 <= values["rows"] <= MAX_ROWS and 0 <= values["batch"] <= MAX_ROWS):
         raise TrocarError(f"{path}: 'rows' and 'batch' must be at most {MAX_ROWS:,}")
-    return Manifest(parameters=tuple(parameters), **{name: content[name] for name in types})
+    return Manifest(**values | {"parameters": tuple(values["parameters"])})
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    write_json(manifest_path(folder), asdict(manifest) | {"parameters": list(manifest.parameters)})
-
-
-def check_place(folder: Path) -> None:
-    """Raise an error, before anything is created, if results cannot be written to the folder."""
-    if folder.exists() and not folder.is_dir():
+def check_place(folder: Path, resume: bool) -> None:
+    """Raise an error, before anything is created, if results cannot be written to the folder or nothing is there."""
+    if "\0" in str(folder) or (folder.exists() and not folder.is_dir()):
         raise TrocarError(f"{folder} is a file; name a folder for the results")
     check_writable(manifest_path(folder), rows_folder(folder) / "part")
+    if resume:
+        read_manifest(folder)
 
 
 def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
@@ -113,7 +110,7 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
             raise TrocarError(
                 f"{folder} is not empty and contains no sweep (it has {shown(strange[0])}); use a new or empty folder"
             )
-        write_manifest(folder, manifest)
+        write_json(manifest_path(folder), asdict(manifest))
         rows_folder(folder).mkdir(exist_ok=True)
         return []
     there = read_manifest(folder)
@@ -124,7 +121,7 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
                 f"{folder} contains another sweep: {what}{values}. Use another folder; nothing was changed"
             )
     rows_folder(folder).mkdir(exist_ok=True)
-    done = check_partitions(folder, manifest)
+    done = [rows for rows, _ in checked_partitions(folder, manifest)]
     if done and not resume:
         count = sum(stop - start for start, stop in done)
         raise TrocarError(
@@ -159,45 +156,27 @@ def partitions(folder: Path) -> list[tuple[Range, Path]]:
     return sorted(ranges)
 
 
-def check_partitions(folder: Path, manifest: Manifest) -> list[Range]:
-    """Ranges of finished rows. Raises an error that names a damaged, foreign or misplaced partition."""
-    done: list[Range] = []
-    last = 0
-    for (start, stop), path in partitions(folder):
+def checked_partitions(folder: Path, manifest: Manifest) -> list[tuple[Range, Path]]:
+    """Ranges and files of the partitions. Raises an error that names a damaged, foreign or misplaced one."""
+    arrow, parquet, remedy = optional("pyarrow"), optional("pyarrow.parquet"), "remove it to compute its rows again"
+    checked, last = partitions(folder), 0
+    for (start, stop), path in checked:
         aligned = start % manifest.step == 0 and (stop % manifest.step == 0 or stop == manifest.rows)
         if not (last <= start < stop <= manifest.rows and aligned):
-            raise TrocarError(
-                f"{path} does not fit into a sweep of {manifest.rows} rows or overlaps another; remove it"
-            )
-        check_partition(path, start, stop, manifest)
-        done.append((start, stop))
+            place = f"does not fit into a sweep of {manifest.rows} rows or overlaps another"
+            raise TrocarError(f"{path} {place}; remove it")
         last = stop
-    return done
-
-
-def check_partition(path: Path, start: int, stop: int, manifest: Manifest) -> Any:
-    """Schema of a partition. Raises an error if it is incomplete or belongs to another sweep."""
-    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
-    remedy = "remove it to compute its rows again"
-    try:
-        with parquet.ParquetFile(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TrocarError(f"{path} is damaged or incomplete ({reason}); {remedy}") from None
-    if (schema.metadata or {}).get(FINGERPRINT) != manifest.fingerprint.encode():
-        raise TrocarError(f"{path} belongs to another sweep than {manifest_path(path.parents[1])}; {remedy}")
-    if rows != stop - start or ROW not in schema.names:
-        raise TrocarError(f"{path} has {rows} rows but should have {stop - start} by its name; {remedy}")
-    return schema
-
-
-def write_partition(folder: Path, start: int, stop: int, content: bytes) -> None:
-    """Write the rows of a chunk; never overwrites a partition."""
-    path = partition_path(folder, start, stop)
-    if path.exists():
-        raise TrocarError(f"{path} already exists; nothing was overwritten")
-    write_whole(path, content)
+        try:
+            with parquet.ParquetFile(path) as file:
+                schema, rows = file.schema_arrow, file.metadata.num_rows
+        except (arrow.ArrowException, OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise TrocarError(f"{path} is damaged or incomplete ({reason}); {remedy}") from None
+        if (schema.metadata or {}).get(FINGERPRINT) != manifest.fingerprint.encode():
+            raise TrocarError(f"{path} belongs to another sweep than {manifest_path(folder)}; {remedy}")
+        if rows != stop - start or ROW not in schema.names:
+            raise TrocarError(f"{path} has {rows} rows but should have {stop - start} by its name; {remedy}")
+    return checked
 
 
 def missing(done: list[Range], rows: int) -> list[Range]:

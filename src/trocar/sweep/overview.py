@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.plots import style
+from trocar.plots import panels, style
 from trocar.report import Report
-from trocar.sweep.results import Results
+from trocar.spatial import Array
+from trocar.sweep.results import Figures, Results
 from trocar.sweep.study import STUDIES, Study, load_study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PLOTTED = 12  # results in the default figure
 HEADINGS = ("result", "rows", "mean", "std", "min", "5 %", "median", "95 %", "max")
@@ -36,61 +33,57 @@ def statistics(results: Results) -> list[tuple[str, ...]]:
     """A row of statistics for each numeric result; see `HEADINGS`."""
     rows = []
     for name in results.outcomes:
-        values = numbers(results, name)
-        if values is not None and values.size:
-            quantiles = np.quantile(values, [0.0, 0.05, 0.5, 0.95, 1.0])
-            figures = (values.mean(), values.std(), *quantiles)
+        if (values := numbers(results, name)).size:
+            figures = (values.mean(), values.std(), *np.quantile(values, [0.0, 0.05, 0.5, 0.95, 1.0]))
             rows.append((name, str(len(values)), *(f"{x:.4g}" for x in figures)))
     return rows
 
 
-def numbers(results: Results, name: str) -> np.ndarray | None:
-    """Finite values of a result; None if it is text or an array."""
+def numbers(results: Results, name: str) -> Array:
+    """Finite values of a result; none if it is text or an array."""
     values = results[name]
-    if values.ndim != 1 or values.dtype.kind not in "biuf":
-        return None
-    values = values.astype(float)
+    values = values.astype(float) if values.ndim == 1 and values.dtype.kind in "biuf" else np.empty(0)
     return np.asarray(values[np.isfinite(values)])
 
 
 def findings(results: Results, study: Study | None) -> list[tuple[str, str]]:
     """The study's findings, as pairs of text and value."""
-    own = getattr(study.module, "findings", None) if study else None
-    return [(str(text), str(value)) for text, value in _called(own, results, study)] if own else []
+    return [(str(text), str(value)) for text, value in _own("findings", results, study) or ()]
 
 
-def figures(results: Results, study: Study | None) -> Sequence[tuple[Figure, str]]:
+def figures(results: Results, study: Study | None) -> Figures:
     """The study's figures with captions. Default: distributions of all results."""
-    own = getattr(study.module, "figures", None) if study else None
     with style():
-        return _called(own, results, study) if own else distributions(results)
+        own: Figures | None = _own("figures", results, study)
+        return distributions(results) if own is None else own
 
 
-def _called(function: Any, results: Results, study: Study | None) -> Any:
-    assert study is not None
+def _own(name: str, results: Results, study: Study | None) -> Any:
+    """Value of an optional function of the study; None if the study has none."""
+    function = getattr(study.module, name, None) if study else None
+    if function is None or study is None:
+        return None
     try:
         return function(results)
     except TrocarError:
         raise
     except Exception as error:
-        message = f"{function.__name__}(results) of {study.name} raised {type(error).__name__}: {error}"
-        raise TrocarError(message) from error
+        raise TrocarError(f"{name}(results) of {study.name} raised {type(error).__name__}: {error}") from error
 
 
-def distributions(results: Results) -> list[tuple[Figure, str]]:
+def distributions(results: Results) -> Figures:
     """Histograms of the numeric results."""
-    from matplotlib.figure import Figure
-
-    columns = [(name, values) for name in results.outcomes if (values := numbers(results, name)) is not None]
-    columns = [(name, values) for name, values in columns if values.size][:PLOTTED]
+    columns = [(name, values) for name in results.outcomes if (values := numbers(results, name)).size][:PLOTTED]
     if not columns:
         return []
-    rows = -(-len(columns) // 3)
-    figure = Figure(figsize=(9.0, 2.2 * rows))
-    for k, (name, values) in enumerate(columns):
-        axes = figure.add_subplot(rows, min(3, len(columns)), k + 1)
+    figure, grid = panels(
+        (9.0, 2.2 * -(-len(columns) // 3)), -(-len(columns) // 3), min(3, len(columns)), squeeze=False
+    )
+    for axes, (name, values) in zip(grid.flat, columns, strict=False):
         axes.hist(values, bins=min(50, max(5, len(values) // 10)))
         axes.set_title(name)
+    for axes in grid.flat[len(columns) :]:
+        axes.remove()
     return [(figure, f"Distributions over the {len(results)} rows of {results.manifest.study}.")]
 
 
@@ -104,8 +97,8 @@ def report(results: Results, study: Study | None) -> Report:
         f"{', '.join(manifest.parameters)}. trocar {manifest.trocar}, table {manifest.table[:12]}."
     )
     page.paragraphs += [f"{text}: {value}" for text, value in findings(results, study)]
-    for name, count, mean, std, least, low, median, high, most in statistics(results):
-        spread = f"median {median}, 90 % between {low} and {high}, all between {least} and {most}"
+    for name, count, mean, std, lowest, low, median, high, highest in statistics(results):
+        spread = f"median {median}, 90 % between {low} and {high}, all between {lowest} and {highest}"
         page.paragraphs.append(f"{name}: mean {mean}, standard deviation {std}, {spread} ({count} rows)")
     page.paragraphs += [f"Row {row} failed: {error}" for row, error in failed[:10]]
     for figure, caption in figures(results, study):

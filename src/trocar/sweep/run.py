@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections import deque
@@ -12,17 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import trocar
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_type, shown
+from trocar.files import write_whole
 from trocar.sweep import folder as folders
-from trocar.sweep.evaluation import Chunk, Job
-from trocar.sweep.executors import EXECUTORS, evaluated, load_executor
-from trocar.sweep.extras import check_installed
+from trocar.sweep.evaluation import Chunk, Evaluated, Job
+from trocar.sweep.executors import check_executor, evaluated, load_executor
 from trocar.sweep.folder import Manifest, Range
 from trocar.sweep.results import Results, unify
 from trocar.sweep.study import Study, function_study, load_study
-from trocar.sweep.table import Columns, as_table, check_fits, fingerprint, size, with_seeds
+from trocar.sweep.table import Columns, as_table, fingerprint, matched, size
 
-REQUIRED = {"processes": ("joblib", "cloudpickle"), "ray": ("ray", "cloudpickle")}  # packages of an executor
 MIN_TIME, MAX_TIME = 0.5, 10.0  # duration of a chunk [s]
 SHARES = 20  # remaining chunks per worker to aim for, unless chunks become shorter than MIN_TIME
 MAX_CHUNK = 20_000  # rows; bounds the memory
@@ -77,17 +75,11 @@ def sweep(
         raise TrocarError(f"rows must be an integer of 1 or more, got {shown(rows)}")
     check_type("output", output, (str, Path), "a folder")
     check_type("resume", resume, bool, "True or False")
-    if "\0" in str(output):
-        raise TrocarError(f"output must be a folder, got {shown(output)}")
-    check_known("executor", EXECUTORS, executor)
-    check_installed("pyarrow", *REQUIRED.get(executor, ()))  # before anything is created
+    check_executor(executor, workers, address)
     chosen = _chosen(study, batch)
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
-    columns = as_table(chosen.table(rows, seed) if table is None else table)
-    if _takes_seed(chosen):
-        columns = with_seeds(columns, seed)
-    check_fits(columns, chosen.run)
+    columns = matched(as_table(chosen.table(rows, seed) if table is None else table), chosen.run, seed)
     manifest = Manifest(
         trocar=trocar.__version__,
         study=chosen.name,
@@ -98,30 +90,21 @@ def sweep(
         batch=chosen.batch or 0,
     )
     place = Path(output)
-    folders.check_place(place)
-    code = chosen.run if executor == "serial" else chosen.shippable()
-    job = Job(code, chosen.batch, manifest.fingerprint, manifest.trocar)
-    if resume:
-        folders.read_manifest(place)  # before a folder is created
+    folders.check_place(place, resume)
+    loader = (lambda: chosen.run) if executor == "serial" else chosen.shippable()
+    job = Job(loader, chosen.batch, manifest.fingerprint, manifest.trocar)
     with folders.locked(place):
-        done = folders.begin(place, manifest, resume)
-        pending = folders.missing(done, manifest.rows)
+        pending = folders.missing(folders.begin(place, manifest, resume), manifest.rows)
         if pending:
-            start = _Start(executor, job, workers, address, progress or (lambda state: None))
-            _run(columns, pending, manifest, place, start)
+            with load_executor(executor, job, workers, address) as (count, submit):
+                chunks = Chunks(columns, pending, manifest.step, count)
+                for chunk, outcome in evaluated(submit, chunks, 1 if executor == "serial" else 2 * count):
+                    write_whole(folders.partition_path(place, chunk.start, chunk.stop), outcome.content)
+                    state = chunks.finished(chunk, outcome)
+                    if progress is not None:
+                        progress(state)
         unify(place)
     return Results(place)
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Where the rows are evaluated, and who is told about it."""
-
-    executor: str
-    job: Job
-    workers: int | None
-    address: str | None
-    progress: Callable[[Progress], None]
 
 
 def _chosen(study: object, batch: int | None) -> Study:
@@ -137,7 +120,8 @@ class Chunks:
 
     def __init__(self, columns: Columns, ranges: list[Range], step: int, workers: int) -> None:
         self._columns, self._ranges, self._step, self._workers = columns, deque(ranges), step, workers
-        self._left = sum(stop - start for start, stop in ranges)  # rows not handed out
+        self._left = self._pending = sum(stop - start for start, stop in ranges)  # rows not handed out, not finished
+        self._first, self._errors, self._begin = self._pending, 0, time.monotonic()
         self._last, self.seconds_per_row = 0, math.inf
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -158,24 +142,11 @@ class Chunks:
         self._last = int(min(math.ceil(rows), max(self._last, self._step) * MAX_GROWTH, MAX_CHUNK))
         return max(self._last, self._step)
 
-
-def _run(columns: Columns, ranges: list[Range], manifest: Manifest, place: Path, start: _Start) -> None:
-    """Evaluate the rows of these ranges and write each chunk as soon as it is finished."""
-    total, errors, begin = size(columns), 0, time.monotonic()
-    done = first = total - sum(stop - start for start, stop in ranges)
-    with load_executor(start.executor, start.job, start.workers, start.address) as (workers, submit):
-        chunks = Chunks(columns, ranges, manifest.step, workers)
-        for chunk, outcome in evaluated(submit, chunks, 1 if start.executor == "serial" else 2 * workers):
-            chunks.seconds_per_row = max(outcome.seconds, 1e-9) / len(chunk)
-            folders.write_partition(place, chunk.start, chunk.stop, outcome.content)
-            done += len(chunk)
-            errors += outcome.errors
-            rate = (time.monotonic() - begin) / (done - first)
-            start.progress(Progress(done, total, errors, rate * (total - done)))
-
-
-def _takes_seed(study: Study) -> bool:
-    try:
-        return "seed" in inspect.signature(study.run).parameters
-    except (TypeError, ValueError):
-        return False
+    def finished(self, chunk: Chunk, outcome: Evaluated) -> Progress:
+        """Count a finished chunk; returns the state of the sweep."""
+        self.seconds_per_row = max(outcome.seconds, 1e-9) / len(chunk)
+        self._pending -= len(chunk)
+        self._errors += outcome.errors
+        seconds = (time.monotonic() - self._begin) / (self._first - self._pending)  # per row, of all workers together
+        total = size(self._columns)
+        return Progress(total - self._pending, total, self._errors, seconds * self._pending)

@@ -17,6 +17,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -35,35 +36,7 @@ STUDIES = {
     "sensitivity": "Sensitivity of the tip to every parameter",
 }
 MAX_BATCH = 1_000_000
-
-
-@dataclass(frozen=True)
-class Code:
-    """The function of a study in a form that other processes and machines can load.
-
-    Attributes:
-        kind: "shipped" (text: name of the study), "source" (text: Python source) or "pickled".
-        where: file name for messages.
-    """
-
-    kind: str
-    text: str | bytes
-    where: str = ""
-
-    def load(self) -> Callable[..., Any]:
-        """The function."""
-        if self.kind == "pickled":
-            assert isinstance(self.text, bytes)
-            return optional("cloudpickle").loads(self.text)
-        assert isinstance(self.text, str)
-        module = _shipped(self.text) if self.kind == "shipped" else _executed(self.text, self.where)
-        return module.run
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the code; shipped studies change only with the version of trocar."""
-        text = self.text if isinstance(self.text, bytes) else self.text.encode()
-        return hashlib.sha256(self.kind.encode() + text).hexdigest()
+Loader = Callable[[], Callable[..., Any]]  # returns the function of a study, in any process
 
 
 @dataclass(frozen=True)
@@ -71,8 +44,9 @@ class Study:
     """A function with its table and figures.
 
     Attributes:
-        run: the function. code: the same for other processes; None until needed for a function of this process.
-        source: hash of the source, "" if unavailable; a sweep can only be resumed with the same code.
+        run: the function. loader: loads it in other processes and on other machines; None: `run` is pickled.
+        source: hash of the source, "" if unavailable; a sweep can only be resumed with the same code. Included studies
+            change only with the version of trocar.
         batch: rows per call; None: `run` takes and returns single values.
         module: module that defines `table`, `findings` and `figures`.
     """
@@ -81,8 +55,14 @@ class Study:
     run: Callable[..., Any]
     source: str
     batch: int | None = None
-    code: Code | None = None
+    loader: Loader | None = None
     module: ModuleType | None = None
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and (not isinstance(self.batch, int) or not 1 <= self.batch <= MAX_BATCH):
+            raise TrocarError(
+                f"BATCH of {self.name} must be an integer from 1 to {MAX_BATCH:,}, got {shown(self.batch)}"
+            )
 
     @property
     def title(self) -> str:
@@ -101,17 +81,16 @@ class Study:
         except Exception as error:
             raise TrocarError(f"table(rows={count}, seed={seed}) of {self.name} raised {_named(error)}") from error
 
-    def shippable(self) -> Code:
-        """The code to send to other processes."""
-        if self.code is not None:
-            return self.code
-        pickle = optional("cloudpickle")
-        module = inspect.getmodule(self.run)
-        by_value = module is not None and module.__name__ not in ("__main__",) and not _of_trocar(module)
+    def shippable(self) -> Loader:
+        """The loader to send to other processes."""
+        if self.loader is not None:
+            return self.loader
+        pickle, module = optional("cloudpickle"), inspect.getmodule(self.run)
+        by_value = module is not None and module.__name__.partition(".")[0] not in ("__main__", "trocar")
         if by_value:
             pickle.register_pickle_by_value(module)
         try:
-            return Code("pickled", pickle.dumps(self.run))
+            return partial(pickle.loads, pickle.dumps(self.run))
         except Exception as error:
             raise TrocarError(
                 f"the function {self.name} cannot be sent to other processes ({_named(error)}); "
@@ -123,49 +102,47 @@ class Study:
 
 
 def load_study(name: str | Path) -> Study:
-    """Load a shipped study by name, or a study from a Python file. The file is executed."""
+    """Load an included study by name, or a study from a Python file. The file is executed."""
     check_type("study", name, (str, Path), "a name or a file")
     if isinstance(name, str) and name in STUDIES:
-        module = _shipped(name)
-        return Study(name, module.run, "", _batch(module, name), Code("shipped", name), module)
+        return _module_study(name, "", _included, name)
     path = Path(name)
     if path.suffix != ".py":
         raise UnknownName("study (or file NAME.py):", str(name), STUDIES)
     raw = read_whole(path, "study")
     try:
-        code = Code("source", raw.decode(), path.name)
+        text = raw.decode()
     except UnicodeDecodeError as error:
         raise TrocarError(f"the study {path} is not UTF-8 text: {error}") from None
-    module = _executed(raw.decode(), str(path))
-    if not callable(getattr(module, "run", None)):
-        raise TrocarError(f"the study {path} has no function run(**parameters)")
-    return Study(path.stem, module.run, code.fingerprint, _batch(module, str(path)), code, module)
+    return _module_study(path.stem, hashlib.sha256(raw).hexdigest(), _executed, text, str(path))
 
 
 def function_study(function: Callable[..., Any], batch: int | None) -> Study:
     """A study made from a function."""
     if not callable(function):
         raise TrocarError(f"the function of a sweep must be callable, got {shown(function)}")
-    name = getattr(function, "__qualname__", type(function).__name__)
     try:
         text = inspect.getsource(inspect.unwrap(getattr(function, "func", function)))
+        source = hashlib.sha256(text.encode()).hexdigest()
     except (OSError, TypeError):  # defined in a console
-        text = ""
-    source = hashlib.sha256(text.encode()).hexdigest() if text else ""
-    return Study(name, function, source, _checked_batch(batch, name))
+        source = ""
+    return Study(getattr(function, "__qualname__", type(function).__name__), function, source, batch)
 
 
-def _batch(module: ModuleType, name: str) -> int | None:
-    return _checked_batch(getattr(module, "BATCH", None), name)
+def _module_study(name: str, source: str, load: Callable[..., ModuleType], *arguments: str) -> Study:
+    module = load(*arguments)
+    if not callable(getattr(module, "run", None)):
+        raise TrocarError(f"the study {arguments[-1]} has no function run(**parameters)")
+    batch = getattr(module, "BATCH", None)
+    return Study(name, module.run, source, batch, partial(_function, load, *arguments), module)
 
 
-def _checked_batch(batch: Any, name: str) -> int | None:
-    if batch is not None and (not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH):
-        raise TrocarError(f"BATCH of {name} must be an integer from 1 to {MAX_BATCH:,}, got {shown(batch)}")
-    return batch
+def _function(load: Callable[..., ModuleType], *arguments: str) -> Callable[..., Any]:
+    run: Callable[..., Any] = load(*arguments).run
+    return run
 
 
-def _shipped(name: str) -> ModuleType:
+def _included(name: str) -> ModuleType:
     return import_module(f"trocar.sweep.studies.{name}")
 
 
@@ -181,10 +158,6 @@ def _executed(text: str, where: str) -> ModuleType:
     except BaseException as error:
         raise TrocarError(f"the study {where} raised {_named(error)} while loading") from error
     return module
-
-
-def _of_trocar(module: ModuleType) -> bool:
-    return module.__name__.partition(".")[0] == "trocar"
 
 
 def _named(error: BaseException) -> str:

@@ -17,8 +17,8 @@ from trocar.sweep.extras import optional
 
 ROW, ERROR = "row", "error"  # columns of every result: row number, and error or null
 SEED = "seed"
-MAX_ROWS = 10_000_000  # most rows of a table
-MAX_FILE = 2 * 2**30  # largest file of a table [bytes]
+MAX_ROWS = 10_000_000  # of a table
+MAX_FILE = 2 * 2**30  # size of the file of a table [bytes]
 
 Columns = dict[str, np.ndarray]
 
@@ -64,19 +64,18 @@ def read_table(path: str | Path) -> Columns:
     """Table of parameters from a CSV file with a header, or a Parquet file."""
     check_type("table", path, (str, Path), "a file NAME.csv or NAME.parquet")
     path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise TrocarError(f"a table must be a file NAME.csv or NAME.parquet, got {path}")
     if not path.is_file():
         raise TrocarError(f"the table {path} {'is a folder' if path.is_dir() else 'does not exist'}; name a file")
     if path.stat().st_size > MAX_FILE:
         raise TrocarError(f"the table {path} is larger than 2 GB; split it")
     arrow = optional("pyarrow")
-    readers: dict[str, Callable[[Path], Any]] = {
-        ".csv": lambda path: optional("pyarrow.csv").read_csv(path),
-        ".parquet": lambda path: optional("pyarrow.parquet").ParquetFile(path).read(),
-    }
-    if path.suffix not in readers:
-        raise TrocarError(f"a table must be a file NAME.csv or NAME.parquet, got {path}")
     try:
-        table = readers[path.suffix](path)
+        if path.suffix == ".csv":
+            table = optional("pyarrow.csv").read_csv(path)
+        else:
+            table = optional("pyarrow.parquet").ParquetFile(path).read()
         names = table.column_names
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise TrocarError(f"the table {path} cannot be read: {error}") from None
@@ -86,14 +85,6 @@ def read_table(path: str | Path) -> Columns:
         return as_table(table)
     except TrocarError as error:
         raise TrocarError(f"{path}: {error}") from None
-
-
-def with_seeds(columns: Columns, seed: int) -> Columns:
-    """The table with a column `seed` that differs between rows, unless it already has one."""
-    if SEED in columns:
-        return columns
-    drawn = np.random.SeedSequence(seed).generate_state(size(columns), np.uint64)
-    return columns | {SEED: (drawn >> np.uint64(1)).astype(np.int64)}
 
 
 def size(columns: Mapping[str, np.ndarray]) -> int:
@@ -110,25 +101,31 @@ def fingerprint(columns: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def check_fits(columns: Mapping[str, np.ndarray], function: Callable[..., Any]) -> None:
-    """Raise an error unless the columns match the arguments of the function."""
+def matched(columns: Columns, function: Callable[..., Any], seed: int) -> Columns:
+    """The table for a function, with a column `seed` if the function takes one that the table lacks.
+
+    Raises an error unless the columns match the arguments of the function.
+    """
     try:
         arguments = inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C
-        return
+        return columns
     kinds = {argument.kind for argument in arguments.values()}
     if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
         raise TrocarError(
             "the function of a sweep must take its parameters by name, without *args or positional-only ones"
         )
+    if SEED in arguments and SEED not in columns:
+        seeds = np.random.SeedSequence(seed).generate_state(size(columns), np.uint64)
+        columns = columns | {SEED: (seeds >> np.uint64(1)).astype(np.int64)}
     named = [name for name, a in arguments.items() if a.kind is not inspect.Parameter.VAR_KEYWORD]
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        for name in columns:
-            if name not in named:
-                raise TrocarError(f"the table has a parameter that the study does not take: {suggestion(name, named)}")
+    for name in columns if inspect.Parameter.VAR_KEYWORD not in kinds else ():
+        if name not in named:
+            raise TrocarError(f"the table has a parameter that the study does not take: {suggestion(name, named)}")
     missing = [name for name in named if name not in columns and arguments[name].default is inspect.Parameter.empty]
     if missing:
         raise TrocarError(f"the study requires the parameter {', '.join(missing)}, which the table lacks")
+    return columns
 
 
 def _transposed(rows: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
@@ -161,18 +158,11 @@ def _column(name: object, values: Any) -> np.ndarray:
         return column
     texts = list(values)  # from the list, because an array would convert numbers to text
     if column.dtype.kind in "UOT" and all(isinstance(text, str) for text in texts):
-        if any("\0" in text or (not text.isascii() and not _encodes(text)) for text in texts):
+        joined = "".join(texts)
+        if "\0" in joined or joined.encode(errors="ignore").decode() != joined:
             raise TrocarError(f"the parameter {name!r} has text that is not valid UTF-8")
         return np.asarray(texts, dtype=np.str_)
     raise _not_a_column(name, values)
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _not_a_column(name: str, values: Any) -> TrocarError:

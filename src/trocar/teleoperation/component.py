@@ -1,15 +1,50 @@
-"""State, commands and messages that `TeleopPSM` and `TeleopECM` have in common."""
+"""State, commands and messages that `PsmTeleoperation` and `EcmTeleoperation` have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from trocar.teleoperation.arm_states import Preparation
-from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.samples import ArmState
 
 DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM, ENABLED = "DISABLED", "SETTING_ARMS_STATE", "ALIGNING_MTM", "ENABLED"
+ARMS_TIMEOUT = 60.0  # time to enable and home all arms [s]
+
+
+class Command(NamedTuple):
+    """A command to an arm.
+
+    Attributes:
+        arm: role of the arm: MTM, PSM, MTML, MTMR or ECM. name: topic, such as `servo_cp`. value: argument.
+    """
+
+    arm: str
+    name: str
+    value: Any = None
+
+
+class Event(NamedTuple):
+    """A value to publish on a topic of the component, such as `following`."""
+
+    topic: str
+    value: Any
+
+
+@dataclass
+class Output:
+    """Commands to arms and events of one step, in order."""
+
+    commands: list[Command] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def command(self, arm: str, name: str, value: Any = None) -> None:
+        """Add a command to an arm."""
+        self.commands.append(Command(arm, name, value))
+
+    def event(self, topic: str, value: Any) -> None:
+        """Add an event."""
+        self.events.append(Event(topic, value))
 
 
 @dataclass
@@ -49,7 +84,8 @@ class Component(Generic[S]):
 
     def __init__(self, name: str, state: S, configuration: Mapping[str, object]) -> None:
         self.name, self.state = name, state
-        self._out, self._preparation = Output(), Preparation()
+        self._out = Output()
+        self._requested: set[tuple[str, str]] = set()  # commands already sent to arms that are not ready
         self._t = 0.0
         for topic, value in configuration.items():
             self._out.event(topic, value)
@@ -66,19 +102,19 @@ class Component(Generic[S]):
     def state_command(self, command: str) -> None:
         """Set the desired state by a command of `DESIRED`."""
         if command not in self.DESIRED:
-            self._say("warning", f"{command} doesn't seem to be a valid state_command")
+            self._report("warning", f"{command} doesn't seem to be a valid state_command")
             return
         desired = self.DESIRED[command]
         if desired != self.state.desired:
             self.state.desired = desired
             self._desired_changed()
-            self._say("status", f"set desired state to {desired}")
+            self._report("status", f"set desired state to {desired}")
         self._out.event("desired_state", desired)
 
     def arm_error(self, message: str) -> None:
         """Disable the component because an arm has published an error."""
         self._desire_disabled()
-        self._say("error", f"received from arm [{message}]")
+        self._report("error", f"received from arm [{message}]")
 
     def output(self) -> Output:
         """Commands and events since the last call."""
@@ -90,10 +126,23 @@ class Component(Generic[S]):
     def _desired_changed(self) -> None:
         """React to a new desired state."""
 
+    def _prepare(self, arms: Iterable[tuple[str, ArmState]]) -> bool:
+        """Enable, then home, the arms that are not ready, each command once; True if all arms are ready."""
+        ready = True
+        for arm, state in arms:
+            if state.ready:
+                continue
+            ready = False
+            request = (arm, "home" if state.enabled else "enable")
+            if request not in self._requested:
+                self._requested.add(request)
+                self._out.command(arm, "state_command", request[1])
+        return ready
+
     def _change_scale(self, scale: float) -> bool:
         """Set the scale, 0 < scale <= 1; False if it is refused."""
         if not 0.0 < scale <= 1.0:
-            self._say("warning", f"set_scale, scale must be within ]0;1], received {scale:g}")
+            self._report("warning", f"set_scale, scale must be within ]0;1], received {scale:g}")
             return False
         self.state.scale = scale
         self._out.event("scale", scale)
@@ -102,9 +151,9 @@ class Component(Generic[S]):
     def _change_state(self, state: str) -> None:
         self.state.current, self.state.since = state, self._t
         self._out.event("current_state", state)
-        self._say("status", f"current state is {state}")
+        self._report("status", f"current state is {state}")
         if state == SETTING_ARMS_STATE:
-            self._preparation.restart()
+            self._requested.clear()
 
     def _set_following(self, following: bool) -> None:
         self.state.following = following
@@ -114,5 +163,6 @@ class Component(Generic[S]):
         self.state.desired = DISABLED
         self._out.event("desired_state", DISABLED)
 
-    def _say(self, kind: str, text: str) -> None:
+    def _report(self, kind: str, text: str) -> None:
+        """Publish a message: error, warning or status."""
         self._out.event(kind, f"{self.name}: {text}")

@@ -1,4 +1,4 @@
-"""The console selects the running components from the operator's presence and the camera pedal.
+"""The console: components selected from the operator's presence and the camera pedal; debounced pedals.
 
 | teleoperation on, pair selected | operator present | PSM pairs | ECM |
 |---|---|---|---|
@@ -13,6 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 ENABLE, DISABLE, ALIGN = "enable", "disable", "align_MTM"
+DEBOUNCE = 0.2  # delay before clutch, camera and coag are reported [s]; sawRobotIO1394
+ROUNDING = 1e-9  # rounding error of times [s]
+RELEASED, PRESSED, CLICKED = 0, 1, 2
 INPUT_TYPES = (
     "PEDALS_ONLY",
     "PEDALS_ISI_HEAD_SENSOR",
@@ -24,7 +27,7 @@ INPUT_TYPES = (
 
 
 @dataclass
-class Console:
+class ConsoleState:
     """Console state, and the resulting state commands of all components.
 
     Attributes:
@@ -43,18 +46,47 @@ class Console:
     def commands(self) -> dict[str, str]:
         """State command of every component: enable, disable or align_MTM. Components to disable come first."""
         running = DISABLE if self.camera else ENABLE if self.operator_present else ALIGN
-        wanted = {pair: running if self.enabled and pair in self.selected else DISABLE for pair in self.pairs}
-        wanted |= dict.fromkeys(self.cameras, ENABLE if self.enabled and self.camera else DISABLE)
-        return dict(sorted(wanted.items(), key=lambda item: item[1] != DISABLE))
+        commands = {pair: running if self.enabled and pair in self.selected else DISABLE for pair in self.pairs}
+        commands |= dict.fromkeys(self.cameras, ENABLE if self.enabled and self.camera else DISABLE)
+        return dict(sorted(commands.items(), key=lambda item: item[1] != DISABLE))
 
 
 def swapped(selected: Iterable[str], pairs: Iterable[str]) -> list[str]:
     """Pairs to select after a tap of the clutch: for every MTM with two pairs, the one not selected."""
-    chosen = list(selected)
-    found = []
-    for pair in chosen:
+    swaps = []
+    for pair in list(selected):
         master = pair.partition("_")[0]
         others = [other for other in pairs if other.partition("_")[0] == master and other != pair]
         if len(others) == 1:
-            found.append(others[0])
-    return found
+            swaps += others
+    return swaps
+
+
+@dataclass
+class Pedal:
+    """One switch. Presses and releases are reported after `debounce`; a shorter press is a click.
+
+    Attributes:
+        debounce: delay [s]; 0 reports immediately. reported: last reported state, RELEASED or PRESSED.
+    """
+
+    debounce: float = DEBOUNCE
+    reported: int = RELEASED
+    _down: bool = False
+    _since: float | None = None  # time of a change that is not reported yet [s]
+
+    def step(self, t: float, down: bool) -> int | None:
+        """Process the switch at time t [s]; return PRESSED, RELEASED or CLICKED if one is to be reported, else None."""
+        if down != self._down:
+            self._down = down
+            if down and self.reported == RELEASED:
+                self._since = t
+            elif not down and self.reported == RELEASED and self._since is not None:
+                self._since = None
+                return CLICKED  # released before the press was reported
+            else:
+                self._since = None if down else t
+        if self._since is None or t - self._since < self.debounce - ROUNDING:
+            return None
+        self._since, self.reported = None, PRESSED if down else RELEASED
+        return self.reported

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
-from trocar.robot.controller.psm import JAW
-from trocar.teleoperation.arm_reader import ArmReader
-from trocar.teleoperation.bus_messages import command_message, event_message
-from trocar.teleoperation.console import INPUT_TYPES, Console, swapped
-from trocar.teleoperation.outputs import Output
-from trocar.teleoperation.pair_sample import PairSample
-from trocar.teleoperation.pedals import DEBOUNCE, DEBOUNCED, Pedal
+from trocar.teleoperation.component import DISABLED, Output
+from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
+from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
+from trocar.teleoperation.psm_teleoperation import PsmTeleoperation
+from trocar.teleoperation.samples import READY, ArmState, CameraSample, PairSample
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
-from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
-from trocar.teleoperation.teleop_psm import DISABLED, TeleopPSM
 
 CAMERA = "MTML_MTMR_ECM"
+JAW = 6  # index of a PSM's jaw
+BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master is not followed [rad]
+NOWHERE = np.eye(4)  # pose of a master that the robot does not have
+Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
 class Teleoperation:
@@ -29,10 +31,12 @@ class Teleoperation:
         robot: a robot with masters. psm: settings of all PSM pairs. ecm: settings of camera control.
         pairs: names of the pairs. Default: every master with every PSM.
         input_type: input type of the console; with PEDALS_ONLY the coag pedal signals the operator's presence.
+        sources: functions that replace the samples of masters or of camera control, see `drive`; they may name masters
+            that the robot does not have, whose pairs are selected.
 
     Attributes:
-        pairs: PSM pairs by name, such as MTMR_PSM1. camera: camera control; None without two masters and an ECM.
-        console: state of the console. masters: functions that replace master samples, by MTM; see `drive`.
+        pairs: PSM pairs by name, such as MTMR_PSM1. camera: camera control; None without an ECM and two masters (or a
+            source). console: state of the console. sources: see `drive`.
     """
 
     def __init__(
@@ -43,24 +47,25 @@ class Teleoperation:
         *,
         pairs: Sequence[str] | None = None,
         input_type: str = "SIMULATED",
+        sources: Mapping[str, Source] | None = None,
     ) -> None:
         check_known("input_type", INPUT_TYPES, input_type)
         self._robot, self._bus, self._input_type = robot, robot.bus, input_type
-        self.masters: dict[str, Callable[[PairSample], PairSample]] = {}
-        self._pedals = {name: Pedal(DEBOUNCE if name in DEBOUNCED else 0.0) for name in ("clutch", "camera", "coag")}
+        self.sources: dict[str, Source] = dict(sources or {})
+        self._pedals = {name: Pedal() for name in ("clutch", "camera", "coag")}
         self._down = dict.fromkeys(self._pedals, False)
+        self._read = {name: robot.readings(name) for name in robot.arms}
         psms = [name for name, kind in robot.devices.items() if kind == "PSM"]
-        mtms = [name for name, kind in robot.devices.items() if kind == "MTM"]
-        possible = {f"{mtm}_{name}": name for mtm in mtms for name in psms}
+        masters = dict.fromkeys([*self._masters(), *(name for name in self.sources if name != CAMERA)])
+        possible = {f"{master}_{name}": (master, name) for master in masters for name in psms}
         check_known("pair of the robot", possible, *(pairs or ()))
+        self._arms = {name: possible[name] for name in (possible if pairs is None else pairs)}
         self.pairs = {
-            name: TeleopPSM(name, psm, _jaw_limits(robot, possible[name]))
-            for name in (possible if pairs is None else pairs)
+            name: PsmTeleoperation(name, psm, self._jaw_limits(slave)) for name, (_, slave) in self._arms.items()
         }
-        whole = {"MTML", "MTMR", "ECM"} <= set(robot.controllers)
-        self.camera = TeleopECM(CAMERA, ecm) if whole else None
-        self.console = Console(tuple(self.pairs), () if self.camera is None else (CAMERA,))
-        self._read = {name: ArmReader(robot, name) for name in robot.controllers}
+        whole = {"ECM"} | (set() if CAMERA in self.sources else {"MTML", "MTMR"}) <= set(robot.arms)
+        self.camera = EcmTeleoperation(CAMERA, ecm) if whole else None
+        self.console = ConsoleState(tuple(self.pairs), () if self.camera is None else (CAMERA,))
         with self._bus.lock:
             for name, pair in self.pairs.items():
                 self._add_pair(name, pair)
@@ -71,9 +76,16 @@ class Teleoperation:
                 self._send(name, component.output(), {})
         robot.every(PERIOD, self.step)
 
+    def _masters(self) -> list[str]:
+        return [name for name, kind in self._robot.devices.items() if kind == "MTM"]
+
+    def _jaw_limits(self, psm: str) -> tuple[float, float]:
+        arm = self._read[psm].arm
+        return float(arm.lower[JAW]), float(arm.upper[JAW])
+
     # -- bus -----------------------------------------------------------------------------------------------------------
 
-    def _add_pair(self, name: str, pair: TeleopPSM) -> None:
+    def _add_pair(self, name: str, pair: PsmTeleoperation) -> None:
         handlers: dict[str, Callable[[Any], None]] = {
             "state_command": lambda message: pair.state_command(message.value),
             "set_scale": lambda message: pair.set_scale(message.value),
@@ -84,31 +96,36 @@ class Teleoperation:
         }
         states = {"alignment_offset": lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)}
         self._robot.add_device(name, "TELEOP_PSM", states=states, commands=handlers)
-        for arm in name.split("_"):
-            self._subscribe_errors(arm, pair)
+        self._subscribe_errors(self._arms[name], pair)
 
-    def _add_camera(self, camera: TeleopECM) -> None:
+    def _add_camera(self, camera: EcmTeleoperation) -> None:
         handlers: dict[str, Callable[[Any], None]] = {
             "state_command": lambda message: camera.state_command(message.value),
             "set_scale": lambda message: camera.set_scale(message.value),
         }
         self._robot.add_device(CAMERA, "TELEOP_ECM", commands=handlers)
-        for arm in CAMERA.split("_"):
-            self._subscribe_errors(arm, camera)
+        self._subscribe_errors(CAMERA.split("_"), camera)
 
-    def _subscribe_errors(self, arm: str, component: TeleopPSM | TeleopECM) -> None:
+    def _subscribe_errors(self, arms: Sequence[str], component: PsmTeleoperation | EcmTeleoperation) -> None:
         """Disable an active component when one of its arms publishes a new error."""
-        past = self._bus.read(f"{arm}/error")
+        for arm in arms:
+            if arm not in self._read:
+                continue
+            past = self._bus.read(f"{arm}/error")
 
-        def hear(message: Any) -> None:
-            if message is not past and component.state.desired != DISABLED:
-                component.arm_error(message.value)
+            def disable(message: Any, past: m.Message | None = past) -> None:
+                if message is not past and component.state.desired != DISABLED:
+                    component.arm_error(message.value)
 
-        self._bus.subscribe(f"{arm}/error", hear)
+            self._bus.subscribe(f"{arm}/error", disable)
 
     def _listen(self) -> None:
         client = self._robot.console()
-        self.console.selected = {pair for pair in self.pairs if client.teleop_is_selected(pair)}
+        self.console.selected = {
+            pair
+            for pair, (master, _) in self._arms.items()
+            if client.teleop_is_selected(pair) or master not in self._read
+        }
         handlers: dict[str, Callable[[Any], None]] = {
             "teleop/enabled": lambda message: self._update(enabled=bool(message.value)),
             "teleop/selected": lambda message: self._select(message.value, True),
@@ -130,7 +147,7 @@ class Teleoperation:
             if not (command == "disable" and component.state.desired == DISABLED):
                 component.state_command(command)
 
-    def _components(self) -> dict[str, TeleopPSM | TeleopECM]:
+    def _components(self) -> dict[str, PsmTeleoperation | EcmTeleoperation]:
         return self.pairs | ({} if self.camera is None else {CAMERA: self.camera})
 
     def _select(self, pair: str, selected: bool) -> None:
@@ -176,65 +193,124 @@ class Teleoperation:
         with self._bus.lock:
             self._down[pedal] = down
 
-    def drive(self, master: str, source: Callable[[PairSample], PairSample] | None) -> None:
+    def drive(self, master: str, source: Source | None) -> None:
         """Replace the samples of a master by a function's, such as those of an input device; None restores them.
 
-        The function gets the sample of the simulated MTM and returns another. If it has none, `fault` is the reason.
+        The function gets the `PairSample` of the simulated MTM and returns another. If it has none, `fault` is the
+        reason. For MTML_MTMR_ECM the samples are `CameraSample`s.
         """
-        check_known("master", [name for name, kind in self._robot.devices.items() if kind == "MTM"], master)
+        check_known("master", [*self._masters(), *self.sources, CAMERA], master)
         with self._bus.lock:
             if source is None:
-                self.masters.pop(master, None)
+                self.sources.pop(master, None)
             else:
-                self.masters[master] = source
+                self.sources[master] = source
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
     def step(self, t: float) -> None:
         """One cycle at time t [s] by the robot's clock: pedals, pairs, camera control."""
         for name, pedal in self._pedals.items():
-            told = pedal.step(t, self._down[name])
-            if told is not None:
-                self._bus.publish(f"console/emulate_{name}", m.Joy(buttons=(told,)))
+            change = pedal.step(t, self._down[name])
+            if change is not None:
+                self._bus.publish(f"console/emulate_{name}", m.Joy(buttons=(change,)))
         for name, pair in self.pairs.items():
             if not pair.idle:
-                master, _, slave = name.partition("_")
+                master, slave = self._arms[name]
                 sample = self._pair_sample(master, slave, following=pair.state.following)
                 self._send(name, pair.step(t, sample), {"MTM": master, "PSM": slave})
         if self.camera is not None and not self.camera.idle:
             self._send(CAMERA, self.camera.step(t, self._camera_sample()), {})
 
     def _pair_sample(self, master: str, slave: str, following: bool) -> PairSample:
-        mtm, psm = self._read[master], self._read[slave]
-        measured = mtm.measured()
-        pose, jaw = psm.tip_and_jaw()
-        # under effort control, as while following, the set-point of an MTM is its measured pose
-        setpoint = measured if following else mtm.setpoint()
-        sample = PairSample(
-            measured, setpoint, pose, mtm.twist(), mtm.gripper(), jaw, mtm.state(), psm.state(), None, mtm.fault()
-        )
-        return self.masters[master](sample) if master in self.masters else sample
+        psm = self._read[slave]
+        q = psm.joint_setpoint()
+        T = psm.T_reference_base.dot(psm.tip.pose(q[:JAW]))
+        jaw = float(q[JAW]) if psm.tip_ready else None
+        if master in self._read:
+            mtm = self._read[master]
+            measured = mtm.measured_pose()
+            # under effort control, as while following, the set-point of an MTM is its measured pose
+            setpoint = measured if following else mtm.setpoint_pose()
+            states = self._state(master), self._state(slave)
+            fault = self._fault(master)
+            sample = PairSample(measured, setpoint, T, mtm.twist(), mtm.gripper, jaw, *states, fault=fault)
+        else:
+            sample = PairSample(NOWHERE, NOWHERE, T, jaw=jaw, slave_state=self._state(slave))
+        if master in self.sources:
+            sample = self.sources[master](sample)
+        return sample
 
     def _camera_sample(self) -> CameraSample:
-        left, right, ecm = self._read["MTML"], self._read["MTMR"], self._read["ECM"]
-        states = left.state(), right.state(), ecm.state()
-        fault = left.fault() or right.fault()
-        return CameraSample(left.measured(), right.measured(), ecm.joints(), left.twist(), right.twist(), states, fault)
+        q, state = self._read["ECM"].q_setpoint, self._state("ECM")
+        if {"MTML", "MTMR"} <= self._read.keys():
+            left, right = self._read["MTML"], self._read["MTMR"]
+            states = self._state("MTML"), self._state("MTMR"), state
+            fault = self._fault("MTML") or self._fault("MTMR")
+            poses, twists = (left.measured_pose(), right.measured_pose()), (left.twist(), right.twist())
+            sample = CameraSample(*poses, q, *twists, states, fault)
+        else:
+            sample = CameraSample(NOWHERE, NOWHERE, q, states=(READY, READY, state))
+        if CAMERA in self.sources:
+            sample = self.sources[CAMERA](sample)
+        return sample
+
+    def _state(self, arm: str) -> ArmState:
+        state = self._read[arm].state
+        return ArmState(state.state == "ENABLED", state.is_homed, state.is_busy)
+
+    def _fault(self, master: str) -> str:
+        """A joint of a master beyond its limit, "" if there is none."""
+        read = self._read[master]
+        q, arm = read.joints, read.arm
+        beyond = np.maximum(arm.lower - q, q - arm.upper)
+        if not read.tip_ready or np.count_nonzero(beyond < BEYOND_LIMIT) == len(q):
+            return ""
+        joint = int(np.argmax(beyond))
+        return f"{master} joint {joint + 1} ({arm.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"
 
     def _send(self, name: str, output: Output, arms: Mapping[str, str]) -> None:
         """Publish the commands of a component on the topics of its arms, by role, and its events on its own."""
         publish = self._bus.publish
         for arm, command, value in output.commands:
-            topic, message = command_message(command, value)
+            topic, message = _command_message(command, value)
             publish(f"{arms.get(arm, arm)}/{topic}", message)
         for topic, value in output.events:
-            publish(f"{name}/{topic}", event_message(topic, value))
-
-
-def _jaw_limits(robot: Robot, psm: str) -> tuple[float, float]:
-    arm = robot.controllers[psm].arm
-    return float(arm.lower[JAW]), float(arm.upper[JAW])
+            publish(f"{name}/{topic}", _event_message(topic, value))
 
 
 def _is_pressed(message: m.Joy) -> bool:
     return message.buttons[:1] == (m.Joy.PRESSED,)
+
+
+def _command_message(command: str, value: Any) -> tuple[str, m.Message]:
+    """Topic of a command, relative to its arm, and its message."""
+    if command == "servo_cp":
+        T, twist = value
+        return ("servo_cp", m.Pose(T=T)) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
+    return command, _MESSAGES[command](value)
+
+
+_MESSAGES: dict[str, Callable[[Any], m.Message]] = {
+    "jaw/servo_jp": lambda jaw: m.JointState(position=np.array([jaw])),
+    "servo_jp": lambda q: m.JointState(position=q),
+    "move_cp": lambda T: m.Pose(T=T),
+    "hold": lambda _: m.Empty(),
+    "body/servo_cf": lambda w: m.Wrench(vector=w),
+    "lock_orientation": lambda R: m.Rotation(R=R),
+    "unlock_orientation": lambda _: m.Empty(),
+    "use_gravity_compensation": lambda on: m.Bool(value=on),
+    "body/set_cf_orientation_absolute": lambda on: m.Bool(value=on),
+    "state_command": lambda command: m.String(value=command),
+}
+
+
+def _event_message(topic: str, value: Any) -> m.Message:
+    """Message of an event, by its topic."""
+    if topic in ("current_state", "desired_state", "error", "warning", "status"):
+        return m.String(value=value)
+    if topic == "scale":
+        return m.Float(value=value)
+    if topic in ("rotation_locked", "translation_locked"):
+        return m.Joy(buttons=(int(value),))
+    return m.Bool(value=value)

@@ -10,7 +10,6 @@ installation of ROS is needed.
 
 from __future__ import annotations
 
-import functools
 import os
 import queue
 import shutil
@@ -18,7 +17,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -30,14 +28,12 @@ from trocar.robot.clients.devices import PSMClient
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
-from trocar.transports.ros2.cdr import encode
-from trocar.transports.ros2.types import bag_name, definition, type_store
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.codec import bag_name, check_rosbags, codec
+from trocar.transports.ros_conversion import from_ros
 from trocar.transports.rosbag import Bag
 
 STATES = ("measured_js", "setpoint_js", "measured_cp")  # last parts of the states that are recorded
-COMMANDS = ("servo_", "move_")  # beginnings of the last parts of commands
-CRTK = ("crtk_msgs/CartesianImpedanceHalfPlaneGains", "crtk_msgs/CartesianImpedance", "crtk_msgs/CartesianState")
+COMMANDS = ("servo_", "move_")  # prefixes of command topics
 VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
 
 
@@ -58,30 +54,30 @@ class BagRecorder:
     def __init__(self, robot: Robot, path: str | os.PathLike[str], topics: Iterable[str] | None = None) -> None:
         self.path = Path(path)
         known = robot.bus.topics
-        wanted = [name for name in known if _is_recorded(known[name])] if topics is None else list(topics)
-        check_known("topic", known, *wanted)
+        names = [name for name in known if _is_recorded(known[name])] if topics is None else list(topics)
+        check_known("topic", known, *names)
         check_known("format of a bag", SUFFIXES, self.path.suffix)
         if self.path.suffix != ".bag" and self.path.exists():
             raise TrocarError(f"the bag {self.path} exists already: choose another name")
         if self.path.suffix == ".bag":
             check_writable(self.path)
-        check_rosbags()
+        check_rosbags("writing bags")
         self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
         self._folder = tempfile.mkdtemp(prefix=".bag-", dir=self.path.resolve().parent)
-        self._waiting: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
         self.count, self.error = 0, ""
         self._robot = robot
         self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
         self._thread.start()
         self._subscriptions: list[Subscription] = [
-            robot.bus.subscribe(name, self._taking(known[name])) for name in wanted
+            robot.bus.subscribe(name, self._taking(known[name])) for name in names
         ]
 
     def close(self) -> Path:
         """Finish the bag; its path."""
         for subscription in self._subscriptions:
             subscription.close()
-        self._waiting.put(None)
+        self._queue.put(None)
         self._thread.join()
         try:
             if self.error:
@@ -98,7 +94,7 @@ class BagRecorder:
         self.close()
 
     def _taking(self, topic: Topic) -> Callable[[Message], None]:
-        return lambda message: self._waiting.put((topic, self._robot.now, message))
+        return lambda message: self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
         try:
@@ -106,20 +102,19 @@ class BagRecorder:
                 self._write_to(writer)
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
-            while self._waiting.get() is not None:
+            while self._queue.get() is not None:
                 pass  # the robot continues
 
     def _write_to(self, writer: Any) -> None:
         connections: dict[str, Any] = {}
-        ros1 = self.path.suffix == ".bag"
-        store = _ros1_store() if ros1 else type_store()
-        while (taken := self._waiting.get()) is not None:
-            topic, time, message = taken
-            name = bag_name(topic.ros)
+        ros = codec(1 if self.path.suffix == ".bag" else 2)
+        while (entry := self._queue.get()) is not None:
+            topic, time, message = entry
             if topic.name not in connections:
-                connections[topic.name] = writer.add_connection(f"/{topic.name}", name, typestore=store)
-            raw = encode(to_ros(message, topic.ros), topic.ros)
-            writer.write(connections[topic.name], time, type_store().cdr_to_ros1(raw, name) if ros1 else raw)
+                connections[topic.name] = writer.add_connection(
+                    f"/{topic.name}", bag_name(topic.ros), typestore=ros.store
+                )
+            writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
             self.count += 1
 
 
@@ -134,14 +129,14 @@ def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = N
     """
     with closing(Bag(os.fspath(path))) as bag:
         sent = [
-            (found.timestamp.to_nsec(), topic, from_ros(found.message, topic.ros, topic.message))
-            for found in bag.read_messages()
-            if (topic := _servo_topic(robot, found.topic.strip("/"), namespace)) is not None
-            and found.message._type == topic.ros
+            (entry.timestamp.to_nsec(), topic, from_ros(entry.message, topic.ros, topic.message))
+            for entry in bag.read_messages()
+            if (topic := _servo_topic(robot, entry.topic.strip("/"), namespace)) is not None
+            and entry.message._type == topic.ros
         ]
     if not sent:
         of = f" of {namespace}" if namespace else ""
-        raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.controllers)}")
+        raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.arms)}")
     begun: set[str] = set()
     for _, topic, message in sent:
         if topic.name not in begun:
@@ -185,9 +180,9 @@ def _servo_topic(robot: Robot, name: str, namespace: str | None) -> Topic | None
     """A servo topic of an arm of the robot; None for all others."""
     arm = name.partition("/")[0]
     topic = robot.bus.topics.get(name)
-    wanted = arm in robot.controllers and namespace in (None, arm, f"/{arm}")
+    replayed = arm in robot.arms and namespace in (None, arm, f"/{arm}")
     servo = topic is not None and topic.direction is Direction.command and "/servo_" in name
-    return topic if wanted and servo else None
+    return topic if replayed and servo else None
 
 
 def _move_to(robot: Robot, name: str, message: Message) -> None:
@@ -204,12 +199,6 @@ def _move_to(robot: Robot, name: str, message: Message) -> None:
         raise TrocarError(f"{name}: the arm did not reach its first commanded position; is it enabled and homed?")
 
 
-def check_rosbags() -> None:
-    """Raise an error with the command to install rosbags if it is missing."""
-    if find_spec("rosbags") is None:
-        raise TrocarError("writing bags needs the package rosbags: pip install 'trocar[bags]'")
-
-
 def _writer(path: Path) -> Any:
     from rosbags.rosbag1 import Writer as Writer1
     from rosbags.rosbag2 import StoragePlugin
@@ -219,14 +208,3 @@ def _writer(path: Path) -> Any:
         return Writer1(path)
     plugin = StoragePlugin.MCAP if path.suffix == ".mcap" else StoragePlugin.SQLITE3
     return Writer2(path, version=VERSION, storage_plugin=plugin)
-
-
-@functools.cache
-def _ros1_store() -> Any:
-    """rosbags' types of ROS 1, with those of crtk_msgs that commands have."""
-    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-
-    store = get_typestore(Stores.ROS1_NOETIC)
-    for name in CRTK:
-        store.register(get_types_from_msg(definition(name), bag_name(name)))
-    return store

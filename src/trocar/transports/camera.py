@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
-import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Callable, Set
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -26,7 +25,9 @@ from trocar.robot.messages import Message, String
 from trocar.robot.robot import Robot
 from trocar.simulation import load_scene
 from trocar.spatial import Array
-from trocar.transports.protocol import Failed, Publish
+from trocar.transports.codec import codec
+from trocar.transports.link import ConnectedProcess, receive, send
+from trocar.transports.protocol import NodeFailed, Publish
 from trocar.transports.scene_messages import CameraInfo, CompressedImage, Image
 from trocar.transports.scene_topics import EYES, optical_frame
 
@@ -86,21 +87,18 @@ class Moment:
 class Camera:
     """The rendering process, controlled by the simulation. It sends its messages directly to `node`."""
 
-    def __init__(self, settings: CameraSettings, node: Connection) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
+    def __init__(self, settings: CameraSettings, node: Connection, ros_version: int) -> None:
         self._topics, self._interval = frozenset(topic.name for topic in settings.topics), 1.0 / settings.rate
         self._busy = True  # until the process has made its scene
         self._due = 0.0
         self._reported = False
         self.error = ""
-        self._process = context.Process(target=run, args=(other, node, settings), name="trocar-camera", daemon=True)
-        self._process.start()
-        other.close()
+        self._process = ConnectedProcess(run, node, settings, ros_version, name="trocar-camera")
+        self._pipe = self._process.pipe
         node.close()
 
-    def look(self, robot: Robot, read: Set[str], stamp: Callable[[], int]) -> None:
-        """Ask for pictures of this moment, if some of their topics are read, the last ones are done and it is time.
+    def request_image(self, robot: Robot, read: Set[str], stamp: Callable[[], int]) -> None:
+        """Request a frame if an image topic has subscribers, the previous frame is done and the period has elapsed.
 
         Args:
             read: topics that have readers. stamp: of this moment, called with the bus locked [ns].
@@ -109,8 +107,10 @@ class Camera:
         if topics and now >= self._due and self.idle:
             self._due = now + self._interval
             with robot.bus.lock:
-                asked = moment(robot, stamp(), topics)
-            self.ask(asked)
+                moment = current_moment(robot, stamp(), topics)
+            self._busy = True
+            with contextlib.suppress(OSError):
+                send(self._pipe, moment)
         if self.error and not self._reported:
             self._reported = True
             robot.bus.publish("system/warning", String(value=f"system: no images of the endoscope: {self.error}"))
@@ -120,34 +120,25 @@ class Camera:
         """True if the last pictures are finished; always False after an error."""
         with contextlib.suppress(OSError, EOFError):
             while self._busy and not self.error and self._pipe.poll():
-                said = self._pipe.recv()
-                self._busy, self.error = False, said.reason if isinstance(said, Failed) else ""
+                report = receive(self._pipe)
+                self._busy, self.error = False, report.reason if isinstance(report, NodeFailed) else ""
             return not self._busy and not self.error
         self.error = "the rendering process ended"
         return False
 
-    def ask(self, moment: Moment) -> None:
-        """Request pictures of a state; call it when idle."""
-        self._busy = True
-        with contextlib.suppress(OSError):
-            self._pipe.send(moment)
-
     def close(self) -> None:
         self._pipe.close()  # ends the process
-        self._process.join(timeout=5.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+        self._process.join()
 
 
-def moment(robot: Robot, stamp: int, topics: frozenset[str]) -> Moment:
+def current_moment(robot: Robot, stamp: int, topics: frozenset[str]) -> Moment:
     """The current state of a robot; call it with the bus locked."""
     cart, mounts = robot.scene.cart, {name: robot.scene.mount(name) for name in robot.scene.arms}
     set_up = {} if cart is None else {arm: np.array(cart.q_setup[mount]) for arm, mount in mounts.items() if mount}
     return Moment(stamp, np.array(robot.scene.data.qpos), set_up, topics)
 
 
-def run(pipe: Connection, node: Connection, settings: CameraSettings) -> None:
+def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_version: int) -> None:
     """Render requested pictures until the pipe is closed. The simulation handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
@@ -155,41 +146,41 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings) -> None:
         scene = load_scene(settings.scene)
         endoscope = StereoEndoscope(scene, settings.arm, settings.lens)
         endoscope.pair()
-        pipe.send(None)
+        encode, types = codec(ros_version).encode, {topic.name: topic.ros for topic in settings.topics}
+        send(pipe, None)
         while True:
-            asked: Moment = pipe.recv()
-            for arm, q_setup in asked.set_up.items():
+            moment: Moment = receive(pipe)
+            for arm, q_setup in moment.set_up.items():
                 mount = scene.mount(arm)
                 if scene.cart is not None and mount and not np.array_equal(scene.cart.q_setup[mount], q_setup):
                     scene.set_up(arm, q_setup)
-            scene.data.qpos[:] = asked.qpos
+            scene.data.qpos[:] = moment.qpos
             mujoco.mj_kinematics(scene.model, scene.data)
-            node.send(Publish(messages(settings, asked, endoscope.pair())))
-            pipe.send(None)
-    except (EOFError, BrokenPipeError):
+            images = messages(settings, moment, endoscope.pair())
+            send(node, Publish(tuple((name, encode(message, types[name])) for name, message in images)))
+            send(pipe, None)
+    except (EOFError, ConnectionError):
         return
     except Exception as error:
-        pipe.send(Failed(str(error) or type(error).__name__))
+        send(pipe, NodeFailed(str(error) or type(error).__name__))
 
 
-def messages(settings: CameraSettings, asked: Moment, pair: tuple[Picture, Picture]) -> tuple[tuple[str, Message], ...]:
+def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Picture]) -> list[tuple[str, Message]]:
     """The messages of a pair of pictures, for topics with readers."""
-    found: list[tuple[str, Message]] = []
+    by_topic: dict[str, Message] = {}
     for (eye, aside), picture in zip(EYES.items(), pair, strict=True):
-        about: dict[str, Any] = {"stamp": asked.stamp, "frame_id": optical_frame(settings.arm, eye)}
-        for name in (RAW, COMPRESSED, INFO):
-            topic = f"{settings.namespace}/{eye}/{name}"
-            if topic not in asked.topics:
-                continue
-            if name == RAW:
-                height, width, _ = picture.shape
-                found.append((topic, Image(height=height, width=width, data=picture.tobytes(), **about)))
-            elif name == COMPRESSED:
-                found.append((topic, CompressedImage(data=jpeg(picture), **about)))
-            else:
-                from_left = BASELINE / 2 - aside
-                found.append((topic, CameraInfo(**asdict(settings.lens), baseline=from_left, **about)))
-    return tuple(found)
+        prefix, frame = f"{settings.namespace}/{eye}", optical_frame(settings.arm, eye)
+        about: dict[str, Any] = {"stamp": moment.stamp, "frame_id": frame}
+        height, width, _ = picture.shape
+        if f"{prefix}/{RAW}" in moment.topics:
+            by_topic[f"{prefix}/{RAW}"] = Image(
+                height=height, width=width, step=3 * width, data=picture.tobytes(), **about
+            )
+        if f"{prefix}/{COMPRESSED}" in moment.topics:
+            by_topic[f"{prefix}/{COMPRESSED}"] = CompressedImage(data=jpeg(picture), **about)
+        if f"{prefix}/{INFO}" in moment.topics:
+            by_topic[f"{prefix}/{INFO}"] = CameraInfo.of_lens(settings.lens, BASELINE / 2 - aside, **about)
+    return list(by_topic.items())
 
 
 def jpeg(picture: Picture) -> bytes:

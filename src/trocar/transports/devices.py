@@ -39,10 +39,10 @@ def listed(name: str, ros: str) -> Topic | None:
 def devices(topics: Iterable[str]) -> dict[str, str]:
     """Kind of interface of every device among topics."""
     names = tuple(topics)
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     for own, kind in KINDS.items():
         for name in names:
             device = name.removesuffix(f"/{own}")
             if device and device != name:
-                found.setdefault(device, kind)
-    return found
+                kinds.setdefault(device, kind)
+    return kinds

@@ -1,50 +1,155 @@
-"""One end of the pipe between the process of a ROS node and the one it works for, for ROS 1 and ROS 2 alike."""
+"""Processes of ROS nodes and the pipes to them: values of `protocol`, pickled, for ROS 1 and ROS 2 alike."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import itertools
 import math
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.robot.messages import Message
-from trocar.transports.protocol import PATIENCE, Answer, Call, Commands, Refused, packed, receive
+from trocar.transports.priority import urgent_process
+from trocar.transports.protocol import TIMEOUT, Answer, Call, CommandBatch, NodeFailed, NodeSettings, RefusedMessage
+
+START_TIMEOUT = 60.0  # of the process of a node [s]
+END_TIMEOUT = 5.0  # after which a process is killed [s]
+# Size of a value from a node to the simulation. `Connection` writes up to 16 KiB at once, so the control loop, which
+# reads the pipe, never waits for the rest of a value.
+MAX_BYTES = 2**14
+
+
+def packed(value: Any) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def send(pipe: Connection, value: Any) -> None:
+    """Send a value, several times faster than `Connection.send`."""
+    pipe.send_bytes(packed(value))
+
+
+def receive(pipe: Connection) -> Any:
+    """The next value; also one from `Connection.send`."""
+    return pickle.loads(pipe.recv_bytes())
+
+
+def received(pipe: Connection) -> Iterator[Any]:
+    """Values from a pipe until None arrives or the other process ends."""
+    with contextlib.suppress(EOFError, OSError):
+        while (value := receive(pipe)) is not None:
+            yield value
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+class ConnectedProcess:
+    """A spawned process with a pipe to it, until `close`. Its function gets the other end first.
+
+    Attributes:
+        pipe: this end.
+    """
+
+    def __init__(self, target: Callable[..., None], *arguments: Any, name: str = "trocar-ros") -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self._process = context.Process(target=target, args=(other, *arguments), name=name, daemon=True)
+        self._process.start()
+        other.close()
+
+    def first_value(self, kind: type, what: str) -> Any:
+        """The first value of the process; closes it and raises an error if it is not of a class."""
+        try:
+            ready = self.pipe.poll(START_TIMEOUT)
+            value = receive(self.pipe) if ready else NodeFailed(f"no answer within {START_TIMEOUT:.0f} s")
+        except EOFError:
+            value = NodeFailed("its process ended")
+        if not isinstance(value, kind):
+            self.close()
+            raise TrocarError(f"{what} did not start: {value.reason}")
+        return value
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def join(self) -> None:
+        """Wait for the end of the process, or kill it after five seconds."""
+        self._process.join(END_TIMEOUT)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def close(self) -> None:
+        self.join()
+        self.pipe.close()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self.close()
+
+
+def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
+    """Main function of the process of a node: until None arrives or the pipe is closed. The other end handles Ctrl-C.
+
+    The node's library is imported here only, not in the process of the control loop.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(settings.switch_interval)
+    prioritised = settings.priority and urgent_process().granted  # before the library starts its threads
+    try:
+        module, _, name = settings.node.rpartition(".")
+        node = getattr(importlib.import_module(module), name)(pipe, settings, prioritised)
+        node.serve(*arguments)
+    except Exception as error:
+        with contextlib.suppress(OSError):
+            send(pipe, NodeFailed(str(error) or type(error).__name__))
+    os._exit(0)  # threads of rospy and of a master do not all end
+
+
+# -- one end of a pipe -------------------------------------------------------------------------------------------------
 
 
 class TooLong(TrocarError):
     """A value is too long to be sent."""
 
 
-class Link:
+class ProcessLink:
     """Values to the other process from any thread, calls that wait for their answer, and messages from there.
 
     Args:
-        longest: most bytes of a value to send. Default: any number.
+        max_bytes: size of a value to send. Default: unlimited.
 
     Attributes:
         closed: the other process has ended.
     """
 
-    def __init__(self, pipe: Connection, longest: float = math.inf) -> None:
-        self._pipe, self._sending, self._longest = pipe, threading.Lock(), longest
+    def __init__(self, pipe: Connection, max_bytes: float = math.inf) -> None:
+        self._pipe, self._sending, self._max_bytes = pipe, threading.Lock(), max_bytes
         self._numbers, self._calls = itertools.count(), dict[int, Future[Answer]]()
         self.closed = False
 
-    def send(self, said: Any) -> None:
+    def send(self, value: Any) -> None:
         """Send a value; sets `closed` if the other end is closed.
 
         Raises:
             TooLong: nothing was sent.
         """
-        frame = packed(said)
-        if len(frame) > self._longest:
-            raise TooLong(f"it takes {len(frame)} bytes, more than {self._longest}")
+        frame = packed(value)
+        if len(frame) > self._max_bytes:
+            raise TooLong(f"it takes {len(frame)} bytes, more than {self._max_bytes}")
         try:
             with self._sending:
                 self._pipe.send_bytes(frame)
@@ -54,17 +159,17 @@ class Link:
     def command(self, messages: Sequence[tuple[str, Message]]) -> None:
         """Send messages to topics, in one value if it is not too long; one that is too long itself is refused."""
         try:
-            self.send(Commands(tuple(messages)))
+            self.send(CommandBatch(tuple(messages)))
         except TooLong as error:
             if len(messages) == 1:
-                self.send(Refused(messages[0][0], f"the message is too long: {error}"))
+                self.send(RefusedMessage(messages[0][0], f"the message is too long: {error}"))
                 return
             for message in messages:
                 self.command((message,))
 
     @contextlib.contextmanager
-    def silent(self) -> Iterator[None]:
-        """Let other threads that send wait until the end of the block."""
+    def exclusive(self) -> Iterator[None]:
+        """Block other senders inside the context."""
         with self._sending:
             yield
 
@@ -78,35 +183,28 @@ class Link:
         self._calls[number] = call
         try:
             self.send(Call(number, service, arguments))
-            said = call.result(PATIENCE)
+            answer = call.result(TIMEOUT)
         finally:
             del self._calls[number]
-        if said.error:
-            raise TrocarError(said.error)
-        return said.result
+        if answer.error:
+            raise TrocarError(answer.error)
+        return answer.result
 
-    def publications(self) -> Iterator[Any]:
+    def values(self) -> Iterator[Any]:
         """Values from the other process until it ends; answers to calls are delivered meanwhile."""
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self.closed:
-            said = self.receive()
-            if said is not None:
-                yield said
+            value = self.receive()
+            if value is not None:
+                yield value
 
     def receive(self) -> Any:
         """The next value from the other process. None: it has ended, or an answer to a call was delivered."""
-        said = next(received(self._pipe), None)
-        if isinstance(said, Answer):
-            call = self._calls.get(said.number)
+        value = next(received(self._pipe), None)
+        if isinstance(value, Answer):
+            call = self._calls.get(value.number)
             if call is not None:
-                call.set_result(said)
+                call.set_result(value)
             return None
-        self.closed = said is None
-        return said
-
-
-def received(pipe: Connection) -> Iterator[Any]:
-    """Values from a pipe until None arrives or the other process ends."""
-    with contextlib.suppress(EOFError, OSError):
-        while (said := receive(pipe)) is not None:
-            yield said
+        self.closed = value is None
+        return value

@@ -19,7 +19,10 @@ from contextlib import suppress
 # interpreter lock or the bus, and a delay of it is then one of the loop.
 THREAD, PROCESS = 9, 5
 WINDOW = 0.1  # interval between checks of the processor time [s]
-MOST, LESS = 0.9, 0.7  # share of a processor above which the priority is given up, and below which it is taken again
+MAX_SHARE, LOW_SHARE = (
+    0.9,
+    0.7,
+)  # share of a processor above which the priority is given up, and below which it is taken again
 
 
 class Urgency:
@@ -47,7 +50,7 @@ class Urgency:
         used = self._used()
         share = (used - self._before) / elapsed
         self._before, self._since = used, self._since + elapsed
-        if share > MOST if self._urgent else share < LESS:
+        if share > MAX_SHARE if self._urgent else share < LOW_SHARE:
             self._urgent = not self._urgent
             self._request(self._urgent)
 

@@ -1,11 +1,9 @@
-"""Values exchanged by the simulation, or a client, and the process of a ROS node, pickled into frames of a pipe."""
+"""Values exchanged by the simulation, or a client, and the process of a ROS node over a pipe; see `link`."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from dataclasses import dataclass
 from typing import Any
 
 from trocar.robot.interface import Service, Topic
@@ -13,49 +11,24 @@ from trocar.robot.messages import Message
 
 LOOPBACK = "127.0.0.1"
 OWN_MASTER = ""
-START = 60.0  # longest start of the process of a node [s]
-PATIENCE = 10.0  # longest wait for the answer to a call [s]
-
-
-# Most bytes of a value from a node to the simulation. `Connection` writes up to 16 KiB at once, so the control loop,
-# which reads the pipe, never waits for the rest of a value.
-MOST_BYTES = 2**14
-MOST_TEXT = 500  # most characters of the reason for a refusal
-
-
-def packed(said: Any) -> bytes:
-    """Bytes of a value."""
-    return pickle.dumps(said, pickle.HIGHEST_PROTOCOL)
-
-
-def send(pipe: Connection, said: Any) -> None:
-    """Send a value, several times faster than `Connection.send`."""
-    pipe.send_bytes(packed(said))
-
-
-def receive(pipe: Connection) -> Any:
-    """The next value; also one from `Connection.send`."""
-    return pickle.loads(pipe.recv_bytes())
+TIMEOUT = 10.0  # of the answer to a call [s]
+MAX_TEXT = 500  # characters of the reason for a refusal
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Settings of a rospy process; a client has no topics and services.
+class NodeSettings:
+    """Settings of the process of a node.
 
     Attributes:
-        address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
-        master: URI of the ROS master, or "" to start one on a free port.
-        packages: folder for generated message packages.
-        parameters: parameters of the ROS parameter server, set while the node runs.
+        node: class of the node with its module. topics, services: those it serves; a client has none.
+        switch_interval: of the threads of the process [s]; Python's default is 5 ms.
         priority: ask for real-time priority.
     """
 
-    address: str
-    master: str
-    packages: str
+    node: str
     topics: tuple[Topic, ...] = ()
     services: tuple[Service, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    switch_interval: float = 5e-3
     priority: bool = False
 
 
@@ -75,7 +48,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Found:
+class SystemState:
     """Topics and services of other nodes: ROS types by name, for published and for subscribed topics.
 
     Attributes:
@@ -89,7 +62,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Failed:
+class NodeFailed:
     """The process ends for this reason."""
 
     reason: str
@@ -104,14 +77,14 @@ class Readers:
 
 
 @dataclass(frozen=True)
-class Commands:
+class CommandBatch:
     """Messages by topic, oldest first."""
 
     messages: tuple[tuple[str, Message], ...]
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedMessage:
     """A message to a topic has invalid content."""
 
     topic: str
@@ -137,7 +110,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Publish:
-    """Messages by topic: values of `trocar.robot.messages` and `scene_messages`, or bytes encoded for ROS 2."""
+    """Messages by topic: bytes for a node, bus messages for a client."""
 
     messages: tuple[tuple[str, Any], ...]
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
-from trocar.robot.interface import Topic
-from trocar.robot.messages import Message
+from trocar.errors import check_known
+from trocar.robot.interface import Direction, Topic
+from trocar.robot.messages import Empty, Message
 from trocar.transports.devices import devices
 
-REST = 0.001  # interval between checks of a condition [s]
+POLL_INTERVAL = 0.001  # between checks of a condition [s]
 UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
+
+CLOCK = "clock"
+CLOCK_TOPIC = Topic(CLOCK, Empty, Direction.state, "rosgraph_msgs/Clock")
 
 Callback = Callable[[Message], None]
 
 
-class Subscription:
+class RemoteSubscription:
     """A callback on a topic, until `close`."""
 
     def __init__(self, end: Callable[[], object]) -> None:
@@ -26,6 +31,19 @@ class Subscription:
 
     def close(self) -> None:
         self._end()
+
+
+class OpenTopic:
+    """An open topic: its last message, and callbacks for all messages.
+
+    Attributes:
+        changed: time of its opening or of its last message [s]. used: when it was last read [s].
+    """
+
+    def __init__(self, topic: Topic, *callbacks: Callback) -> None:
+        self.topic, self.callbacks = topic, list(callbacks)
+        self.last: Message | None = None
+        self.changed = self.used = time.monotonic()
 
 
 class RemoteBus(ABC):
@@ -44,6 +62,8 @@ class RemoteBus(ABC):
         self.services, self.devices = services, devices(topics)
         self._simulated_time = simulated_time
         self._clock = 0  # last time of /clock [ns]
+        self._lock = threading.RLock()
+        self._opened: dict[str, OpenTopic] = {}
 
     @property
     def bus(self) -> Self:
@@ -65,20 +85,84 @@ class RemoteBus(ABC):
             if self.now >= deadline:
                 return False
             self._check_alive()
-            time.sleep(REST)
+            time.sleep(POLL_INTERVAL)
         return True
 
     def _wait_for_clock(self) -> None:
-        """Wait for the first message of /clock: before it there is no time."""
+        """Wait for the first message of /clock; `now` is undefined until then."""
         while self._simulated_time and not self._clock:
             self._check_alive()
-            time.sleep(REST)
+            time.sleep(POLL_INTERVAL)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> Message | None:
+        """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""
+        return self._line(name).last
+
+    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
+        """Call back with every message of a topic, starting with the last one."""
+        check_known("topic", self.topics, name)
+        with self._lock:
+            new = name not in self._opened
+            if new:
+                self._opened[name] = self._open(name, callback)  # misses no message
+        line = self._line(name)
+        if not new:
+            with self._lock:
+                line.callbacks.append(callback)
+                if line.last is not None:
+                    callback(line.last)
+        return RemoteSubscription(lambda: line.callbacks.remove(callback))
+
+    def _line(self, name: str) -> OpenTopic:
+        """An open topic, once it has its first message."""
+        check_known("topic", self.topics, name)
+        with self._lock:
+            for each in () if name in self._opened else self._opened_with(name):
+                self._opened[each] = self._open(each)
+            line = self._opened[name]
+        line.used = time.monotonic()
+        self._wait_for_first(line)
+        return line
+
+    def _deliver(self, line: OpenTopic, message: Message) -> None:
+        with self._lock:
+            line.last, line.changed = message, time.monotonic()
+            callbacks = tuple(line.callbacks)
+        for callback in callbacks:
+            callback(message)
+
+    def _close_unused(self) -> None:
+        """Close state topics that nobody reads."""
+        with self._lock:
+            for name, line in tuple(self._opened.items()):
+                unused = time.monotonic() > line.used + UNUSED and not line.callbacks
+                if unused and line.topic.direction is Direction.state:
+                    del self._opened[name]
+                    self._close(line)
+
+    def _opened_with(self, name: str) -> list[str]:
+        """Topics to open with another one."""
+        return [name]
+
+    # -- subclasses ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open(self, name: str, *callbacks: Callback) -> OpenTopic: ...
+
+    @abstractmethod
+    def _close(self, line: OpenTopic) -> None: ...
+
+    @abstractmethod
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        """Wait for the first message of an open topic, for a time after its opening."""
 
     @abstractmethod
     def _check_alive(self) -> None:
@@ -87,14 +171,6 @@ class RemoteBus(ABC):
     @abstractmethod
     def publish(self, name: str, message: Message) -> None:
         """Send a command."""
-
-    @abstractmethod
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none so far."""
-
-    @abstractmethod
-    def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a topic, starting with the last one."""
 
     @abstractmethod
     def call(self, service: str, *arguments: Any) -> Any:
@@ -111,5 +187,22 @@ def waited(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() >= deadline:
             return False
-        time.sleep(REST)
+        time.sleep(POLL_INTERVAL)
     return True
+
+
+def connect_ros1(master: str) -> RemoteBus:
+    """The robot of a ROS master, by its URI."""
+    from trocar.transports.ros1.client import Ros1Client
+
+    return Ros1Client(master)
+
+
+def connect_ros2(domain: int | None, interface: str) -> RemoteBus:
+    """The robot of a ROS domain on a network interface; default of the domain: ROS_DOMAIN_ID, otherwise 0."""
+    from trocar.transports.ros2.domain import check_installed, chosen_domain
+
+    check_installed()
+    from trocar.transports.ros2.client import Ros2Client
+
+    return Ros2Client(chosen_domain(domain), interface)

@@ -1,58 +1,125 @@
-"""Conversion between bus messages and ROS messages, by the name of the ROS type."""
+"""Conversion between bus messages and ROS messages, by the types of the fields in the table of `ros_messages`.
+
+ROS messages come in families of classes: the stand-ins of `ros_messages` here, and those of rosbags in `codec`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.spatial import Array, pose, quaternion, unit
-from trocar.transports.ros_messages import MESSAGES
-
-# Parts of a Cartesian impedance, with the same names on the bus and in ROS.
-SIDES = ("position_positive", "position_negative", "orientation_positive", "orientation_negative")
-GAINS = ("p", "d", "bias", "deadband")
+from trocar.transports.ros_messages import message_class
+from trocar.transports.ros_time import Time
 
 
-def to_ros(message: m.Message, ros_type: str, classes: Mapping[str, Any] = MESSAGES) -> Any:
-    """Convert a bus message to a ROS type from `classes`: the stand-ins or ROS's own classes."""
-    made = classes[ros_type]()
-    if hasattr(made, "header"):
-        made.header.stamp.secs, made.header.stamp.nsecs = divmod(message.stamp, 10**9)
-        made.header.frame_id = message.frame_id
-    if isinstance(message, m.Matrix):
-        made.layout.dim = _size(message.values, classes["std_msgs/MultiArrayDimension"])
-    _TO_ROS[ros_type](message, made)
-    return made
+class Family(Protocol):
+    """Classes of ROS messages."""
+
+    def make(self, ros_type: str, **values: Any) -> Any:
+        """A message with some fields set; the others have their defaults."""
+
+    def time(self, nanoseconds: int) -> Any: ...
+
+    def numbers(self, kind: str, values: Any) -> Any:
+        """An array of numbers of a type, such as float64."""
 
 
-def from_ros(message: Any, ros_type: str, kind: type[m.Message]) -> m.Message:
-    """Convert a ROS message to a bus message of a matching type."""
-    header = getattr(message, "header", None)
-    stamp = {} if header is None else {"stamp": header.stamp.to_nsec(), "frame_id": header.frame_id}
+class StandIns:
+    """The classes of `ros_messages`."""
+
+    def make(self, ros_type: str, **values: Any) -> Any:
+        return message_class(ros_type)(**values)
+
+    def time(self, nanoseconds: int) -> Any:
+        return Time.of(nanoseconds)
+
+    def numbers(self, kind: str, values: Any) -> Any:
+        return values if isinstance(values, bytes) else np.asarray(values).tolist()
+
+
+STAND_INS = StandIns()
+
+
+def to_ros(message: Any, ros_type: str, family: Family = STAND_INS) -> Any:
+    """Convert a bus message to a ROS message; fields that the bus message lacks have their defaults."""
+    if ros_type in _WHOLE:
+        return _WHOLE[ros_type].to_ros(message, family)
+    values = {}
+    for name, attribute, convert in _plan(ros_type):
+        if attribute == "header":
+            values[name] = _header(message, family)
+        elif (value := getattr(message, attribute, None)) is not None:
+            values[name] = convert.to_ros(value, family)
+    return family.make(ros_type, **values)
+
+
+def from_ros(message: Any, ros_type: str, kind: Callable[..., Any]) -> Any:
+    """Convert a ROS message of any family to a bus message of a matching type."""
     try:
-        return _FROM_ROS[ros_type](message, kind, stamp)
+        if ros_type in _WHOLE:
+            return _WHOLE[ros_type].from_ros(message, kind)
+        values: dict[str, Any] = {}
+        names = _attributes(kind)
+        for name, attribute, convert in _plan(ros_type):
+            part = getattr(message, name)
+            if attribute == "header":
+                values |= {"stamp": nanoseconds(part.stamp), "frame_id": part.frame_id}
+            elif convert is _VALID:
+                values[attribute] = values[attribute] if part.data else None
+            elif attribute in names:
+                values[attribute] = convert.from_ros(part)
+        return kind(**values)
     except (TypeError, ValueError, AttributeError) as error:
         raise TrocarError(f"the message is not a valid {ros_type}: {error}") from error
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------
+def nanoseconds(time: Any) -> int:
+    """A time of any family of classes in nanoseconds."""
+    return int(time.to_nsec() if isinstance(time, Time) else time.sec * 10**9 + time.nanosec)
 
 
-def set_xyz(part: Any, values: Array) -> None:
-    part.x, part.y, part.z = (float(x) for x in values)
+def _header(message: Any, family: Family) -> Any:
+    return family.make("std_msgs/Header", stamp=family.time(message.stamp), frame_id=message.frame_id)
+
+
+@functools.cache
+def _attributes(kind: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(field.name for field in fields(kind))  # type: ignore[arg-type]
+
+
+# -- values by their type ----------------------------------------------------------------------------------------------
+
+
+class _Convert(NamedTuple):
+    """Conversion of one value in both directions."""
+
+    to_ros: Callable[[Any, Family], Any]
+    from_ros: Callable[[Any], Any]
 
 
 def xyz(part: Any) -> Array:
     return np.array([part.x, part.y, part.z], dtype=float)
 
 
-def set_orientation(part: Any, R: Array) -> None:
-    part.w, part.x, part.y, part.z = (float(x) for x in quaternion(R))
+def set_xyz(part: Any, values: Array) -> None:
+    part.x, part.y, part.z = (float(x) for x in values)
+
+
+def six(first: Any, second: Any) -> Array:
+    """Six-vector (6,) of two vectors, linear first."""
+    return np.concatenate([xyz(first), xyz(second)])
+
+
+def set_six(first: Any, second: Any, vector: Array) -> None:
+    set_xyz(first, vector[:3])
+    set_xyz(second, vector[3:])
 
 
 def orientation(part: Any) -> Array:
@@ -68,190 +135,142 @@ def orientation(part: Any) -> Array:
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
 
 
-def set_pose(part: Any, T: Array) -> None:
-    set_xyz(part.position, T[:3, 3])
-    set_orientation(part.orientation, T[:3, :3])
+def _vector(values: Any, family: Family, ros_type: str = "geometry_msgs/Vector3") -> Any:
+    x, y, z = (float(value) for value in values)
+    return family.make(ros_type, x=x, y=y, z=z)
 
 
-def pose_of(part: Any) -> Array:
-    return pose(orientation(part.orientation), xyz(part.position))
+def _quaternion(R: Array, family: Family) -> Any:
+    w, x, y, z = (float(value) for value in quaternion(R))
+    return family.make("geometry_msgs/Quaternion", x=x, y=y, z=z, w=w)
 
 
-def six(first: Any, second: Any) -> Array:
-    return np.concatenate([xyz(first), xyz(second)])
+def _pose(ros_type: str, place: str, turn: str, point: str) -> _Convert:
+    """Pose (4, 4) as a position and a quaternion."""
+
+    def to(T: Array, family: Family) -> Any:
+        parts = {place: _vector(T[:3, 3], family, point), turn: _quaternion(T[:3, :3], family)}
+        return family.make(ros_type, **parts)
+
+    return _Convert(to, lambda part: pose(orientation(getattr(part, turn)), xyz(getattr(part, place))))
 
 
-def set_six(first: Any, second: Any, vector: Array) -> None:
-    set_xyz(first, vector[:3])
-    set_xyz(second, vector[3:])
+def _six(ros_type: str, first: str, second: str) -> _Convert:
+    """Six-vector (6,) as two vectors."""
+
+    def to(vector: Array, family: Family) -> Any:
+        return family.make(ros_type, **{first: _vector(vector[:3], family), second: _vector(vector[3:], family)})
+
+    return _Convert(to, lambda part: six(getattr(part, first), getattr(part, second)))
 
 
-def numbers(values: Any) -> Array:
-    return np.array(values, dtype=float).reshape(-1)
+def _nested(ros_type: str, kind: type) -> _Convert:
+    return _Convert(lambda value, family: to_ros(value, ros_type, family), lambda part: from_ros(part, ros_type, kind))
 
 
-# -- to ROS ------------------------------------------------------------------------------------------------------------
+def _sequence(kind: str, element: Callable[[Any], Any] | None) -> _Convert:
+    """Numbers of the bus: an array of floats (k,) without `element`, otherwise a tuple of them."""
+    if element is None:
+        return _Convert(
+            lambda values, family: family.numbers(kind, values), lambda part: np.array(part, dtype=float).reshape(-1)
+        )
+    return _Convert(lambda values, family: family.numbers(kind, values), lambda part: tuple(map(element, part)))
 
 
-def _joints(message: Any, made: Any) -> None:
-    made.name = list(message.name)
-    for part in ("position", "velocity", "effort"):
-        setattr(made, part, getattr(message, part).tolist())
-
-
-def _pose(message: Any, made: Any) -> None:
-    set_pose(made.pose, message.T)
-
-
-def _twist(message: Any, made: Any) -> None:
-    set_six(made.twist.linear, made.twist.angular, message.vector)
-
-
-def _wrench(message: Any, made: Any) -> None:
-    set_six(made.wrench.force, made.wrench.torque, message.vector)
-
-
-def _size(values: Array, dimension: Any) -> list[Any]:
-    """Array layout of a matrix, row by row."""
-    rows, columns = values.shape
-    return [dimension("rows", rows, rows * columns), dimension("cols", columns, columns)]
-
-
-def _array(message: Any, made: Any) -> None:
-    made.data = message.values.ravel().tolist()
-
-
-def _value(message: Any, made: Any) -> None:
-    made.data = message.value
-
-
-def _text(message: Any, made: Any) -> None:
-    made.string = message.value
-
-
-def _joy(message: Any, made: Any) -> None:
-    made.buttons, made.axes = list(message.buttons), list(message.axes)
-
-
-def _state(message: Any, made: Any) -> None:
-    made.state, made.is_homed, made.is_busy = message.state, message.is_homed, message.is_busy
-
-
-def _statistics(message: Any, made: Any) -> None:
-    for name in made.__slots__:
-        if hasattr(message, name):
-            setattr(made, name, getattr(message, name))
-
-
-def _cartesian_state(message: Any, made: Any) -> None:
-    if message.T is not None:
-        set_pose(made.pose, message.T)
-    if message.twist is not None:
-        set_six(made.twist.linear, made.twist.angular, message.twist)
-    if message.wrench is not None:
-        set_six(made.wrench.force, made.wrench.torque, message.wrench)
-    for name, value in (("pose", message.T), ("twist", message.twist), ("wrench", message.wrench)):
-        getattr(made, f"{name}_is_valid").data = value is not None
-
-
-def _impedance(message: Any, made: Any) -> None:
-    set_orientation(made.force_orientation, message.force_R)
-    set_xyz(made.force_position, message.force_position)
-    set_orientation(made.torque_orientation, message.torque_R)
-    for side in SIDES:
-        for gain in GAINS:
-            set_xyz(getattr(getattr(made, side), gain), getattr(getattr(message, side), gain))
-
-
-_TO_ROS: dict[str, Callable[[Any, Any], None]] = {
-    "sensor_msgs/JointState": _joints,
-    "sensor_msgs/Joy": _joy,
-    "geometry_msgs/PoseStamped": _pose,
-    "geometry_msgs/TwistStamped": _twist,
-    "geometry_msgs/WrenchStamped": _wrench,
-    "geometry_msgs/Quaternion": lambda message, made: set_orientation(made, message.R),
-    "geometry_msgs/QuaternionStamped": lambda message, made: set_orientation(made.quaternion, message.R),
-    "std_msgs/Float64MultiArray": _array,
-    "std_msgs/Bool": _value,
-    "std_msgs/Float64": _value,
-    "std_msgs/String": _value,
-    "std_msgs/Empty": lambda message, made: None,
-    "crtk_msgs/StringStamped": _text,
-    "crtk_msgs/OperatingState": _state,
-    "crtk_msgs/CartesianState": _cartesian_state,
-    "crtk_msgs/CartesianImpedance": _impedance,
-    "cisst_msgs/IntervalStatistics": _statistics,
+# A flag of a message that may lack a value: it is set if the attribute is not None.
+_VALID = _Convert(lambda value, family: family.make("std_msgs/Bool", data=True), bool)
+# Conversions by the type of the field in ROS.
+CONVERT = {
+    "geometry_msgs/Point": _Convert(lambda value, family: _vector(value, family, "geometry_msgs/Point"), xyz),
+    "geometry_msgs/Vector3": _Convert(_vector, xyz),
+    "geometry_msgs/Quaternion": _Convert(_quaternion, orientation),
+    "geometry_msgs/Pose": _pose("geometry_msgs/Pose", "position", "orientation", "geometry_msgs/Point"),
+    "geometry_msgs/Transform": _pose("geometry_msgs/Transform", "translation", "rotation", "geometry_msgs/Vector3"),
+    "geometry_msgs/Twist": _six("geometry_msgs/Twist", "linear", "angular"),
+    "geometry_msgs/Wrench": _six("geometry_msgs/Wrench", "force", "torque"),
+    "crtk_msgs/CartesianImpedanceHalfPlaneGains": _nested(
+        "crtk_msgs/CartesianImpedanceHalfPlaneGains", m.HalfPlaneGains
+    ),
+    "crtk_msgs/OperatingState": _nested("crtk_msgs/OperatingState", m.OperatingState),
+    "std_msgs/Bool": _VALID,
+    "string[]": _Convert(lambda values, family: list(values), tuple),
+    "float64[]": _sequence("float64", None),
+    "float64": _Convert(lambda value, family: float(value), float),
+    "string": _Convert(lambda value, family: value, str),
+    "bool": _Convert(lambda value, family: value, bool),
+    "time": _Convert(lambda value, family: family.time(value), nanoseconds),
 }
 
 
-# -- from ROS ----------------------------------------------------------------------------------------------------------
+@functools.cache
+def _plan(ros_type: str) -> tuple[tuple[str, str, _Convert], ...]:
+    """Fields of a type with the attributes of the bus and their conversions."""
+    return tuple((field.name, field.attribute, _conversion(field.kind)) for field in message_class(ros_type)._table)
 
 
-def _from_joints(made: Any, kind: Any, stamp: Any) -> Any:
-    parts = {part: numbers(getattr(made, part)) for part in ("position", "velocity", "effort")}
-    return kind(name=tuple(made.name), **parts, **stamp)
+def _conversion(kind: str) -> _Convert:
+    if kind in CONVERT:
+        return CONVERT[kind]
+    if kind.endswith("]"):
+        element = kind.partition("[")[0]
+        return _sequence(element, float if element.startswith("float") else int)
+    return _Convert(lambda value, family: value, int)
 
 
-def _from_cartesian_state(made: Any, kind: Any, stamp: Any) -> Any:
-    return kind(
-        T=pose_of(made.pose) if made.pose_is_valid.data else None,
-        twist=six(made.twist.linear, made.twist.angular) if made.twist_is_valid.data else None,
-        wrench=six(made.wrench.force, made.wrench.torque) if made.wrench_is_valid.data else None,
-        **stamp,
-    )
+# -- messages that are converted as a whole ----------------------------------------------------------------------------
 
 
-def _gains(part: Any) -> m.HalfPlaneGains:
-    return m.HalfPlaneGains(**{name: xyz(getattr(part, name)) for name in GAINS})
+class _Message(NamedTuple):
+    """Conversion of a whole message in both directions; `from_ros` also takes the class of the bus message."""
+
+    to_ros: Callable[[Any, Family], Any]
+    from_ros: Callable[[Any, Any], Any]
 
 
-def _from_impedance(made: Any, kind: Any, stamp: Any) -> Any:
-    return kind(
-        force_R=orientation(made.force_orientation),
-        force_position=xyz(made.force_position),
-        torque_R=orientation(made.torque_orientation),
-        **{side: _gains(getattr(made, side)) for side in SIDES},
-        **stamp,
-    )
+def _array(message: Any, family: Family) -> Any:
+    """Numbers; the layout of a matrix gives its rows and columns, row by row."""
+    values = {"data": family.numbers("float64", message.values.ravel())}
+    if isinstance(message, m.Matrix):
+        rows, columns = message.values.shape
+        sizes = (("rows", rows, rows * columns), ("cols", columns, columns))
+        dimensions = [
+            family.make("std_msgs/MultiArrayDimension", label=label, size=size, stride=stride)
+            for label, size, stride in sizes
+        ]
+        values["layout"] = family.make("std_msgs/MultiArrayLayout", dim=dimensions)
+    return family.make("std_msgs/Float64MultiArray", **values)
 
 
-def _from_array(made: Any, kind: Any, stamp: Any) -> Any:
-    values = numbers(made.data)
+def _from_array(message: Any, kind: Any) -> Any:
+    values: Array = np.array(message.data, dtype=float).reshape(-1)
     if issubclass(kind, m.Matrix):
-        rows, columns = (dimension.size for dimension in made.layout.dim)
+        rows, columns = (dimension.size for dimension in message.layout.dim)
         values = values.reshape(rows, columns)
     return kind(values=values)
 
 
-def _from_statistics(made: Any, kind: Any, stamp: Any) -> Any:
-    names = [field.name for field in fields(kind) if field.name not in ("stamp", "frame_id")]
-    return kind(**{name: getattr(made, name) for name in names}, **stamp)
+def _transforms(message: Any, family: Family) -> Any:
+    transforms = []
+    for parent, child, T in message.frames:
+        transform = family.make(
+            "geometry_msgs/TransformStamped",
+            header=_header(m.Empty(stamp=message.stamp, frame_id=parent), family),
+            child_frame_id=child,
+            transform=CONVERT["geometry_msgs/Transform"].to_ros(T, family),
+        )
+        transforms.append(transform)
+    return family.make("tf2_msgs/TFMessage", transforms=transforms)
 
 
-_FROM_ROS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "sensor_msgs/JointState": _from_joints,
-    "sensor_msgs/Joy": lambda made, kind, stamp: kind(
-        buttons=tuple(int(x) for x in made.buttons), axes=tuple(float(x) for x in made.axes), **stamp
+def _from_transforms(message: Any, kind: Any) -> Any:
+    to_pose, parts = CONVERT["geometry_msgs/Transform"].from_ros, message.transforms
+    return kind(frames=tuple((part.header.frame_id, part.child_frame_id, to_pose(part.transform)) for part in parts))
+
+
+_WHOLE = {
+    "std_msgs/Float64MultiArray": _Message(_array, _from_array),
+    "tf2_msgs/TFMessage": _Message(_transforms, _from_transforms),
+    "geometry_msgs/Quaternion": _Message(
+        lambda message, family: _quaternion(message.R, family), lambda message, kind: kind(R=orientation(message))
     ),
-    "geometry_msgs/PoseStamped": lambda made, kind, stamp: kind(T=pose_of(made.pose), **stamp),
-    "geometry_msgs/TwistStamped": lambda made, kind, stamp: kind(
-        vector=six(made.twist.linear, made.twist.angular), **stamp
-    ),
-    "geometry_msgs/WrenchStamped": lambda made, kind, stamp: kind(
-        vector=six(made.wrench.force, made.wrench.torque), **stamp
-    ),
-    "geometry_msgs/Quaternion": lambda made, kind, stamp: kind(R=orientation(made)),
-    "geometry_msgs/QuaternionStamped": lambda made, kind, stamp: kind(R=orientation(made.quaternion), **stamp),
-    "std_msgs/Float64MultiArray": _from_array,
-    "std_msgs/Bool": lambda made, kind, stamp: kind(value=bool(made.data)),
-    "std_msgs/Float64": lambda made, kind, stamp: kind(value=float(made.data)),
-    "std_msgs/String": lambda made, kind, stamp: kind(value=str(made.data)),
-    "std_msgs/Empty": lambda made, kind, stamp: kind(),
-    "crtk_msgs/StringStamped": lambda made, kind, stamp: kind(value=str(made.string), **stamp),
-    "crtk_msgs/OperatingState": lambda made, kind, stamp: kind(
-        state=str(made.state), is_homed=bool(made.is_homed), is_busy=bool(made.is_busy), **stamp
-    ),
-    "cisst_msgs/IntervalStatistics": _from_statistics,
-    "crtk_msgs/CartesianState": _from_cartesian_state,
-    "crtk_msgs/CartesianImpedance": _from_impedance,
 }

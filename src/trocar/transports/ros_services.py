@@ -2,72 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from trocar.robot.messages import KinematicsResult, OperatingState
-from trocar.transports.ros_conversion import from_ros, pose_of, set_pose, to_ros
-from trocar.transports.ros_messages import MESSAGES
+from trocar.robot.messages import KinematicsResult
+from trocar.transports.ros_conversion import CONVERT, STAND_INS, Family, from_ros, to_ros
+from trocar.transports.ros_messages import message_class
 
 Call = Callable[..., Any]
-
-
-def answer(call: Call, ros_type: str, request: Any, response: Any, classes: Mapping[str, Any] = MESSAGES) -> Any:
-    """Response to a request.
-
-    Args:
-        call: calls the service of the bus. response: class of the response. classes: of messages inside it.
-    """
-    if ros_type == "crtk_msgs/TriggerOperatingState":
-        return response(operating_state=to_ros(call(), "crtk_msgs/OperatingState", classes))
-    return _ANSWERS[ros_type](call, request, response)
-
-
-def _forward_kinematics(call: Call, request: Any, response: Any) -> Any:
-    found = call(request.jp)
-    made = response(result=found.result, message=found.message)
-    set_pose(made.cp, found.value)
-    return made
-
-
-def _inverse_kinematics(call: Call, request: Any, response: Any) -> Any:
-    found = call(request.jp, pose_of(request.cp))
-    return response(jp=[float(x) for x in found.value], result=found.result, message=found.message)
-
-
-_ANSWERS: dict[str, Callable[[Call, Any, Any], Any]] = {
-    "crtk_msgs/QueryForwardKinematics": _forward_kinematics,
-    "crtk_msgs/QueryInverseKinematics": _inverse_kinematics,
-    "cisst_msgs/ConvertFloat64Array": lambda call, request, response: response(
-        output=[float(x) for x in call(request.input)]
-    ),
-    "std_srvs/Trigger": lambda call, request, response: response(success=True, message=str(call())),
+# Fields of a request that are the arguments of the bus service, in its order.
+ARGUMENTS = {
+    "crtk_msgs/QueryForwardKinematics": ("jp",),
+    "crtk_msgs/QueryInverseKinematics": ("jp", "cp"),
+    "cisst_msgs/ConvertFloat64Array": ("input",),
 }
 
 
-def ask(service: Call, ros_type: str, request: Any, arguments: tuple[Any, ...]) -> Any:
+def answer(call: Call, ros_type: str, request: Any, family: Family = STAND_INS) -> Any:
+    """Response to a request, in the same family of classes.
+
+    Args:
+        call: calls the service of the bus.
+    """
+    arguments = [getattr(request, name) for name in ARGUMENTS.get(ros_type, ())]
+    if ros_type == "crtk_msgs/QueryInverseKinematics":
+        arguments[1] = CONVERT["geometry_msgs/Pose"].from_ros(request.cp)
+    result = call(*arguments)
+    if ros_type == "std_srvs/Trigger":
+        return family.make(f"{ros_type}_Response", success=True, message=str(result))
+    if isinstance(result, KinematicsResult):
+        return to_ros(result, f"{ros_type}_Response", family)
+    (field,) = message_class(f"{ros_type}_Response")._table
+    return family.make(f"{ros_type}_Response", **{field.name: CONVERT[field.kind].to_ros(result, family)})
+
+
+def ask(service: Call, ros_type: str, arguments: tuple[Any, ...], family: Family = STAND_INS) -> Any:
     """Call a ROS service; returns the result in the form of the bus.
 
     Args:
-        service: takes a request and returns the response. request: an empty one. arguments: those of the bus service.
+        service: takes a request and returns the response. arguments: those of the bus service.
     """
-    if ros_type == "crtk_msgs/QueryInverseKinematics":
-        jp, cp = arguments
-        set_pose(request.cp, np.asarray(cp))
-        request.jp = [float(x) for x in jp]
-    elif arguments:
-        setattr(request, request.__slots__[0], [float(x) for x in arguments[0]])
-    return _RESULTS[ros_type](service(request))
-
-
-_RESULTS: dict[str, Callable[[Any], Any]] = {
-    "crtk_msgs/QueryForwardKinematics": lambda found: KinematicsResult(pose_of(found.cp), found.result, found.message),
-    "crtk_msgs/QueryInverseKinematics": lambda found: KinematicsResult(np.array(found.jp), found.result, found.message),
-    "crtk_msgs/TriggerOperatingState": lambda found: from_ros(
-        found.operating_state, "crtk_msgs/OperatingState", OperatingState
-    ),
-    "cisst_msgs/ConvertFloat64Array": lambda found: np.array(found.output),
-    "std_srvs/Trigger": lambda found: found.message,
-}
+    kinds = message_class(f"{ros_type}_Request").get_fields_and_field_types()
+    values = {
+        name: CONVERT[kinds[name]].to_ros(np.asarray(value, dtype=float), family)
+        for name, value in zip(ARGUMENTS.get(ros_type, ()), arguments, strict=True)
+    }
+    response = service(family.make(f"{ros_type}_Request", **values))
+    if ros_type == "std_srvs/Trigger":
+        return response.message
+    if ros_type.startswith("crtk_msgs/Query"):
+        return from_ros(response, f"{ros_type}_Response", KinematicsResult)
+    (field,) = message_class(f"{ros_type}_Response")._table
+    return CONVERT[field.kind].from_ros(getattr(response, field.name))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from trocar.errors import TrocarError
 from trocar.recording.bag_file import opened_bag
-from trocar.transports.ros_messages import MESSAGES
+from trocar.transports.ros_messages import MESSAGES, RosMessage
 from trocar.transports.ros_time import Time
 
 __all__ = ["Bag", "BagMessage"]
@@ -36,11 +36,11 @@ class Bag:
         self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None
     ) -> Iterator[BagMessage]:
         """Messages in the order of recording; messages of unsupported types are skipped."""
-        wanted = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
+        names = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
         connections = [
             connection
             for connection in self._reader.connections
-            if (wanted is None or connection.topic in wanted) and _ros_1_name(connection.msgtype) in MESSAGES
+            if (names is None or connection.topic in names) and _ros_1_name(connection.msgtype) in MESSAGES
         ]
         start, stop = (None if time is None else time.to_nsec() for time in (start_time, end_time))
         if connections:
@@ -70,16 +70,16 @@ def _ros_1_name(kind: str) -> str:
 
 def _message(raw: Any, kind: str) -> Any:
     """A rosbags message converted to a stand-in, field by field."""
-    made = MESSAGES[kind]()
-    for name, _ in made._fields:
+    message = MESSAGES[kind]()
+    for name in message.__slots__:
         if hasattr(raw, name):
-            setattr(made, name, _value(getattr(raw, name), getattr(made, name)))
-    return made
+            setattr(message, name, _value(getattr(raw, name), getattr(message, name)))
+    return message
 
 
 def _value(raw: Any, default: Any) -> Any:
     if isinstance(default, Time):
         return Time(0, raw.sec * 1_000_000_000 + raw.nanosec)
-    if hasattr(default, "_fields"):
+    if isinstance(default, RosMessage):
         return _message(raw, default._type)
     return raw.tolist() if hasattr(raw, "tolist") else raw

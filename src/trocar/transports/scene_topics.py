@@ -18,14 +18,14 @@ from trocar.simulation import Scene
 from trocar.simulation.export import model_files
 from trocar.simulation.export.links import ROOT, flat, independent_values
 from trocar.spatial import Array, inverse, pose
+from trocar.transports.remote_bus import CLOCK_TOPIC
 from trocar.transports.scene_messages import Transforms
 
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
 TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")
 JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
-CLOCK = Topic("clock", Empty, Direction.state, "rosgraph_msgs/Clock")
 DESCRIPTION = Topic("robot_description", String, Direction.event, "std_msgs/String")  # a parameter in ROS 1
-# Least time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
+# Minimal time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
 INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}
 EYES = {"left": BASELINE / 2, "right": -BASELINE / 2}  # of the cameras along x of the endoscope's tip [m]
 
@@ -39,7 +39,7 @@ class SceneTopics:
     """Content of the topics: sources of those that change, to call with the bus locked, and messages of fixed ones.
 
     /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
-    frames they hang on, down to the root link of the exported model. /joint_states has the joints of that model as they
+    their parent frames, down to the root link of the exported model. /joint_states has the joints of that model as they
     are simulated, also while an arm is off. /tf_static has the cameras of the endoscopes.
 
     Args:
@@ -50,14 +50,14 @@ class SceneTopics:
         self._robot = robot
         self.sources: dict[Topic, Callable[[], Message]] = {TF: self.frames, JOINT_STATES: self.joints}
         if clock:
-            self.sources[CLOCK] = lambda: Empty(stamp=robot.now)
+            self.sources[CLOCK_TOPIC] = lambda: Empty(stamp=robot.now)
         self.fixed: dict[Topic, Message] = {TF_STATIC: self._cameras()}
         if description:
             self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)
 
     def _cameras(self) -> Transforms:
         """Frames of the cameras of every endoscope, in the frame of its tip."""
-        arms = [name for name, controller in self._robot.controllers.items() if controller.arm.carries == "endoscope"]
+        arms = [name for name in self._robot.arms if self._robot.readings(name).arm.carries == "endoscope"]
         frames = tuple(
             (name, optical_frame(name, eye), pose(R_TIP_OPTICAL, [aside, 0.0, 0.0]))
             for name in arms
@@ -67,25 +67,25 @@ class SceneTopics:
 
     def frames(self) -> Transforms:
         """Frames of all arms with valid poses."""
-        robot, found = self._robot, dict[str, tuple[str, Array]]()
-        for name, controller in robot.controllers.items():
+        robot, parents = self._robot, dict[str, tuple[str, Array]]()
+        for name in robot.arms:
             T_root_base = robot.scene.T_world_base(name)
-            found[f"{name}_base"] = ROOT, T_root_base
-            T_reference_base, reference = controller.reports.base_frame()
-            if reference not in robot.controllers and reference not in found:
-                found[reference] = ROOT, T_root_base @ inverse(T_reference_base)
+            parents[f"{name}_base"] = ROOT, T_root_base
+            T_reference_base, reference = robot.readings(name).base_frame()
+            if reference not in robot.arms and reference not in parents:
+                parents[reference] = ROOT, T_root_base @ inverse(T_reference_base)
             tip = robot.bus.read(f"{name}/measured_cp")
             assert tip is not None
             if tip.valid:
-                found[name] = tip.frame_id, tip.T  # type: ignore[attr-defined]
-        frames = tuple((parent, child, T) for child, (parent, T) in found.items())
+                parents[name] = tip.frame_id, tip.T  # type: ignore[attr-defined]
+        frames = tuple((parent, child, T) for child, (parent, T) in parents.items())
         return Transforms(stamp=robot.now, frames=frames)
 
     def joints(self) -> JointState:
         """Independent joints of the exported model, of all arms of the scene."""
         scene, values = self._robot.scene, dict[str, float]()
         for name, arm in scene.arms.items():
-            prefix = scene.stepped[name].slice.prefix
+            prefix = scene.stepped[name].prefix
             values |= {flat(prefix + joint): q for joint, q in independent_values(arm.arm, arm.q).items()}
         return JointState(stamp=self._robot.now, name=tuple(values), position=np.array(list(values.values())))
 

@@ -32,14 +32,14 @@ def arm_of(source: Source, namespace: str) -> str:
         return "MTML" if name.endswith("L") else "MTMR"
     if name.startswith("ECM"):
         return "ECM"
-    raise TrocarError(f"the topics of {namespace} do not tell what arm it is: name it with --arm")
+    raise TrocarError(f"the topics of {namespace} do not identify its kind; name the arm: PSM, ECM, MTML or MTMR")
 
 
 def check_arm(source: Source, namespace: str) -> None:
     """Raise an error unless an arm of this namespace publishes its joint states."""
     if not _published(source, f"{namespace}/measured_js"):
-        found = [name.removesuffix("/measured_js") for name in source.topics if _published(source, name)]
-        arms = sorted(name for name in found if name.rpartition("/")[2] not in ("jaw", "gripper"))
+        names = [name.removesuffix("/measured_js") for name in source.topics if _published(source, name)]
+        arms = sorted(name for name in names if name.rpartition("/")[2] not in ("jaw", "gripper"))
         raise TrocarError(f"no node publishes {namespace}/measured_js; arms found: {', '.join(arms) or 'none'}")
 
 
@@ -52,10 +52,10 @@ def follow(shadow: Shadow, source: Source, namespace: str) -> None:
             raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
         topics[f"{namespace}/{JAW}"] = shadow.receive_jaw
     for name, receive in topics.items():
-        source.subscribe(name, _given_to(receive))
+        source.subscribe(name, _passed_to(receive))
 
 
-def _given_to(receive: Callable[..., None]) -> Callable[[JointState], None]:
+def _passed_to(receive: Callable[..., None]) -> Callable[[JointState], None]:
     def callback(message: JointState) -> None:
         receive(message.stamp, message.name, message.position, message.velocity, message.effort)
 

@@ -9,7 +9,6 @@ import queue
 import select
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, cast
@@ -20,29 +19,29 @@ from trocar.robot.interface import INTERFACES, Direction, Service
 from trocar.robot.messages import Empty, Message, String
 from trocar.robot.robot import Robot
 from trocar.transports.camera import Camera, CameraSettings
+from trocar.transports.codec import Encoder, codec
 from trocar.transports.devices import EFFORTS, MOTIONS
+from trocar.transports.link import ConnectedProcess, receive, run_node, send
 from trocar.transports.priority import urgent_thread
 from trocar.transports.protocol import (
-    START,
     Answer,
     Call,
-    Commands,
-    Failed,
+    CommandBatch,
     Lost,
+    NodeFailed,
+    NodeSettings,
     Publish,
     Readers,
     Ready,
-    Refused,
-    receive,
-    send,
+    RefusedMessage,
 )
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
 
-MOST_WAITING = 10  # queued messages and groups of samples, from which no new samples are taken
-MOST_READ = 20  # values of the node that are executed before one control cycle
-STILL = 0.01  # time without a control cycle after which the robot counts as stopped [s]
-MOST_TEXTS = 1000  # queued messages, from which texts such as warnings are dropped
+MAX_QUEUED = 10  # messages and groups of samples in the queue, from which no new samples are taken
+MAX_READ = 20  # values of the node that are executed before one control cycle
+STOPPED = 0.01  # time without a control cycle after which the robot counts as stopped [s]
+MAX_TEXTS = 1000  # messages in the queue, from which texts such as warnings are dropped
 
 
 class Due(NamedTuple):
@@ -52,10 +51,11 @@ class Due(NamedTuple):
     samples: list[Stamped]
 
 
-class TopicBridge(ABC):
-    """The topics and services of a robot in ROS, until `close`.
+class TopicBridge:
+    """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with the node's settings.
 
-    A subclass calls `_open` with the main function and the settings of the node's process, and packs its messages.
+    Args:
+        version: of ROS, 1 or 2. Others: see the subclasses.
 
     Attributes:
         topics, services: offered topics and services. error: reason for the end of the node, if it ended.
@@ -65,6 +65,7 @@ class TopicBridge(ABC):
     def __init__(
         self,
         robot: Robot,
+        version: int,
         *,
         rate: float,
         speed: float,
@@ -86,27 +87,29 @@ class TopicBridge(ABC):
             for device, kind in robot.devices.items()
             for service in INTERFACES[kind].services
         )
+        self._version = version
+        self._encoders = {topic.name: Encoder(topic.ros, codec(version)) for topic in self.topics}
         self._moved_by: dict[str, str] = {}  # last motion command of an arm
         self._camera_settings = camera
         self._camera: Camera | None = None
-        self._said: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._read_at = 0.0
         self._ended = threading.Event()
         self.error = ""
         self.prioritised = False
 
-    def _open(self, run: Callable[..., None], settings: Any) -> Ready:
+    def _open(self, settings: NodeSettings) -> Ready:
         """Start the process of the node, that of the camera, which sends its images to the node, and the exchange."""
-        ready = self._start(run, settings)
+        ready = self._start(settings)
         self.prioritised = ready.prioritised
         self._subscriptions: list[Subscription] = []
         with self._bus.lock:
             for topic, message in self._scene.fixed.items():
-                self._say(topic.name, message)
+                self._enqueue(topic.name, message)
         for name, topic in self._served.items():
             if topic.direction is Direction.event:
-                self._subscriptions.append(self._bus.subscribe(name, self._passing(name)))
+                self._subscriptions.append(self._bus.subscribe(name, self._forwarding(name)))
         self._arrivals = select.poll()
         self._arrivals.register(self._pipe.fileno(), select.POLLIN)
         self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._answer_calls)]
@@ -117,24 +120,19 @@ class TopicBridge(ABC):
         gc.freeze()  # as the control loop has done with what existed before; it unfreezes all at its end
         return ready
 
-    def _start(self, run: Callable[..., None], settings: Any) -> Ready:
-        context, camera = multiprocessing.get_context("spawn"), self._camera_settings
-        self._pipe, other = context.Pipe()
-        shown, drawn = context.Pipe(duplex=False) if camera else (None, None)
-        self._process = context.Process(target=run, args=(other, settings, shown), name="trocar-ros", daemon=True)
-        self._process.start()
-        other.close()
-        if shown is not None and drawn is not None and camera is not None:
-            shown.close()
-            self._camera = Camera(camera, drawn)
+    def _start(self, settings: NodeSettings) -> Ready:
+        camera = self._camera_settings
+        images, rendered = multiprocessing.Pipe(duplex=False) if camera else (None, None)
+        self._process = ConnectedProcess(run_node, settings, images)
+        self._pipe = self._process.pipe
+        if images is not None and rendered is not None and camera is not None:
+            images.close()
+            self._camera = Camera(camera, rendered, self._version)
         try:
-            said = receive(self._pipe) if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
-        except EOFError:
-            said = Failed("its process ended")
-        if not isinstance(said, Ready):
-            self._stop_processes()
-            raise TrocarError(f"the ROS node did not start: {said.reason}")
-        return said
+            return cast(Ready, self._process.first_value(Ready, "the ROS node"))
+        except TrocarError:
+            self._close_camera()
+            raise
 
     @property
     def running(self) -> bool:
@@ -151,18 +149,14 @@ class TopicBridge(ABC):
         self._robot.after_cycle.remove(self._sample)
         for subscription in self._subscriptions:
             subscription.close()
-        self._said.put(None)
+        self._outgoing.put(None)
         self._calls.put(None)
         for thread in self._threads:
             thread.join(timeout=5.0)
-        self._stop_processes()
+        self._process.close()
+        self._close_camera()
 
-    def _stop_processes(self) -> None:
-        self._process.join(timeout=5.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._pipe.close()
+    def _close_camera(self) -> None:
         if self._camera is not None:
             self._camera.close()
 
@@ -174,51 +168,47 @@ class TopicBridge(ABC):
 
     # -- to the node ---------------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def _packed(self, messages: Sequence[Stamped]) -> tuple[tuple[str, Any], ...]:
-        """Messages as the node publishes them."""
+    def _encoded(self, messages: Sequence[Stamped]) -> tuple[tuple[str, bytes], ...]:
+        """Bytes of messages, as the node publishes them."""
+        return tuple((name, self._encoders[name](message, stamp)) for name, message, stamp in messages)
 
-    def _passing(self, name: str) -> Callable[[Message], None]:
-        return lambda event: self._say(name, event)
+    def _forwarding(self, name: str) -> Callable[[Message], None]:
+        return lambda event: self._enqueue(name, event)
 
-    def _say(self, name: str, event: Message) -> None:
+    def _enqueue(self, name: str, event: Message) -> None:
         """Send an event; call it with the bus locked."""
-        if not isinstance(event, String) or self._said.qsize() < MOST_TEXTS:
-            self._said.put(self._sampler.with_samples(name, event))
+        if not isinstance(event, String) or self._outgoing.qsize() < MAX_TEXTS:
+            self._outgoing.put(self._sampler.with_samples(name, event))
 
     def _sample(self) -> None:
         """Take samples after a control cycle, in its thread: it need not wait for another one that has the bus."""
-        samples = self._sampler.after_cycle(busy=self._said.qsize() >= MOST_WAITING)
+        samples = self._sampler.after_cycle(busy=self._outgoing.qsize() >= MAX_QUEUED)
         if samples is not None:
-            self._said.put(Due(time.perf_counter() + self._sampler.ahead, samples))
+            self._outgoing.put(Due(time.perf_counter() + self._sampler.ahead, samples))
 
     def _send(self) -> None:
-        """Pack and send samples, events and answers: the only thread that writes to the pipe."""
-        urgency, said = urgent_thread(), cast(Any, ())
-        while said is not None:
+        """Encode and send samples, events and answers: the only thread that writes to the pipe."""
+        urgency, value = urgent_thread(), cast(Any, ())
+        while value is not None:
             urgency.check()
-            said = self._next()
-            if isinstance(said, Due):
-                time.sleep(max(said.time - time.perf_counter(), 0.0))
-                said = said.samples
-            if isinstance(said, list):
-                self._look()
-                if not said:
+            value = self._next()
+            if isinstance(value, Due):
+                time.sleep(max(value.time - time.perf_counter(), 0.0))
+                value = value.samples
+            if isinstance(value, list):
+                if self._camera is not None:
+                    self._camera.request_image(self._robot, self._sampler.read, self._sampler.image_stamp)
+                if not value:
                     continue
-                said = Publish(self._packed(said))
+                value = Publish(self._encoded(value))
             try:
-                send(self._pipe, said)
+                send(self._pipe, value)
             except OSError:
                 return
 
     def _next(self) -> Any:
         """The next value to send, when there is one: stamped messages, an answer, or None at the end."""
-        return self._said.get()
-
-    def _look(self) -> None:
-        """Ask the camera for pictures if they have readers and it has time."""
-        if self._camera is not None:
-            self._camera.look(self._robot, self._sampler.read, self._sampler.image_stamp)
+        return self._outgoing.get()
 
     # -- from the node -------------------------------------------------------------------------------------------------
 
@@ -230,10 +220,10 @@ class TopicBridge(ABC):
         """
         self._read_at = time.monotonic()
         try:
-            for _ in range(MOST_READ):
+            for _ in range(MAX_READ):
                 if self._ended.is_set() or not self._arrivals.poll(0):
                     return
-                self._carry_out(receive(self._pipe))
+                self._dispatch(receive(self._pipe))
         except (EOFError, OSError):
             self._end("the process of the ROS node ended")
 
@@ -243,37 +233,37 @@ class TopicBridge(ABC):
         while not self._ended.is_set():
             urgency.check()
             try:
-                call = self._calls.get(timeout=STILL)
+                call = self._calls.get(timeout=STOPPED)
             except queue.Empty:
-                if time.monotonic() > self._read_at + STILL:
+                if time.monotonic() > self._read_at + STOPPED:
                     with self._bus.lock:
                         self._read()
             else:
                 if call is not None:
-                    self._said.put(self._answer(call))
+                    self._outgoing.put(self._answer(call))
 
     def _end(self, reason: str) -> None:
         self.error = "" if self._ended.is_set() else reason
         self._ended.set()
 
-    def _carry_out(self, said: Any) -> None:
-        if isinstance(said, Commands):
-            for topic, message in said.messages:
+    def _dispatch(self, value: Any) -> None:
+        if isinstance(value, CommandBatch):
+            for topic, message in value.messages:
                 self._command(topic, message)
-        elif isinstance(said, Refused):
-            self._warn(said.topic, said.reason)
-        elif isinstance(said, Lost):
-            self._hold(said.topic)
-        elif isinstance(said, Call):
-            self._calls.put(said)
-        elif isinstance(said, Failed):
-            self._end(said.reason)
-        elif isinstance(said, Readers):
-            if said.some:
-                self._sampler.read.add(said.topic)
-                self._said.put(self._sampler.current(said.topic))
+        elif isinstance(value, RefusedMessage):
+            self._warn(value.topic, value.reason)
+        elif isinstance(value, Lost):
+            self._hold(value.topic)
+        elif isinstance(value, Call):
+            self._calls.put(value)
+        elif isinstance(value, NodeFailed):
+            self._end(value.reason)
+        elif isinstance(value, Readers):
+            if value.some:
+                self._sampler.read.add(value.topic)
+                self._outgoing.put(self._sampler.current(value.topic))
             else:
-                self._sampler.read.discard(said.topic)
+                self._sampler.read.discard(value.topic)
 
     def _command(self, topic: str, message: Message) -> None:
         if MOTIONS.search(topic):
@@ -301,7 +291,7 @@ class TopicBridge(ABC):
     def _warn(self, topic: str, reason: str) -> None:
         """Publish the reason for a rejected command as the device's `warning`, if it has this topic."""
         device = self._device(topic, "warning")
-        if device and self._said.qsize() < MOST_TEXTS:
+        if device and self._outgoing.qsize() < MAX_TEXTS:
             command = topic.removeprefix(f"{device}/")
             self._bus.publish(f"{device}/warning", String(value=f"{device}: {command} refused: {reason}"))
 

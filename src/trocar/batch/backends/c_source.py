@@ -12,7 +12,7 @@ from trocar.batch.graph import Node
 from trocar.batch.program import BranchSource, Program
 
 REAL = {"float64": "double", "float32": "float"}
-MOST_THREADS = 256
+MAX_THREADS = 256
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 # Types and functions of one lane.
@@ -34,7 +34,7 @@ static inline V ABOVE(V a, V b) { return (real)(a > b); }
 
 FINITE = """\
 typedef int Finite;
-#define FINITE(a) ((a) >= -LARGEST && (a) <= LARGEST)
+#define FINITE(a) ((a) >= -MAX_REAL && (a) <= MAX_REAL)
 static inline int first_bad(Finite fine) { return fine ? 1 : 0; }
 """
 
@@ -79,7 +79,7 @@ static inline V EXP(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(exp)(a[
 #endif
 #define EXP2(x) EXP((x) * (real)0.69314718055994530942)  // older vector libraries have no exp2
 typedef I Finite;
-#define FINITE(a) ((I)((a) >= -LARGEST) & (I)((a) <= LARGEST))
+#define FINITE(a) ((I)((a) >= -MAX_REAL) & (I)((a) <= MAX_REAL))
 static inline int first_bad(Finite fine) {
   for (int w = 0; w < LANES; w++) if (!fine[w]) return w;
   return LANES;
@@ -151,10 +151,10 @@ long trocar_run(real *state, const real *fixed, long fixed_row, long fixed_arm, 
                 long input_row, long input_arm, real *log, long every, long arms, long steps, long threads) {
   Run run = {state, fixed, fixed_row, fixed_arm, input, input_step, input_row, input_arm, log,
              every, arms,  steps,     0,         arms};
-  pthread_t others[MOST_THREADS];
+  pthread_t others[MAX_THREADS];
   long started = 0;
   // If a thread cannot be started, the others do its share.
-  while (started < threads - 1 && started < MOST_THREADS && (started + 1) * 16 * LANES < arms)
+  while (started < threads - 1 && started < MAX_THREADS && (started + 1) * 16 * LANES < arms)
     if (pthread_create(&others[started], 0, work, &run)) break; else started++;
   work(&run);
   for (long k = 0; k < started; k++) pthread_join(others[k], 0);
@@ -185,9 +185,9 @@ def c_source(program: Program, precision: str = "float64", lanes: bool = True) -
         "#include <math.h>",
         "#include <pthread.h>",
         "#include <string.h>",
-        f"#define MOST_THREADS {MOST_THREADS}",
+        f"#define MAX_THREADS {MAX_THREADS}",
         f"typedef {REAL[precision]} real;",
-        f"#define LARGEST {'DBL_MAX' if precision == 'float64' else 'FLT_MAX'}",
+        f"#define MAX_REAL {'DBL_MAX' if precision == 'float64' else 'FLT_MAX'}",
         f"typedef {'long' if precision == 'float64' else 'int'} whole;",
         f"#define F(name) name{'' if precision == 'float64' else '##f'}",
         f"#define F64_32(a, b) {'a' if precision == 'float64' else 'b'}",

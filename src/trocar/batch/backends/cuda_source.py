@@ -112,7 +112,7 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
   bool fine = true;
 #pragma unroll
   for (int r = 0; r < STATE; r++) {
-    fine = fine && x[r] >= -LARGEST && x[r] <= LARGEST;
+    fine = fine && x[r] >= -MAX_REAL && x[r] <= MAX_REAL;
     end[r * arms + arm] = x[r];
   }
   if (!fine) *bad = 1;
@@ -157,7 +157,7 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
     kept = min(len(form.own), free_registers(program, wide)) if form.tiled else 0
     head = [
         f"typedef {REAL[precision]} real;",
-        f"#define LARGEST {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
+        f"#define MAX_REAL {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
         f"#define F(name) name{'' if wide else '##f'}",
         *sizes(program),
         f"#define SHARED {len(program.fixed) - len(form.own)}",

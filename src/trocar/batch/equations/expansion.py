@@ -19,7 +19,7 @@ from random import Random
 
 from trocar.batch.graph import FUNCTIONS, Node, cos, schedule
 
-MOST_TERMS = 250  # in one polynomial
+MAX_TERMS = 250  # in one polynomial
 ZERO = 1e-10  # relative size of a coefficient that is zero but for rounding
 _NUMBERS: dict[str, Callable[..., float]] = FUNCTIONS | {
     "add": operator.add,
@@ -35,7 +35,7 @@ Monomial = tuple[int, ...]  # indices of its factors, sorted
 
 
 class TooManyTerms(Exception):
-    """A polynomial has more than `MOST_TERMS` terms."""
+    """A polynomial has more than `MAX_TERMS` terms."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
 
 def _checked(given: Polynomial) -> Polynomial:
     found = {monomial: term for monomial, term in given.items() if abs(term.value) > ZERO * term.size}
-    if len(found) > MOST_TERMS:
+    if len(found) > MAX_TERMS:
         raise TooManyTerms
     return found
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import checked_positive
+from trocar import checks
 from trocar.control.observers.residuals import ResidualStatistics
 from trocar.spatial import Array
 
@@ -39,7 +39,7 @@ class CollisionDetector(Detector):
     """
 
     def __init__(self, statistics: ResidualStatistics, margin: float = MARGIN) -> None:
-        self.statistics, self.margin = statistics, checked_positive(margin, "margin", "")
+        self.statistics, self.margin = statistics, checks.positive("margin", margin, "")
         self.threshold = self.margin * statistics.largest
 
     def alarms(self, efforts: ArrayLike) -> Array:

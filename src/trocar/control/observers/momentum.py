@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
-from trocar.control.controller import checked_gains, checked_mechanism, checked_positive
+from trocar import checks
+from trocar.control.controller import checked_mechanism
 from trocar.errors import TrocarError, shown
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
@@ -37,7 +38,7 @@ class MomentumObserver:
 
     def __init__(self, mechanism: Mechanism, bandwidth: ArrayLike = 2.0 * np.pi, friction: bool = True) -> None:
         self.mechanism, self.friction = mechanism, friction
-        K = checked_gains(bandwidth, "bandwidth", checked_mechanism(mechanism).n)
+        K = checks.gains("bandwidth", bandwidth, checked_mechanism(mechanism).n)
         if not (K > 0).all():
             raise TrocarError(f"bandwidth must be positive [rad/s], got {shown(bandwidth)}")
         self.bandwidth = np.broadcast_to(K, (mechanism.n,)).copy()
@@ -56,7 +57,7 @@ class MomentumObserver:
         q, dq, tau = (self.mechanism.checked_joints(x, name) for name, x in (("q", q), ("dq", dq), ("tau", tau)))
         if self._before is None:
             raise TrocarError("the observer has no initial state; call reset(q, dq) first")
-        dt = checked_positive(dt, "dt")
+        dt = checks.positive("dt", dt)
         q0, dq0, M0, rest0 = self._before
         self._z = self.mechanism.drives.states(np.stack([q0, q]), self._z)[-1]
         M, rest = self._terms(q, dq)

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms.arm import violation_text
-from trocar.control.controller import checked_positive
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Reference
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
@@ -148,7 +148,7 @@ def _times(reference: Reference, duration: float | None, start: float | None, st
     length = getattr(reference, "duration", None) if duration is None else duration
     if length is None:
         raise TrocarError("this reference has no end; pass a duration [s] to check_path")
-    count = int(np.ceil(checked_positive(length, "duration") / checked_positive(step, "step")))
+    count = int(np.ceil(checks.positive("duration", length) / checks.positive("step", step)))
     return np.linspace(begin, begin + length, count + 1)
 
 

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Setpoint, checked_positive
+from trocar import checks
+from trocar.control.controller import Setpoint
 from trocar.control.trajectories.paths import CartesianPath
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory
 from trocar.errors import NearLimit, NearSingular, Unreachable
@@ -149,4 +150,4 @@ def through(
 
     Raises LeavesReach, with the time, if the path leaves the workspace or a joint limit. Warns NearSingular.
     """
-    return Following(mechanism, path, q_seed, checked_positive(step, "step"))
+    return Following(mechanism, path, q_seed, checks.positive("step", step))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import checked_positive
+from trocar import checks
 from trocar.control.trajectories.reference import checked_time, vector
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, checked_pose, pose, rotation_vector, skew
@@ -53,7 +53,7 @@ class CartesianPath:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        checked_positive(self.duration, "duration")
+        checks.positive("duration", self.duration)
         checked_time(self.start, "t0")
         check_known("scaling", SCALINGS, self.scaling)
 
@@ -158,7 +158,7 @@ def spiral(
     n = _direction(axis)
     across = np.eye(3)[np.abs(n).argmin()]
     across = across - n * (n @ across)
-    arm = checked_positive(radius, "radius", "m") * across / np.linalg.norm(across)
+    arm = checks.positive("radius", radius, "m") * across / np.linalg.norm(across)
     return _helix(_pose(T0), arm, n, 2.0 * np.pi * turns, rise, duration, scaling, t0)
 
 

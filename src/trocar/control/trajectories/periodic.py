@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Setpoint, checked_positive
+from trocar import checks
+from trocar.control.controller import Setpoint
 from trocar.control.trajectories.reference import Reference, at_rest, vector, vectors
 from trocar.errors import TrocarError
-from trocar.spatial import Array, real_array
+from trocar.spatial import Array
 
 
 def hold(q: ArrayLike) -> Reference:
@@ -28,7 +29,7 @@ def sinusoid(centre: ArrayLike, amplitude: ArrayLike, frequency: ArrayLike) -> R
 
     It starts in motion: give its velocity at t = 0 to `Simulator.reset`, or expect a transient.
     """
-    f, centre = real_array("frequency", frequency), vector(centre, "centre")
+    f, centre = checks.real_array("frequency", frequency), vector(centre, "centre")
     centre, amplitude, f = vectors(
         centre=centre, amplitude=amplitude, frequency=np.broadcast_to(f, np.shape(centre)) if f.ndim == 0 else f
     )
@@ -58,7 +59,7 @@ class Fourier:
         self.a, self.b = (_harmonics(value, name, self.centre.size) for name, value in (("a", a), ("b", b)))
         if len(self.a) != len(self.b):
             raise TrocarError(f"a has {len(self.a)} harmonics, b {len(self.b)}")
-        self.start, self.duration = 0.0, 1.0 / checked_positive(frequency, "frequency", "Hz")
+        self.start, self.duration = 0.0, 1.0 / checks.positive("frequency", frequency, "Hz")
         self.frequency = float(frequency)
         self._w = 2.0 * np.pi * self.frequency * np.arange(1, len(self.a) + 1)
 
@@ -82,7 +83,7 @@ def fourier(centre: ArrayLike, a: ArrayLike, b: ArrayLike, frequency: float) -> 
 
 
 def _harmonics(values: ArrayLike, name: str, n: int) -> Array:
-    array = real_array(name, values).copy()
+    array = checks.real_array(name, values).copy()
     if array.ndim != 2 or not len(array) or array.shape[1] != n or not np.isfinite(array).all():
         raise TrocarError(f"{name} must be finite numbers of shape (harmonics, {n}), got shape {array.shape}")
     array.setflags(write=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.control.controller import Setpoint, checked_positive
+from trocar import checks
+from trocar.control.controller import Setpoint
 from trocar.control.trajectories.periodic import Fourier
 from trocar.control.trajectories.polynomials import Polynomial, quintic
 from trocar.control.trajectories.reference import Trajectory, at_rest, vector
@@ -28,7 +29,7 @@ class PeriodicRun(Trajectory):
     """
 
     def __init__(self, motion: Fourier, periods: int, home: ArrayLike, ramp: float = 2.0) -> None:
-        self.motion, self.ramp = motion, checked_positive(ramp, "ramp")
+        self.motion, self.ramp = motion, checks.positive("ramp", ramp)
         if periods != int(periods) or periods < 1:
             raise TrocarError(f"periods must be a whole number, 1 or more, got {periods!r}")
         self.periods = int(periods)

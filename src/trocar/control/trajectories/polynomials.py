@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, make_interp_spline
 
+from trocar import checks
 from trocar.arms import Arm
-from trocar.control.controller import Setpoint, checked_positive
+from trocar.control.controller import Setpoint
 from trocar.control.trajectories.reference import Trajectory, at_rest, checked_times, checked_via, vectors
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
@@ -71,7 +72,7 @@ def cubic(
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
     q0, q1, dq0, dq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1)
-    T = checked_positive(duration, "duration")
+    T = checks.positive("duration", duration)
     way, v0, v1 = q1 - q0, dq0 * T, dq1 * T
     c = np.array([q0, v0, 3 * way - 2 * v0 - v1, -2 * way + v0 + v1])
     first = Setpoint(q0, dq0, 2.0 * c[2] / T**2)
@@ -95,7 +96,7 @@ def quintic(
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
     q0, q1, dq0, dq1, ddq0, ddq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1, ddq0=ddq0, ddq1=ddq1)
-    T = checked_positive(duration, "duration")
+    T = checks.positive("duration", duration)
     first, last = Setpoint(q0, dq0, ddq0), Setpoint(q1, dq1, ddq1)
     return Polynomial(np.array([t0, t0 + T], dtype=float), first, last, _quintic(first, last, T)[None])
 

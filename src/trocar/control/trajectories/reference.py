@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm
-from trocar.control.controller import Setpoint, checked_positive
+from trocar.control.controller import Setpoint
 from trocar.errors import TrocarError, shown
-from trocar.mechanics.arm_kinematics import LARGEST
-from trocar.spatial import Array, real_array
+from trocar.spatial import Array
 
 Reference = Callable[[float], Setpoint]
 
@@ -49,7 +49,7 @@ class Trajectory(ABC):
 
     def _bounded(self, start: float, duration: float, first: Setpoint, last: Setpoint) -> None:
         """Set the times and the setpoints at both ends exactly, free of rounding."""
-        self.start, self.duration = checked_time(start, "t0"), checked_positive(duration, "duration")
+        self.start, self.duration = checked_time(start, "t0"), checks.positive("duration", duration)
         self._first, self._last = first, last
         self._before, self._after = at_rest(first.q), at_rest(last.q)
 
@@ -68,8 +68,8 @@ def at_rest(q: Array) -> Setpoint:
 
 def vector(values: ArrayLike, name: str) -> Array:
     """A read-only array (n,) of finite numbers."""
-    array = real_array(name, values, " (n,)").copy()
-    if array.ndim != 1 or not array.size or not (np.abs(array) < LARGEST).all():
+    array = checks.real_array(name, values, " (n,)").copy()
+    if array.ndim != 1 or not array.size or not (np.abs(array) < checks.MAX_STATE).all():
         raise TrocarError(f"{name} must be an array (n,) of finite numbers, got {shown(values)}")
     array.setflags(write=False)
     return array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.control.observers import MomentumObserver
-from trocar.experiments.bilateral.sides import Slave
+from trocar.experiments.bilateral.arms import Slave
 from trocar.spatial import Array
 
 
@@ -45,7 +45,24 @@ class TipSensor(ContactTruth):
         return self._f + self.noise * self._rng.normal(size=self._f.shape) if self.noise else self._f
 
 
-class Observed(ContactTruth):
+class MeasuredEffort(ContactTruth):
+    """The dVRK's measured_cf with opposite sign: f = -pinv(J') tau, including gravity, friction and inertia."""
+
+    name = "measured_cf"
+
+    def __call__(self) -> Array:
+        slave = self._slave
+        if slave.tau is None:  # before the first step
+            return np.zeros_like(slave.x)
+        return self._force(slave.tau + slave.arm.mechanism.effort_bias[:, None])
+
+    def _force(self, tau: Array) -> Array:
+        """Force (3, N) from the measured efforts (n, N)."""
+        J = self._slave.J
+        return -np.einsum("Nij,jN->iN", np.linalg.pinv(J.transpose(2, 1, 0)), tau[: J.shape[1]])[:3]
+
+
+class Observed(MeasuredEffort):
     """Residual r of a momentum observer on the first three joints: f = J3^-T r.
 
     The observer has the friction model of the arm. At rest, Coulomb friction hides part of the force.
@@ -65,34 +82,11 @@ class Observed(ContactTruth):
         self._observers = [MomentumObserver(arm.mechanism, self.bandwidth) for _ in range(arm.N)]
         for i, observer in enumerate(self._observers):
             observer.reset(arm.q[:, i], arm.dq[:, i])
-        self._first = True
 
-    def __call__(self) -> Array:
+    def _force(self, tau: Array) -> Array:
         slave, arm = self._slave, self._slave.arm
-        if self._first:  # before the first step
-            self._first = False
-            return np.zeros_like(slave.x)
-        tau = slave.tau + arm.mechanism.effort_bias[:, None]
         r = np.stack([o.update(arm.q[:, i], arm.dq[:, i], tau[:, i], self._dt) for i, o in enumerate(self._observers)])
         return np.linalg.solve(slave.J[:3, :3].transpose(2, 1, 0), r[:, :3, None])[..., 0].T
-
-
-class MeasuredEffort(ContactTruth):
-    """The dVRK's measured_cf with opposite sign: f = -pinv(J') tau, including gravity, friction and inertia."""
-
-    name = "measured_cf"
-
-    def start(self, slave: Slave, dt: float) -> None:
-        super().start(slave, dt)
-        self._first = True
-
-    def __call__(self) -> Array:
-        slave = self._slave
-        if self._first:
-            self._first = False
-            return np.zeros_like(slave.x)
-        tau = (slave.tau + slave.arm.mechanism.effort_bias[:, None])[: slave.J.shape[1]]
-        return -np.einsum("Nij,jN->iN", np.linalg.pinv(slave.J.transpose(2, 1, 0)), tau)[:3]
 
 
 FORCE_SOURCES = {source.name: source for source in (ContactTruth, TipSensor, Observed, MeasuredEffort)}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,20 +11,14 @@ from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 
-if TYPE_CHECKING:
-    from trocar.experiments.bilateral.teleoperated_pair import Pair
 
-VECTORS = ("x_m", "v_m", "x_s", "v_s", "target", "hand", "F_m", "f_e", "felt")
-SCALARS = ("W_m", "W_s", "E_in_m", "E_in_s", "E_out_m", "E_out_s", "asked", "following")
-JOINTS = ("q_m", "dq_m", "tau_m", "q_s", "dq_s", "tau_s", "q_d")
-
-
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PairLog:
     """Signals of K steps of N pairs.
 
     Attributes:
-        t: (K,) [s]. scale: (N,). x_m, v_m, x_s, v_s: (K, 3, N) displacement and velocity of the grip and of the slave's
-            tip [m, m/s].
+        t: (K,) [s]. mechanisms: of master and slave. scale: (N,).
+        x_m, v_m, x_s, v_s: (K, 3, N) displacement and velocity of the grip and of the slave's tip [m, m/s].
         target: (K, 3, N) set-point of the slave, in the slave's scale, as displacement [m].
         hand, F_m: (K, 3, N) force of the hand and of the motors on the grip [N].
         f_e, felt: (K, 3, N) force of the environment on the slave, true and from the force source [N].
@@ -35,16 +28,9 @@ class PairLog:
         q_m, dq_m, tau_m, q_s, dq_s, tau_s, q_d: (K, n, N) joints of both arms and the slave's set-point.
     """
 
-    def __init__(self, steps: int, dt: float, scale: Array, master: Mechanism, slave: Mechanism) -> None:
-        N = len(scale)
-        self.t, self.scale, self._mechanisms = dt * np.arange(steps), scale, (master, slave)
-        for name in VECTORS:
-            setattr(self, name, np.zeros((steps, 3, N)))
-        for name in SCALARS:
-            setattr(self, name, np.zeros((steps, N)))
-        for name in JOINTS:
-            setattr(self, name, np.zeros((steps, (master if name.endswith("_m") else slave).n, N)))
-
+    t: Array
+    mechanisms: tuple[Mechanism, Mechanism]
+    scale: Array
     x_m: Array
     v_m: Array
     x_s: Array
@@ -70,31 +56,10 @@ class PairLog:
     tau_s: Array
     q_d: Array
 
-    def write(self, k: int, pair: Pair, hand: Array, F: Array, target: Array, felt: Array, following: Array) -> None:
-        """Store the state of a pair at step k, before the arms move."""
-        master, slave, passivity = pair.master, pair.slave, pair.passivity
-        self.x_m[k], self.v_m[k] = master.x - master.x0, master.v
-        self.x_s[k], self.v_s[k] = slave.x - slave.x0, slave.v
-        self.target[k], self.hand[k], self.F_m[k] = self.scale * target, hand, F
-        self.f_e[k], self.felt[k] = slave.arm.contact, felt
-        self.W_m[k], self.W_s[k] = passivity.margins
-        self.E_in_m[k], self.E_out_m[k] = passivity.master.E_in, passivity.master.E_out
-        self.E_in_s[k], self.E_out_s[k] = passivity.slave.E_in, passivity.slave.E_out
-        self.asked[k], self.following[k] = slave.asked, following
-        self.q_m[k], self.dq_m[k], self.q_s[k], self.dq_s[k] = master.arm.q, master.arm.dq, slave.arm.q, slave.arm.dq
-        self.q_d[k] = slave.q_d
-
     def cell(self, index: int) -> PairLog:
         """The log of one cell, N = 1."""
-        found = copy(self)
-        found.scale = self.scale[index : index + 1]
-        for name in (*VECTORS, *SCALARS, *JOINTS):
-            setattr(found, name, getattr(self, name)[..., index : index + 1].copy())
-        return found
-
-    def write_efforts(self, k: int, tau_m: Array, tau_s: Array) -> None:
-        """Store the efforts of step k."""
-        self.tau_m[k], self.tau_s[k] = tau_m, tau_s
+        names = [field.name for field in fields(self)[2:]]  # all but t and mechanisms
+        return replace(self, **{name: getattr(self, name)[..., index : index + 1].copy() for name in names})
 
     # -- figures ------------------------------------------------------------------------------------------------------
 
@@ -104,25 +69,20 @@ class PairLog:
 
     def following_error(self) -> Array:
         """RMS distance (N,) of the slave from s times the master [m]."""
-        off = self.x_s - self.scale * self.x_m
-        return np.asarray(np.sqrt(np.mean((off**2).sum(axis=1), axis=0)))
+        return _rms(self.x_s - self.scale * self.x_m)
+
+    def force_error(self) -> Array:
+        """RMS (N,) of the hand's force minus that of the slave on its environment [N], which masks the contact."""
+        return _rms(self.hand + self.f_e)
 
     def offset(self, at: float) -> Array:
         """Distance (N,) of the slave from s times the master, along z, at a time [m]; positive above it."""
         k = min(round(at / self._dt), len(self.t) - 1)
         return np.asarray(self.x_s[k, 2] - self.scale * self.x_m[k, 2])
 
-    def force_error(self) -> Array:
-        """RMS (N,) of the hand's force minus that of the slave on its environment [N], which masks the contact."""
-        return np.asarray(np.sqrt(np.mean(((self.hand + self.f_e) ** 2).sum(axis=1), axis=0)))
-
     def least_margin(self) -> Array:
         """Smallest energy margin (N,) of both ports [J]."""
         return np.asarray(np.minimum(self.W_m.min(axis=0), self.W_s.min(axis=0)))
-
-    def net_energy(self) -> Array:
-        """Energy (K, N) that entered the channel at both ports minus the energy that left it [J]."""
-        return self.E_in_m - self.E_out_m + self.E_in_s - self.E_out_s
 
     @property
     def _dt(self) -> float:
@@ -132,37 +92,39 @@ class PairLog:
 
     def recordings(self, cell: int = 0) -> tuple[Recording, Recording]:
         """Motion of the master and of the slave of one cell, with forces, energies and set-points as channels."""
-        found = []
-        for side, mechanism, vectors in (
-            ("m", self._mechanisms[0], {"tip": "x_m", "hand_force": "hand", "reflected_force": "F_m"}),
-            (
-                "s",
-                self._mechanisms[1],
-                {"tip": "x_s", "tip_target": "target", "contact_force": "f_e", "felt_force": "felt"},
-            ),
-        ):
-            q, dq, tau = (getattr(self, f"{name}_{side}")[..., cell] for name in ("q", "dq", "tau"))
-            ddq = np.gradient(dq, self._dt, axis=0)
-            extra = {name: getattr(self, field)[..., cell] for name, field in vectors.items()}
-            extra |= {"energy_margin": getattr(self, f"W_{side}")[:, cell], "following": self.following[:, cell]}
-            units = {name: "m" if name.startswith("tip") else "N" for name in vectors} | {"energy_margin": "J"}
-            arm = mechanism.arm
-            found.append(
-                Recording(
-                    t=self.t,
-                    q=q,
-                    dq=dq,
-                    ddq=ddq,
-                    tau=tau + mechanism.effort_bias,
-                    joints=arm.joint_names,
-                    joint_units=arm.joint_units,
-                    extra=extra | {"applied_tau": tau},
-                    extra_units=units,
-                    commands={"q": self.q_d[..., cell]} if side == "s" else {},
-                    provenance={"arm": arm.name, "teleoperation": "master" if side == "m" else "slave"},
-                )
-            )
-        return found[0], found[1]
+        log = self.cell(cell)
+        master = {"tip": log.x_m, "hand_force": log.hand, "reflected_force": log.F_m}
+        slave = {"tip": log.x_s, "tip_target": log.target, "contact_force": log.f_e, "felt_force": log.felt}
+        return (
+            log._recording("master", self.mechanisms[0], (log.q_m, log.dq_m, log.tau_m), master, log.W_m),
+            log._recording("slave", self.mechanisms[1], (log.q_s, log.dq_s, log.tau_s), slave, log.W_s, log.q_d),
+        )
+
+    def _recording(
+        self,
+        side: str,
+        mechanism: Mechanism,
+        motion: tuple[Array, Array, Array],
+        vectors: dict[str, Array],
+        W: Array,
+        q_d: Array | None = None,
+    ) -> Recording:
+        q, dq, tau = (signal[..., 0] for signal in motion)
+        arm = mechanism.arm
+        scalars = {"energy_margin": W[:, 0], "following": self.following[:, 0], "applied_tau": tau}
+        return Recording(
+            t=self.t,
+            q=q,
+            dq=dq,
+            ddq=np.gradient(dq, self._dt, axis=0),
+            tau=tau + mechanism.effort_bias,
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            extra={name: signal[..., 0] for name, signal in vectors.items()} | scalars,
+            extra_units={name: "m" if name.startswith("tip") else "N" for name in vectors} | {"energy_margin": "J"},
+            commands={} if q_d is None else {"q": q_d[..., 0]},
+            provenance={"arm": arm.name, "teleoperation": side},
+        )
 
     def save(self, folder: Path, name: str = "teleoperation", cell: int = 0) -> list[Path]:
         """Write NAME-master.npz and NAME-slave.npz; `tr.load_recording` reads them."""
@@ -170,3 +132,8 @@ class PairLog:
             recording.save(folder / f"{name}-{side}.npz")
             for side, recording in zip(("master", "slave"), self.recordings(cell), strict=True)
         ]
+
+
+def _rms(x: Array) -> Array:
+    """RMS (N,) of vectors (K, 3, N)."""
+    return np.asarray(np.sqrt(np.mean((x**2).sum(axis=1), axis=0)))

@@ -8,17 +8,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.experiments.bilateral.energy import EnergyObserver
-from trocar.experiments.bilateral.messages import Message
+from trocar.experiments.bilateral.lines import Packet
 from trocar.spatial import Array
 
 TINY = 1e-12  # keeps quotients finite; relevant squares of forces [N^2] and velocities [m^2/s^2] are larger
-FASTEST = 0.3  # largest speed of a correction of the target, in the scale of the master [m/s]
+MAX_CORRECTION = 0.3  # largest speed of a correction of the target, in the scale of the master [m/s]
 
 
 def dot(a: Array, b: Array) -> Array:
     """Scalar products (N,) of vectors (3, N)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+class EnergyObserver:
+    """Energy that crossed one port of the channel, split by direction (Ryu et al. 2010).
+
+        E_in = sum max(dE, 0),   E_out = sum max(-dE, 0),   dE = energy given to the channel in one step
+
+    The sum E_in - E_out ignores the delay: energy that enters at one side can leave at the other side only a delay
+    later. So each side sends its E_in, and compares the energy that left here with the energy that had entered at the
+    other side at sending time:
+
+        W(t) = E_in,other(t - T) - E_out(t) + E_dissipated(t)  >= 0  on both sides: the channel is passive.
+
+    Attributes:
+        E_in, E_out, dissipated: (N,) [J].
+    """
+
+    def __init__(self, N: int) -> None:
+        self.E_in, self.E_out, self.dissipated = (np.zeros(N) for _ in range(3))
+
+    def add(self, dE: Array, dissipated: Array | float = 0.0) -> None:
+        """Add the energy that entered the channel in one step, and the energy dissipated at this port (N,) [J]."""
+        into = np.maximum(dE, 0.0)
+        self.E_in = self.E_in + into
+        self.E_out = self.E_out + (into - dE)
+        self.dissipated = self.dissipated + dissipated
+
+    def margin(self, E_other: Array) -> Array:
+        """W (N,) [J], from the E_in sent by the other side."""
+        return np.asarray(E_other - self.E_out + self.dissipated)
 
 
 class Passivity:
@@ -41,7 +70,7 @@ class Passivity:
         self.target, self._asked, self._x = zero, zero, zero
         self._force, self._correction = zero, zero
 
-    def at_master(self, F: Array, here: Message, remote: Message) -> Array:
+    def at_master(self, F: Array, here: Packet, remote: Packet) -> Array:
         """Force (3, N) on the grip [N], from the scheme's force."""
         dx = here.x - self._x
         self.master.add(-dot(self._force, dx), -dot(self._correction, dx))
@@ -51,7 +80,7 @@ class Passivity:
         self._force, self._correction = self._master_forces(F, W, here, remote)
         return self._force + self._correction
 
-    def at_slave(self, x: Array, f: Array, remote: Message, following: Array | bool = True) -> tuple[Array, Array]:
+    def at_slave(self, x: Array, f: Array, remote: Packet, following: Array | bool = True) -> tuple[Array, Array]:
         """Target (3, N) of the slave and its velocity [m, m/s], from the target of the scheme and the force f.
 
         following: (N,); the target of a holding slave does not move.
@@ -69,11 +98,11 @@ class Passivity:
 
     # -- methods that controllers override ----------------------------------------------------------------------------
 
-    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+    def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
         """The force transmitted by the channel and the added dissipative force, for the margin W (N,) [J]."""
         return F, 0.0 * F
 
-    def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
+    def _asked_step(self, x: Array, f: Array, remote: Packet) -> Array:
         """Step (3, N) of the target received through the channel [m]."""
         return x - self._asked
 
@@ -97,7 +126,7 @@ class DampingInjection(Passivity):
     def __init__(self, B: float = 20.0) -> None:
         self.B = B
 
-    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+    def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
         return F, -self.B * here.v
 
 
@@ -132,7 +161,7 @@ class WaveVariables(Passivity):
         self._share = 1.0 - np.exp(-2.0 * np.pi * self.cutoff * dt)
         self._before = np.zeros((3, N))
 
-    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+    def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
         root = np.sqrt(2.0 * self.b)
         v = (here.x - self._before) / self.dt  # mean over the step, also used for the energy
         self._before = here.x
@@ -140,7 +169,7 @@ class WaveVariables(Passivity):
         self.waves = (u, self.waves[1])
         return root * remote.wave - self.b * v, 0.0 * F
 
-    def _asked_step(self, x: Array, f: Array, remote: Message) -> Array:
+    def _asked_step(self, x: Array, f: Array, remote: Packet) -> Array:
         u = remote.wave
         w = self.waves[1] + self._share * (u + np.sqrt(2.0 / self.b) * f - self.waves[1])
         self.waves = (self.waves[0], w)
@@ -149,11 +178,11 @@ class WaveVariables(Passivity):
 
 
 class TimeDomainPassivity(Passivity):
-    """Dissipate exactly the excess energy found by the observers (Hannaford, Ryu 2002; with delay: Ryu et al. 2010).
+    """Dissipate exactly the observed excess energy (Hannaford, Ryu 2002; with delay: Ryu et al. 2010).
 
     At each port W = E_in,other(t - T) - E_out + E_dissipated. Where W < 0:
 
-        master (impedance):  F - alpha v_m,   alpha = -W / (v_m^2 dt), at most `most`
+        master (impedance):  F - alpha v_m,   alpha = -W / (v_m^2 dt), at most `max_damping`
         slave (admittance):  v - beta f_s,    beta = -W / (f_s^2 dt)
 
     The reduced velocity makes the slave drift away from the master. With `drift_compensation` the slave returns to the
@@ -161,22 +190,22 @@ class TimeDomainPassivity(Passivity):
     (Artigas et al. 2010); motion that costs no energy, in free space or along the force, is not limited.
 
     Args:
-        most: largest damping at the master [N s/m]; more than the arm's mass over a step would itself be unstable.
+        max_damping: at the master [N s/m]; more than the arm's mass over a step would itself be unstable.
         return_rate: [1/s].
     """
 
     name = "time-domain"
 
-    def __init__(self, drift_compensation: bool = True, most: float = 60.0, return_rate: float = 10.0) -> None:
-        self.drift_compensation, self.most, self.return_rate = drift_compensation, most, return_rate
+    def __init__(self, drift_compensation: bool = True, max_damping: float = 60.0, return_rate: float = 10.0) -> None:
+        self.drift_compensation, self.max_damping, self.return_rate = drift_compensation, max_damping, return_rate
 
-    def _master_forces(self, F: Array, W: Array, here: Message, remote: Message) -> tuple[Array, Array]:
+    def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
         v = here.v
-        alpha = np.minimum(np.maximum(-W, 0.0) / (dot(v, v) * self.dt + TINY), self.most)
+        alpha = np.minimum(np.maximum(-W, 0.0) / (dot(v, v) * self.dt + TINY), self.max_damping)
         return F, -alpha * v
 
     def _slave_change(self, x: Array, asked: Array, W: Array, f: Array) -> Array:
-        largest = FASTEST * self.dt
+        largest = MAX_CORRECTION * self.dt
         back = np.maximum(-W, 0.0) * f / (dot(f, f) + TINY)
         back *= np.minimum(1.0, largest / (np.sqrt(dot(back, back)) + TINY))
         if not self.drift_compensation:
@@ -186,6 +215,3 @@ class TimeDomainPassivity(Passivity):
         cost = -dot(f, home)
         paid = np.where(cost > 0.0, np.clip(W / np.maximum(cost, TINY), 0.0, 1.0), 1.0)
         return back + np.where(W >= 0.0, paid, 0.0) * home
-
-
-PASSIVITY = {kind.name: kind for kind in (Passivity, DampingInjection, WaveVariables, TimeDomainPassivity)}

@@ -1,10 +1,10 @@
-"""Bilateral schemes: the force on the master and the target of the slave, from the received messages."""
+"""Bilateral schemes: the force on the master and the target of the slave, from the received packets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trocar.experiments.bilateral.messages import Message
+from trocar.experiments.bilateral.lines import Packet
 from trocar.spatial import Array
 
 
@@ -14,20 +14,20 @@ class Scheme:
 
         x_s,d = x_m(t - T),   F_m = 0
 
-    All values are in the scale of the master, see `Message`. A scheme is a pure function of the messages.
+    All values are in the scale of the master, see `Packet`. A scheme is a pure function of the packets.
     """
 
     name = "none"
 
-    def master_force(self, here: Message, remote: Message) -> Array:
+    def master_force(self, here: Packet, remote: Packet) -> Array:
         """Force (3, N) of the scheme on the master's grip [N]."""
         return 0.0 * here.x
 
-    def slave_force(self, here: Message, target: Array, rate: Array) -> Array:
+    def slave_force(self, here: Packet, target: Array, rate: Array) -> Array:
         """Force (3, N) at the slave's port of the channel [N], with the target at `target`, moving at `rate`."""
         return here.f
 
-    def feed_forward(self, remote: Message) -> Array:
+    def feed_forward(self, remote: Packet) -> Array:
         """Force (3, N) of the slave in addition to its position control [N]."""
         return 0.0 * remote.f
 
@@ -42,7 +42,7 @@ class PositionForce(Scheme):
 
     name = "position-force"
 
-    def master_force(self, here: Message, remote: Message) -> Array:
+    def master_force(self, here: Packet, remote: Packet) -> Array:
         return remote.f
 
 
@@ -60,10 +60,10 @@ class PositionPosition(Scheme):
     B: float = 5.0
     name = "position-position"
 
-    def master_force(self, here: Message, remote: Message) -> Array:
+    def master_force(self, here: Packet, remote: Packet) -> Array:
         return self.K * (remote.x - here.x) + self.B * (remote.v - here.v)
 
-    def slave_force(self, here: Message, target: Array, rate: Array) -> Array:
+    def slave_force(self, here: Packet, target: Array, rate: Array) -> Array:
         return self.K * (here.x - target) + self.B * (here.v - rate)
 
 
@@ -87,10 +87,10 @@ class FourChannel(Scheme):
     C3: float = 1.0
     name = "four-channel"
 
-    def master_force(self, here: Message, remote: Message) -> Array:
+    def master_force(self, here: Packet, remote: Packet) -> Array:
         return self.C2 * remote.f + self.K * (remote.x - here.x) + self.B * (remote.v - here.v)
 
-    def feed_forward(self, remote: Message) -> Array:
+    def feed_forward(self, remote: Packet) -> Array:
         return self.C3 * remote.f
 
 

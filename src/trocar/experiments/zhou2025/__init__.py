@@ -26,7 +26,7 @@ from trocar.experiments.zhou2025.printed import (
     midpoint_claims,
 )
 from trocar.identification.si.gravity import coefficients, gravity_regressor
-from trocar.identification.si.identification import DRIVES, LINKS
+from trocar.identification.si.identification import table_one_columns
 from trocar.identification.si.static_table import StaticTable, identified, static_friction, table_two
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
@@ -232,7 +232,7 @@ def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
 
 
 def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
-    fit, friction = identified(), static_friction()
+    fit, friction, one = identified(), static_friction(), table_one_columns()
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
     off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()
     return [
@@ -244,8 +244,8 @@ def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
         f"width. Yaw {friction[0, 0]:.2f} + {friction[0, 1]:.2f} |load| N m, pitch {friction[1, 0]:.2f} + "
         f"{friction[1, 1]:.2f} |load| N m; the insertion's falls with depth, {friction[2, 0]:.2f} - "
         f"{-friction[2, 1]:.1f} q3 N. Viscous friction and rotors are assumed.",
-        f"Table I: link inertia in {len(LINKS)} links ({', '.join(LINKS.values())}), friction in all of "
-        f"{'; '.join(frame for frame, *_ in DRIVES.values())}, rotors in 4, 5, M6, M7, stiffness in 4.",
+        f"Table I: link inertia in {len(one['links'])} links ({', '.join(one['links'].values())}), friction in all of "
+        f"{'; '.join(drive['frames'] for drive in one['drives'].values())}, rotors in 4, 5, M6, M7, stiffness in 4.",
     ]
 
 

@@ -19,7 +19,7 @@ from trocar.control.trajectories import Fourier
 from trocar.experiments.zhou2025 import runs
 from trocar.experiments.zhou2025.unlike import unlike
 from trocar.identification.excitation.file import load_coefficients
-from trocar.identification.si.identification import EXTENDED, IdentifiedSi, TermsByDrive, identify_si
+from trocar.identification.si.identification import IdentifiedSi, TermsByDrive, identify_si
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
@@ -28,7 +28,7 @@ from trocar.spatial import Array
 
 ARMS = 2  # number of random arms
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
-COLUMNS: dict[str, TermsByDrive] = {"columns of Table I": {}, "columns of Table I and more": EXTENDED}
+COLUMNS: dict[str, TermsByDrive | None] = {"columns of Table I": {}, "columns of Table I and more": None}
 LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # added to the columns of Table I: load-dependent friction
 PERIODS = 4
 EVERY = 6  # recorded at 250 Hz

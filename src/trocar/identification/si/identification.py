@@ -7,14 +7,15 @@ error, each joint in units of its scatter, is minimised with
     mass > 0,  centre of mass in a box about the link,  friction, rotors and stiffness >= 0,
 
 and physically consistent pseudo-inertias, which the paper does not require. Combinations that no motion excites follow
-the prior. `EXTENDED` lists terms of the arm that Table I lacks: rotors of the first three joints (without them
+the prior. `extended_terms` lists terms of the arm that Table I lacks: rotors of the first three joints (without them
 the insertion would have to be as heavy as it is inert), friction that grows with load (yaw, pitch) or with depth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -30,25 +31,9 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
 from trocar.spatial import Array
 
-# Table I: rows with link inertia, motor inertia, friction, stiffness. Our names by their frame.
-LINKS = {"yaw": "1", "back": "2", "middle": "2''", "end": "2''''", "insertion": "3"}
-DRIVES: dict[str, tuple[str, dict[str, float], dict[str, float], tuple[str, ...]]] = {
-    "yaw": ("1", {"yaw": 1.0}, {}, ("Fv", "Fc", "K0")),
-    "pitch": ("2, 2'', 2''''", {"pitch": 1.0}, {}, ("Fv", "Fc", "K0")),
-    "insertion": ("3, 3'", {"insertion": 1.0}, {}, ("Fv", "Fc", "K0")),
-    "roll": ("4", {"roll": 1.0}, {}, ("Im", "Fv", "Fc", "K0", "K")),
-    "wrist_pitch": ("5", {"wrist_pitch": 1.0}, {}, ("Im", "Fv", "Fc", "K0")),
-    "finger_left": ("6", {"wrist_yaw": 1.0, "jaw": -0.5}, {}, ("Fv", "Fc", "K0")),
-    "finger_right": ("7", {"wrist_yaw": 1.0, "jaw": 0.5}, {}, ("Fv", "Fc", "K0")),
-    "disc_3": ("M6", {}, {"disc_3": 1.0}, ("Im", "Fv", "Fc", "K0")),
-    "disc_4": ("M7", {}, {"disc_4": 1.0}, ("Im", "Fv", "Fc", "K0")),
-    "finger_difference": ("F67", {"jaw": 1.0}, {}, ("Fv", "Fc", "K0")),
-}
-TermsByDrive = Mapping[str, tuple[str, ...]]
-EXTENDED: TermsByDrive = {"yaw": ("Im", "mu"), "pitch": ("Im", "mu"), "insertion": ("Im", "Fx")}
+TermsByDrive = Mapping[str, Sequence[str]]
 SIGNED = ("K0", "Fx")  # all other terms must not be negative
 WEIGHT = 1e-6  # of the prior, against a squared error of 1 per sample and joint
-SLOWEST = (0.01, 0.01, 0.002, 0.02, 0.02, 0.02, 0.02)  # below this rate the sign of friction is unknown [rad/s, m/s]
 
 
 @dataclass(frozen=True)
@@ -60,25 +45,40 @@ class IdentifiedSi:
     status: str
 
 
+def table_one_columns() -> dict[str, Any]:
+    """Table I of Zhou et al. 2025: links and drives with the columns of their rows."""
+    return read("identification_zhou2025")
+
+
+def extended_terms() -> TermsByDrive:
+    """Terms of the arm that Table I lacks, by drive."""
+    return {name: entry.get("extended", ()) for name, entry in table_one_columns()["drives"].items()}
+
+
 def si_model(added: TermsByDrive | None = None) -> Parameters:
     """The set whose columns are those of Table I: links as in the prior, drives at zero; `added`: more terms."""
-    prior = links("PSM_Si")[0]
-    drives = []
-    for name, (_, joints, motors, terms) in DRIVES.items():
-        drives.append(Drive(name=name, joints=joints, motors=motors, terms=(*terms, *(added or {}).get(name, ()))))
+    table, prior = table_one_columns(), links("PSM_Si")[0]
+    drives = [
+        Drive(
+            name=name,
+            joints=entry.get("joints", {}),
+            motors=entry.get("motors", {}),
+            terms=(*entry["terms"], *(added or {}).get(name, ())),
+        )
+        for name, entry in table["drives"].items()
+    ]
     return Parameters(
         name="identified_si",
         arm="PSM_Si",
         geometry="zhou2025",
         source="identified with the columns of Table I of Zhou et al. 2025",
-        inertias={body: prior[body] for body in LINKS},
+        inertias={body: prior[body] for body in table["links"]},
         drives=tuple(drives),
-        path="",
     )
 
 
 def identify_si(
-    q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, added: TermsByDrive = EXTENDED, rounds: int = 4
+    q: Array, dq: Array, ddq: Array, tau: Array, *, gravity: Array, added: TermsByDrive | None = None, rounds: int = 4
 ) -> IdentifiedSi:
     """The set that explains efforts tau (N, 7) of a motion, in joint coordinates; gravity (3,) in base axes [m/s^2].
 
@@ -86,15 +86,16 @@ def identify_si(
     the previous one.
 
     Args:
-        added: terms of the drives beyond those of Table I.
+        added: terms of the drives beyond those of Table I. Default: `extended_terms`.
     """
+    added = extended_terms() if added is None else added
     shapes = {x.shape for x in (q, dq, ddq, tau)}
     if len(shapes) != 1 or q.ndim != 2 or q.shape[1] != 7:
         raise TrocarError(f"q, dq, ddq and tau must all be (N, 7), got {', '.join(map(str, shapes))}")
     if not all(np.isfinite(x).all() for x in (q, dq, ddq, tau)):
         raise TrocarError("the motion and its efforts must be finite")
     arm, parameters = load_arm("PSM_Si"), si_model(added)
-    moving = np.abs(dq) >= SLOWEST
+    moving = np.abs(dq) >= table_one_columns()["slowest"]
     if (moving.sum(0) < 100).any():
         still = arm.joint_names[int(moving.sum(0).argmin())]
         raise TrocarError(f"joint '{still}' moves in fewer than 100 samples: excite every joint")
@@ -107,8 +108,8 @@ def identify_si(
         R: Array = np.linalg.qr(np.c_[rows, (tau / scatter)[moving]] / np.sqrt(len(q)), mode="r")  # type: ignore[assignment]
         values, status = _solve(mechanism, R)
         # the solver satisfies bounds to 1e-9
-        kept = np.where(_bounded(mechanism), np.maximum(values, 0.0), values)
-        parameters = with_values(parameters, mechanism.parameter_names, kept)
+        valid = np.where(_bounded(mechanism), np.maximum(values, 0.0), values)
+        parameters = with_values(parameters, mechanism.parameter_names, valid)
     error = np.where(moving, tau - Y @ values, 0.0)
     relative = np.linalg.norm(error, axis=0) / np.linalg.norm(np.where(moving, tau, 0.0), axis=0)
     return IdentifiedSi(parameters, relative, status)
@@ -121,8 +122,8 @@ def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
     x = cp.Variable(count)
     W, b = R[:count, :count], R[:count, count]
     constraints, departure = [], []
-    basis = _pseudo_inertia_basis()
-    for k, body in enumerate(LINKS):
+    basis = np.array([pseudo_inertia(e).reshape(-1) for e in np.eye(len(NAMES))]).T  # (16, 10): P from phi
+    for k, body in enumerate(prior):
         phi = x[10 * k : 10 * (k + 1)]
         hull = read("links_si")["hull"][body]
         constraints += [phi[0] >= 1e-3]
@@ -133,7 +134,7 @@ def _solve(mechanism: Mechanism, R: Array) -> tuple[Array, str]:
         constraints += [root @ P @ root.T >> 1e-4 * np.eye(4)]
         departure.append(cp.sum_squares(root @ P @ root.T - np.eye(4)))
     constraints += [x[i] >= 0.0 for i in np.flatnonzero(_bounded(mechanism))]
-    small = cp.sum_squares(x[10 * len(LINKS) :])
+    small = cp.sum_squares(x[10 * len(prior) :])
     objective = cp.sum_squares(W @ x - b) + WEIGHT * (sum(departure) + small)
     status = solve(cp.Problem(cp.Minimize(objective), constraints), "identification failed")
     return np.asarray(x.value), status
@@ -143,8 +144,3 @@ def _bounded(mechanism: Mechanism) -> Array:
     """(p,) mask of the parameters of drives that must not be negative."""
     terms = [name.split(".")[-1] for name in mechanism.parameter_names]
     return np.array([term not in (*NAMES, *SIGNED) for term in terms])
-
-
-def _pseudo_inertia_basis() -> Array:
-    """(16, 10): entries of the pseudo-inertia from barycentric parameters."""
-    return np.array([pseudo_inertia(e).reshape(-1) for e in np.eye(len(NAMES))]).T

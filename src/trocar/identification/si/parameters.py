@@ -24,16 +24,6 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia, standard
 from trocar.spatial import Array
 
-# ASSUMED rotors of such motors, to be multiplied by the squared gear ratio [kg m^2]; at the discs as on the Classic
-# PSM.
-ROTORS = {"PSM_Si": (1e-5, 1e-5, 1e-6), "ECM_Si": (1e-5, 1e-5, 1e-6, 1e-6)}
-DISC_ROTOR = 1e-4 / 11.71**2
-# ASSUMED: viscous friction per Coulomb friction [s/rad, s/rad, s/m], that of the Classic PSM (Wang et al. 2019).
-VISCOUS = (1.8, 3.3, 2.7)
-# ASSUMED share of the insertion's friction that does not come from the cannula [N].
-GUIDE = 1.5
-ENDOSCOPE = "HD"
-
 
 def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
     """The set of an arm with the gravity and constant forces of a fit; Default: the gravity of the published masses."""
@@ -45,42 +35,42 @@ def completed(arm_name: str, name: str, fit: GravityFit | None) -> Parameters:
         source=f"{_source(arm_name, name)}; links completed with CAD tensors as prior",
         inertias=prior,
         drives=drives(arm, None if fit is None else fit.K0),
-        path="",
     )
     K = coefficient_rows(Mechanism(arm, bare))[:, : 10 * len(prior)]
     target = fit.coefficients if fit else sum(K[:, _columns(prior, b)] @ barycentric(i) for b, i in published.items())
     priors = {body: Prior(pseudo_inertia(barycentric(inertia)), np.inf) for body, inertia in prior.items()}
-    found = {body: standard(phi) for body, phi in nearest_to_prior(list(prior), K, np.asarray(target), priors).items()}
-    if arm_name == "ECM_Si":
-        found["roll"] = endoscope_inertia(arm, ENDOSCOPE)
-    ordered = {body.name: found[body.name] for body in arm.bodies if body.name in found}
-    return replace(bare, inertias=ordered)
+    inertias = {
+        body: standard(phi) for body, phi in nearest_to_prior(list(prior), K, np.asarray(target), priors).items()
+    }
+    if arm.carries == "endoscope":
+        inertias["roll"] = endoscope_inertia(arm, read("links_si")["assumed_drives"]["endoscope"])
+    return replace(bare, inertias={body.name: inertias[body.name] for body in arm.bodies if body.name in inertias})
 
 
 def drives(arm: Arm, constant: Array | None) -> tuple[Drive, ...]:
     """Friction, rotors and constant forces of an arm."""
-    gear = np.array(arm.motors.gear)
-    Im = np.array(ROTORS[arm.name]) * gear[: len(ROTORS[arm.name])] ** 2
+    gear, assumed = np.array(arm.motors.gear), read("links_si")["assumed_drives"]
+    rotors, viscous, guide = assumed["rotors"][arm.name], assumed["viscous"], assumed["guide"]
+    Im = np.array(rotors) * gear[: len(rotors)] ** 2
     F = np.round(static_friction(), 3)
-    if arm.name == "ECM_Si":
+    if arm.carries == "endoscope":
         pitch = round(float(F[1, 0] * gear[1] / load_arm("PSM_Si").motors.gear[1]), 3)
         four_percent = np.round(0.04 * arm.motors.effort[2:], 3)
         return (
-            _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1]),
-            _arm_drive("pitch", Im[1], pitch, VISCOUS[1], mu=F[1, 1]),
-            _arm_drive("insertion", Im[2], four_percent[0], VISCOUS[2]),
-            _arm_drive("roll", Im[3], four_percent[1], VISCOUS[0]),
+            _arm_drive("yaw", Im[0], F[0, 0], viscous[0], mu=F[0, 1]),
+            _arm_drive("pitch", Im[1], pitch, viscous[1], mu=F[1, 1]),
+            _arm_drive("insertion", Im[2], four_percent[0], viscous[2]),
+            _arm_drive("roll", Im[3], four_percent[1], viscous[0]),
         )
     K0 = [{}] * 3 if constant is None else [{"K0": round(float(force), 4)} for force in constant]
     wrist = [d for d in load_parameters("PSM", "wang2019").drives if d.name not in ("yaw", "pitch", "insertion")]
-    disc = float(round(DISC_ROTOR * gear[3] ** 2, 6))
+    disc = float(round(assumed["disc_rotor"] * gear[3] ** 2, 6))
+    cannula = F[2, 0] - guide
     return (
-        _arm_drive("yaw", Im[0], F[0, 0], VISCOUS[0], mu=F[0, 1], **K0[0]),
-        _arm_drive("pitch", Im[1], F[1, 0], VISCOUS[1], mu=F[1, 1], **K0[1]),
-        _arm_drive("insertion", Im[2], GUIDE, VISCOUS[2], **K0[2]),
-        _drive(
-            "cannula", {"insertion": 1.0}, Fc=F[2, 0] - GUIDE, Fv=round(VISCOUS[2] * (F[2, 0] - GUIDE), 2), Fx=F[2, 1]
-        ),
+        _arm_drive("yaw", Im[0], F[0, 0], viscous[0], mu=F[0, 1], **K0[0]),
+        _arm_drive("pitch", Im[1], F[1, 0], viscous[1], mu=F[1, 1], **K0[1]),
+        _arm_drive("insertion", Im[2], guide, viscous[2], **K0[2]),
+        _drive("cannula", {"insertion": 1.0}, Fc=cannula, Fv=round(viscous[2] * cannula, 2), Fx=F[2, 1]),
         *(_wrist_drive(d, disc) for d in wrist),
     )
 

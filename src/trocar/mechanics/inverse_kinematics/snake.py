@@ -15,7 +15,7 @@ from trocar.mechanics.inverse_kinematics.descent import refined
 from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
 
-LARGEST_BEND = np.pi  # largest bend of the wrist in the search [rad]; a larger one is outside any limit
+MAX_BEND = np.pi  # largest bend of the wrist in the search [rad]; a larger one is outside any limit
 
 
 def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
@@ -26,7 +26,7 @@ def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     """
     starts = [q_seed, *(branch.q for branch in _guesses(arm, T, q_seed))]
     # the caller checks the limits: a step must be able to cross them
-    bound = np.array([np.inf] * 4 + [LARGEST_BEND] * 2)
+    bound = np.array([np.inf] * 4 + [MAX_BEND] * 2)
     return [refined(arm, T, start, q_seed, -bound, bound) for start in starts]
 
 

@@ -84,8 +84,9 @@ class DeviceClient:
     def read(self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: float | None = None) -> Any:
         """Fields of the current message of a topic, with its time [s] if stamped."""
         message = self.receive(topic, wait_timeout)
-        values = tuple(getattr(message, field) for field in fields)
-        return (*values, message.time) if stamped else values[0]
+        if not stamped:
+            return getattr(message, fields[0])
+        return *[getattr(message, field) for field in fields], message.time
 
     def command(self, topic: str, message: Callable[..., Message], moves: bool, *arguments: Any) -> MoveHandle | None:
         """Send a command built from its arguments; returns the handle of a motion."""

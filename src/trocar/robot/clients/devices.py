@@ -94,7 +94,7 @@ class SetUpFrame(DeviceClient, interface=part(interface.SUJ_ARM, "local")):
 class SetUpArmClient(StatefulDevice, interface=interface.SUJ_ARM, parts={"local": SetUpFrame}):
     """The set-up joints of one arm of the cart.
 
-    `move_jp` places them at once, as by hand with the brakes released; its handle waits for a motion in vain.
+    `move_jp` places them at once, as by hand with the brakes released. No motion follows: its handle times out.
     """
 
 

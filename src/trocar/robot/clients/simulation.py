@@ -12,6 +12,7 @@ from trocar.robot.clients.device import DeviceClient
 from trocar.robot.messages import Frame
 
 if TYPE_CHECKING:
+    from trocar.mechanics import Mechanism
     from trocar.robot.recorder import Recorder
     from trocar.robot.simulation_server import RobotSnapshot
 
@@ -22,6 +23,10 @@ class ArmSimulationClient(DeviceClient):
     def set_law(self, name: str, gains: Mapping[str, float] | None = None) -> None:
         """Let the arm follow its setpoint by a control law of `trocar.robot.laws.LAWS`; default gains if not given."""
         self.call("set_law", name, gains)
+
+    def set_gravity_model(self, mechanism: Mechanism | None) -> None:
+        """Let gravity compensation use these equations, such as wrong ones. None: those that are simulated."""
+        self.call("set_gravity_model", mechanism)
 
     def place(self, q: ArrayLike) -> None:
         """Place the arm at q (n,) [rad, m], clipped to its limits and at rest, without simulating the motion."""

@@ -69,8 +69,8 @@ class ControlLoop:
         for name in self.parts:
             arm, stepped, part = scene.arms[name].arm, scene.stepped[name], self.parts[name]
             A = np.linalg.inv(arm.motors.coupling) @ stepped.D_measured
-            self._positions[part, stepped.slice.q] = A
-            self._velocities[part, stepped.slice.v] = A
+            self._positions[part, stepped.q] = A
+            self._velocities[part, stepped.v] = A
             self._joint_from_motor[part, part] = arm.motors.coupling
         self._driven = [(scene.stepped[name], part) for name, part in self.parts.items()]
         self._idle = tuple(name for name in scene.arms if name not in self.parts)

@@ -12,10 +12,10 @@ from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.simulation.export.gazebo import world
+from trocar.simulation.export.links import ROOT
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
 from trocar.simulation.export.mjcf import lit_scene, mjcf
-from trocar.simulation.export.readme import CHANGELOG, readme
-from trocar.simulation.export.rviz import rviz
+from trocar.simulation.export.readme import readme, texts
 from trocar.simulation.export.sdf import VERSION, config, sdf
 from trocar.simulation.export.srdf import srdf
 from trocar.simulation.export.urdf import urdf
@@ -24,18 +24,6 @@ from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
 FORMATS = ("mjcf", "urdf", "sdf", "rviz")
-LICENSE = """\
-Copyright The trocar authors
-
-Licensed under the Apache License, Version 2.0 (the "License"); you may not use these files except in compliance with
-the License. You may obtain a copy of the License at
-
-    http://www.apache.org/licenses/LICENSE-2.0
-
-Unless required by applicable law or agreed to in writing, software distributed under the License is distributed on an
-"AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the License for the specific
-language governing permissions and limitations under the License.
-"""
 
 
 def model_files(
@@ -70,25 +58,28 @@ def model_files(
         start = {arm: np.array(simulated.arm.home) for arm, simulated in scene.arms.items()}
     seen = meshes(scene.spec, {arm: simulated.arm.name.lower() for arm, simulated in scene.arms.items()})
     file, title, (centre, extent, lowest) = name.lower(), _title(scene), _extent(scene, start, seen)
-    texts: dict[str, str] = {"README.md": readme(scene, name, chosen), "LICENSE": LICENSE, "CHANGELOG.md": CHANGELOG}
+    content = {"README.md": readme(scene, name, chosen), "LICENSE": texts()["licence"]}
+    content["CHANGELOG.md"] = texts()["changelog"]
     if "mjcf" in chosen:
         below = lowest if scene.cart is not None else float(centre[2]) - 0.75 * extent
         floor = None if scene.gravity[:2].any() else below  # no floor below an arm with a tilted mounting
-        texts |= {
+        content |= {
             f"{file}.xml": mjcf(scene, name, title, start, seen),
             "scene.xml": lit_scene(file, centre, extent, floor),
         }
     if "urdf" in chosen:
-        texts |= {f"{file}.urdf": urdf(scene, name, title, seen), f"{file}.srdf": srdf(scene, name, start, seen)}
+        content |= {f"{file}.urdf": urdf(scene, name, title, seen), f"{file}.srdf": srdf(scene, name, start, seen)}
     if "sdf" in chosen:
-        texts |= {
+        content |= {
             "model.sdf": sdf(scene, name, title, start, seen),
             "model.config": config(name, title),
             "world.sdf": world(name, VERSION),
         }
     if "rviz" in chosen:
-        texts |= {f"{file}.rviz": rviz(name, centre, extent)}
-    files = {path: text.encode() for path, text in texts.items()}
+        x, y, z = (round(float(value), 2) for value in centre)
+        view = {"distance": round(1.6 * extent, 2), "x": x, "y": y, "z": z}
+        content[f"{file}.rviz"] = texts()["rviz"].format(arm=name, base=ROOT, **view)
+    files = {path: text.encode() for path, text in content.items()}
     if set(chosen) - {"rviz"}:
         files |= {f"assets/{mesh.file}": mesh.stl() for mesh in seen}
     return files
@@ -118,10 +109,10 @@ def _extent(scene: Scene, start: Mapping[str, Array], seen: list[Mesh]) -> tuple
     """Centre (3,), size and lowest height of the bounding box of all visible shapes at `start` [m]."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
     for name, q in start.items():
-        prefix = scene.stepped[name].slice.prefix
+        prefix = scene.stepped[name].prefix
         T = scene.T_world_base(name) if prefix else np.eye(4)
-        found = ArmKinematics(scene.arms[name].arm).poses(q)
-        poses |= {prefix + body: T @ T_base_body for body, T_base_body in found.items()}
+        of_bodies = ArmKinematics(scene.arms[name].arm).poses(q)
+        poses |= {prefix + body: T @ T_base_body for body, T_base_body in of_bodies.items()}
     points = np.vstack(
         [mesh.triangles.reshape(-1, 3) @ T[:3, :3].T + T[:3, 3] for mesh in seen for T in [poses[mesh.link]]]
     )

@@ -15,9 +15,9 @@ from trocar.arms.arm import GRAVITY
 from trocar.arms.parameters import Inertia
 from trocar.mechanics import Mechanism
 from trocar.simulation.export.links import flat
-from trocar.simulation.export.xml import add, add_texts, document, numbers, roll_pitch_yaw
+from trocar.simulation.export.xml import add, add_texts, document, numbers
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, pose, roll_pitch_yaw, rotation
 
 BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
 ENGINE = "gz-physics-bullet-featherstone-plugin"
@@ -46,7 +46,7 @@ def add_controllers(
     limited to the joint's effort.
     """
     for name, simulated in scene.arms.items():
-        arm, prefix, q = simulated.arm, scene.stepped[name].slice.prefix, start[name]
+        arm, prefix, q = simulated.arm, scene.stepped[name].prefix, start[name]
         drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
         of_file = replace(simulated.parameters, inertias=dict(inertias[name]), drives=drives, elastics=())
         mechanism = Mechanism(arm, of_file, gravity=simulated.gravity_vector)

@@ -79,7 +79,7 @@ def links(scene: Scene, meshes: list[Mesh]) -> list[Link]:
 
 
 def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
-    simulated, prefix = scene.arms[name], scene.stepped[name].slice.prefix
+    simulated, prefix = scene.arms[name], scene.stepped[name].prefix
     arm, T = simulated.arm, poses_at_zero(simulated.arm.bodies)
     base = link_name(prefix + BASE) if prefix else ROOT
     found: list[Link] = []

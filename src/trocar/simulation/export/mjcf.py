@@ -53,7 +53,7 @@ def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes
     _actuators(root, scene)
     custom = add(root, "custom")
     for arm, stepped in scene.stepped.items():
-        name_of_bias = f"{stepped.slice.prefix}effort_bias"
+        name_of_bias = f"{stepped.prefix}effort_bias"
         add(custom, "numeric", name=name_of_bias, data=scene.arms[arm].mechanism.effort_bias)
     keys = add(root, "keyframe")
     home = [scene.stepped[arm].E @ q for arm, q in start.items()]

@@ -57,7 +57,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
     for link in tree:
         _joint(model, link)
     for arm, simulated in scene.arms.items():
-        facts, prefix = simulated.arm, scene.stepped[arm].slice.prefix
+        facts, prefix = simulated.arm, scene.stepped[arm].prefix
         frame = add(model, "frame", name=flat(prefix + "tip"), attached_to=link_name(prefix + facts.tip_body))
         add(frame, "pose", frame_text(facts.T_body_tip))
         if facts.carries == "endoscope":
@@ -84,7 +84,7 @@ def config(name: str, title: str) -> str:
 
 def _base(scene: Scene, arm: str) -> Array:
     """Base (4, 4) of an arm in the root link."""
-    return scene.T_world_base(arm) if scene.stepped[arm].slice.prefix else np.eye(4)
+    return scene.T_world_base(arm) if scene.stepped[arm].prefix else np.eye(4)
 
 
 def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:

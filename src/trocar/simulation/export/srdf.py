@@ -35,7 +35,7 @@ def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -
 
 def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:
     """Reasons to skip pairs of links of one arm in collision tests; q (n,) are its joints at home."""
-    prefix = scene.stepped[name].slice.prefix
+    prefix = scene.stepped[name].prefix
     # a link added to the tree has the name of a joint and no shape
     called = {link.name: link.body if link.name == link_name(prefix + link.body) else link.name for link in tree}
     joined = [(called[link.name], called[link.parent]) for link in tree if link.parent in called]
@@ -46,7 +46,7 @@ def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: 
 
 def _groups(root: Element, scene: Scene, name: str, q: Array) -> None:
     """The groups "arm" and "jaw" of an arm with their state "home"."""
-    arm, prefix = scene.arms[name].arm, scene.stepped[name].slice.prefix
+    arm, prefix = scene.arms[name].arm, scene.stepped[name].prefix
     base = link_name(prefix + BASE) if prefix else ROOT
     group = add(root, "group", name=flat(prefix + "arm"))
     add(group, "chain", base_link=base, tip_link=flat(prefix + TIP))

@@ -23,9 +23,9 @@ from trocar.simulation.export.links import (
 )
 from trocar.simulation.export.meshes import Mesh
 from trocar.simulation.export.mjcf import GEOMS
-from trocar.simulation.export.xml import add, document, roll_pitch_yaw
+from trocar.simulation.export.xml import add, document
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, pose, roll_pitch_yaw
 
 
 def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
@@ -45,7 +45,7 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
             _collision(element, geom)
         _joint(root, link)
     for arm, stepped in scene.stepped.items():
-        prefix, facts = stepped.slice.prefix, scene.arms[arm].arm
+        prefix, facts = stepped.prefix, scene.arms[arm].arm
         tip = add(root, "link", name=flat(prefix + TIP)).get("name")
         _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip), facts.T_body_tip)
     return document(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from trocar.spatial import Array
 
 ROUNDING = 1e-15  # smaller numbers are rounding errors of quarter-turn rotations
 
@@ -47,12 +44,3 @@ def document(root: Element, comments: Iterable[str] = ()) -> str:
     ElementTree.indent(root)
     above = "".join(f"<!-- {comment} -->\n" for comment in comments)
     return f'<?xml version="1.0"?>\n{above}{ElementTree.tostring(root, encoding="unicode")}\n'
-
-
-def roll_pitch_yaw(R: Array) -> tuple[float, float, float]:
-    """Angles [rad] of R = Rz(yaw) Ry(pitch) Rx(roll), the convention of URDF and SDF; roll is 0 where it is free."""
-    level = math.hypot(R[0, 0], R[1, 0])
-    pitch = math.atan2(-R[2, 0], level)
-    if level < 1e-9:
-        return 0.0, pitch, math.atan2(-R[0, 1], R[1, 1])
-    return math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])

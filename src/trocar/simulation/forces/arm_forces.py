@@ -10,7 +10,6 @@ import numpy as np
 from trocar.arms.elastics import CableTorque
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import check_dissipative
-from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.forces.cables import CableForces
 from trocar.simulation.forces.elastic_drives import ElasticDrives
@@ -18,6 +17,7 @@ from trocar.simulation.forces.hysteresis import Hysteresis
 from trocar.simulation.forces.mirrored_counterweight import MirroredCounterweight
 from trocar.simulation.forces.port import PortForces
 from trocar.simulation.forces.varying_friction import VaryingFriction
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
 
@@ -27,7 +27,7 @@ class ArmForces:
     Friction that varies with position or load is set in the model instead, where it sticks and slides.
 
     Args:
-        loaded: arm, parameters and options. arm_slice: the arm's rows of the MuJoCo model. equations: of the arm.
+        arm_slice: the arm's rows of the MuJoCo model. options: of the arm. equations: of the arm.
         D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
 
     Attributes:
@@ -37,9 +37,8 @@ class ArmForces:
     """
 
     def __init__(
-        self, loaded: LoadedArm, arm_slice: ArmSlice, equations: Mechanism, D: Array, elastic: ElasticDrives | None
+        self, arm_slice: ArmSlice, options: SceneArm, equations: Mechanism, D: Array, elastic: ElasticDrives | None
     ) -> None:
-        options = loaded.options
         self._friction, self._slice, self._D = options.friction, arm_slice, D
         timestep = float(arm_slice.engine.model.opt.timestep)
         self._varying: VaryingFriction | None = None
@@ -49,11 +48,11 @@ class ArmForces:
         memory = options.friction and drives.owner.size
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
         if options.friction:
-            check_dissipative(drives, loaded.arm)
+            check_dissipative(drives, equations.arm)
         mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
         self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; cable torques are applied here
-        cables = [element for element in loaded.parameters.elastics if isinstance(element, CableTorque)]
+        cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]
         pull = CableForces(arm_slice, cables) if cables else None
         self.smooth: list[CableForces | ElasticDrives] = [source for source in (pull, elastic) if source is not None]
         sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]

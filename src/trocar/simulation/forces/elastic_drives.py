@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 import mujoco
 import numpy as np
 
+from trocar import checks
 from trocar.appearance.kinematic_model import add_link
 from trocar.arms import Arm
 from trocar.arms.arm import Deflection, revolute
 from trocar.errors import TrocarError
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.objects.primitives import check_numbers
 from trocar.spatial import Array
 
 
@@ -40,7 +40,7 @@ class Compliance:
     deflections: Mapping[str, Deflection] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_numbers(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
+        checks.attributes(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
 
     def of(self, arm: Arm) -> Compliance:
         """A copy with the deflections of an arm; raises an error if none were measured."""

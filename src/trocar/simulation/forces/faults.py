@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class FaultInjection:
     """
 
     def __init__(self, stepped: SteppedArm, faults: tuple[Fault, ...]) -> None:
-        self._stepped, self._arm, self._faults = stepped, stepped.loaded.arm, faults
+        self._stepped, self._arm, self._faults = stepped, stepped.arm, faults
         self._guides: dict[int, int] = {}  # joints that a fault limited, and their previous setting
         self.reported = np.zeros(self._arm.n)
         for fault in faults:
@@ -128,8 +128,8 @@ class FaultInjection:
         model, name = self._stepped.engine.model, str(self._arm.counterweight)
         (joint, ratio), *_ = self._arm.body(name).coupling.items()
         limits = self._arm.joints[self._arm.joint_names.index(joint)]
-        self._stepped.engine.data.eq_active[self._stepped.slice.equality(name)] = 0
-        j = self._stepped.slice.joint(name)
+        self._stepped.engine.data.eq_active[self._stepped.equality(name)] = 0
+        j = self._stepped.joint(name)
         self._guides.setdefault(j, int(model.jnt_limited[j]))
         model.jnt_limited[j], model.jnt_range[j] = 1, sorted((ratio * limits.lower, ratio * limits.upper))
 
@@ -146,7 +146,7 @@ class FaultInjection:
         if not np.isfinite(fault.at):
             raise TrocarError(f"the time of a fault must be finite [s], got {fault.at!r}")
         if isinstance(fault, CableBreak) and fault.cable == "counterweight":
-            options = self._stepped.loaded.options
+            options = self._stepped.options
             if self._arm.counterweight is None or options.transmission != "rigid":
                 raise TrocarError(f"this simulation of {self._arm.name} has no counterweight on a rigid cable")
             return
@@ -158,17 +158,15 @@ class FaultInjection:
             raise TrocarError(f"the bias of an encoder must be finite and not 0, got {fault.bias!r}")
 
 
-def _frees_motor(fault: Fault) -> bool:
+def _frees_motor(fault: Fault) -> TypeGuard[CableBreak]:
     return isinstance(fault, CableBreak) and fault.cable != "counterweight"
 
 
 class _Rotor:
     """A motor that has lost its load: Im s'' = tau - Fv s' - Fc sign(s')."""
 
-    def __init__(self, stepped: SteppedArm, fault: Fault) -> None:
-        assert isinstance(fault, CableBreak)
-        loaded = stepped.loaded
-        drives = [d for d in loaded.parameters.drives if dict(d.motors) == {fault.cable: 1.0}]
+    def __init__(self, stepped: SteppedArm, fault: CableBreak) -> None:
+        drives = [d for d in stepped.parameters.drives if dict(d.motors) == {fault.cable: 1.0}]
         known = next((d.Im for d in drives if d.Im > 0), None)
         Im = known if fault.rotor is None else fault.rotor
         if Im is None or not Im > 0:
@@ -177,9 +175,9 @@ class _Rotor:
             )
         self.Im, self.dt = float(Im), float(stepped.engine.model.opt.timestep)
         self.Fv, self.Fc = (
-            sum(getattr(d, term) for d in drives) if loaded.options.friction else 0.0 for term in ("Fv", "Fc")
+            sum(getattr(d, term) for d in drives) if stepped.options.friction else 0.0 for term in ("Fv", "Fc")
         )
-        self.row = np.linalg.inv(loaded.arm.motors.coupling)[loaded.arm.motors.names.index(fault.cable)]
+        self.row = np.linalg.inv(stepped.arm.motors.coupling)[stepped.arm.motors.names.index(fault.cable)]
         self.free = False
         self.s = self.ds = 0.0
 

@@ -13,8 +13,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.objects.primitives import check_numbers, three_numbers
 from trocar.spatial import Array
 
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendon: joint
@@ -39,8 +39,8 @@ class Port:
     viscous: float = 2.0
 
     def __post_init__(self) -> None:
-        three_numbers(self.offset, "offset of a port", "[m]")
-        check_numbers(self, "a port", not_negative=("stiffness", "damping", "friction", "viscous"))
+        checks.three_numbers("offset of a port", self.offset, "[m]")
+        checks.attributes(self, "a port", not_negative=("stiffness", "damping", "friction", "viscous"))
 
 
 class PortForces:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from trocar import checks
 from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.instrument_shapes import SHAFT_RADIUS
 from trocar.appearance.kinematic_model import add_link
@@ -20,18 +20,20 @@ from trocar.arms import Arm
 from trocar.arms.elastics import LeverSpring
 from trocar.arms.parameters import Drive, Inertia
 from trocar.errors import TrocarError, check_known
+from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
-from trocar.simulation.arm_options import Cable, LoadedArm
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.forces.elastic_drives import add_motors
 from trocar.simulation.forces.port import SEAL, Port
 from trocar.simulation.modelling.elastic_mount import add_mount
+from trocar.simulation.scene_arm import Cable, SceneArm
 from trocar.spatial import Array, quaternion
 
 # Inertia of followers between the shaft and the tip, the second links of a snake wrist, which have none in the
 # parameters [kg m^2]. Without it their coupling yields by 1 rad in 10 ms under 3 N at the tip; with it, by 1e-5 rad.
 FOLLOWER_INERTIA = 1e-7
 
+MAX_TIMESTEP = 0.02  # [s]
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
@@ -40,16 +42,19 @@ INTEGRATORS = {
 JOINT = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}  # kind of an equality
 
 
-def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> mujoco.MjSpec:
+def build(
+    mechanism: Mechanism, options: SceneArm, gravity: Array, timestep: float, accuracy: str, visual: bool = True
+) -> mujoco.MjSpec:
     """The MuJoCo specification of a single arm, with its base frame as the world.
 
     Args:
         gravity: (3,) in base axes [m/s^2]. timestep: [s]. accuracy: one of `INTEGRATORS`; see `Scene`.
+        visual: False omits visual shapes.
     """
     check_known("accuracy", INTEGRATORS, accuracy)
-    if not (_is_number(timestep) and 0 < timestep <= 0.02):
-        raise TrocarError(f"timestep must be in (0, 0.02] s, got {timestep!r}")
-    arm, parameters, options = loaded.arm, loaded.parameters, loaded.options
+    if not (checks.is_number(timestep) and 0 < timestep <= MAX_TIMESTEP):
+        raise TrocarError(f"timestep must be in (0, {MAX_TIMESTEP}] s, got {timestep!r}")
+    arm, parameters = mechanism.arm, mechanism.dynamic_parameters
     check_consistent(parameters.inertias)
     parameters.check_drives()
     spec = mujoco.MjSpec()
@@ -73,7 +78,7 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
         inertias.pop(str(arm.counterweight), None)
     root = None if options.elastic_mount is None else add_mount(spec, options.elastic_mount)
     _add_bodies(spec, arm, inertias, options.limits, stiff, root)
-    add_shapes(spec, arm)
+    add_shapes(spec, arm, visual)
     hard = {"solref": stiff, "solimp": IMPEDANCE}
     _close_loops(spec, arm, hard)
     _add_transmissions(spec, arm, options.transmission, hard)
@@ -89,10 +94,6 @@ def build(loaded: LoadedArm, gravity: Array, timestep: float, accuracy: str) -> 
     if options.port is not None:
         _add_seal(spec, arm, options.port, stiff)
     return spec
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _add_bodies(

@@ -19,10 +19,9 @@ from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm
 SETTLED = 1e-12  # change of the deflection at convergence [rad, m]
-LARGEST = 0.2  # largest deflection [rad, m]
-MOST_ITERATIONS = (
-    100  # to the static deflection: each reduces the error by the ratio of weight to stiffness, about a tenth
-)
+MAX_DEFLECTION = 0.2  # largest deflection [rad, m]
+# To the static deflection: each iteration reduces the error by the ratio of weight to stiffness, about a tenth.
+MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,15 +108,15 @@ class MountDeflection:
         data, model = mujoco.MjData(self._engine.model), self._engine.model
         data.qpos[:] = self._engine.data.qpos
         deflection, change = np.zeros(len(self._q)), np.inf
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(MAX_ITERATIONS):
             data.qpos[self._q] = deflection
             before, deflection = deflection, model.qpos_spring[self._q] - self._load(data) / self._stiffness
             change = np.abs(deflection - before).max()
             if change < SETTLED:
                 break
-        if change >= SETTLED or np.abs(deflection).max() > LARGEST:
+        if change >= SETTLED or np.abs(deflection).max() > MAX_DEFLECTION:
             raise TrocarError(
-                f"the elastic mount of {self._arm.name} is too soft: it deflects by more than {LARGEST} rad or m"
+                f"the elastic mount of {self._arm.name} is too soft: it deflects by more than {MAX_DEFLECTION} rad or m"
             )
         self._engine.data.qpos[self._q] = deflection
         self._engine.data.qvel[self._v] = 0.0

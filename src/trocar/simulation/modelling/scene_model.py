@@ -9,18 +9,19 @@ import mujoco
 from trocar.appearance.instrument_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
 from trocar.appearance.sketch import COLLISION, VISUAL
+from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
-from trocar.simulation.arm_options import LoadedArm
 from trocar.simulation.modelling.arm_model import build
 from trocar.simulation.objects import SceneObject
 from trocar.simulation.objects.assembly import add_objects, firm_fingers, friction_cone
+from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")
 
 
 def scene_model(
-    arms: Mapping[str, LoadedArm],
+    arms: Mapping[str, tuple[Mechanism, SceneArm]],
     bases: Mapping[str, Array],
     mounts: Mapping[str, str],
     *,
@@ -31,17 +32,20 @@ def scene_model(
     accuracy: str,
     contacts: bool,
     prefixed: bool,
+    visual: bool,
 ) -> mujoco.MjSpec:
-    """The specification of a scene, with all visual shapes.
+    """The specification of a scene.
 
     Args:
+        arms: equations and options of every arm. visual: add visual shapes.
         bases: T_world_base (4, 4) of every arm. mounts: mount of each arm on the cart. gravity: (3,) [m/s^2].
         prefixed: False for one arm whose base is the world: its names are then not prefixed by `name/`.
     """
-    models = {name: build(loaded, gravity, timestep, accuracy) for name, loaded in arms.items()}
+    models = {name: build(*arm, gravity, timestep, accuracy, visual) for name, arm in arms.items()}
     if objects:
         for name, model in models.items():
-            firm_fingers(model, arms[name].arm, arms[name].parameters.inertias)
+            mechanism, _ = arms[name]
+            firm_fingers(model, mechanism.arm, mechanism.dynamic_parameters.inertias)
     scene = _attached(models, bases) if prefixed else next(iter(models.values()))
     add_objects(scene, objects, accuracy)
     if len(arms) > 1:
@@ -50,7 +54,7 @@ def scene_model(
         scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
     if not contacts:
         scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-    if cart is not None:
+    if cart is not None and visual:
         add_patient_cart(scene, cart, mounts)
     return scene
 

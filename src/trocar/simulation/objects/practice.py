@@ -8,7 +8,7 @@ from trocar.errors import TrocarError
 from trocar.simulation.objects.primitives import Box
 from trocar.simulation.objects.solid import Solid, needle
 from trocar.simulation.scene import Scene
-from trocar.spatial import pose
+from trocar.spatial import Array, pose
 
 GAP = 0.02  # between the jaws and the plate [m]
 PLATE = np.array([0.16, 0.16, 0.008])  # [m]
@@ -24,8 +24,13 @@ def practice_objects(scene: Scene) -> tuple[Solid, ...]:
     if not instruments:
         raise TrocarError("practice objects require an instrument: use a PSM or a scene with one")
     tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
+    return objects_below(tips, max(instruments.values()))
+
+
+def objects_below(tips: Array, jaw_length: float) -> tuple[Solid, ...]:
+    """Objects below tips (k, 3) of instruments, with jaws of a length [m]; world frame, z up."""
     x, y = tips[:, :2].mean(axis=0)
-    top = float(tips[:, 2].min()) - max(instruments.values()) - GAP
+    top = float(tips[:, 2].min()) - jaw_length - GAP
     return (
         Solid("plate", Box(np.zeros(3), PLATE), pose(p=[x, y, top - PLATE[2] / 2]), colour=TISSUE),
         Solid(

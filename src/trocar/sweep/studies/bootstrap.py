@@ -10,26 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.signal import lfilter
 
-from trocar.identification import Identified, identify
+from trocar.identification import identify
 from trocar.identification.least_squares import base_estimate
-from trocar.mechanics import Mechanism, load_mechanism
+from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
-from trocar.sweep.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from trocar.sweep.results import Figures, Results
 
 ROWS = 400
 ARM, RATE, DURATION = "ECM", 100.0, 40.0  # [Hz], [s]
 NOISE = np.array([0.15, 0.15, 0.6, 0.03])  # standard deviation of the effort's noise [N m, N]
 MEMORY = 0.01  # correlation time of the noise [s]
 BLOCK = 1.0  # block length of the bootstrap [s]: long compared with the noise, short compared with the motion
-METHODS = ("least_squares", "consistent")
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ def run(replicate: int, seed: int) -> dict[str, Any]:
     for method in METHODS:
         residual = np.asarray(recording.tau) - fits[method].predicted
         tau = fits[method].predicted + _resampled(residual, np.random.default_rng(seed))
-        again = _FIT[method](replace(recording, tau=tau))
+        again = METHODS[method](replace(recording, tau=tau))
         results |= {method: again.values, f"{method}_deviations": again.deviations}
     return results
 
@@ -61,7 +58,7 @@ def run(replicate: int, seed: int) -> dict[str, Any]:
 @cache
 def original() -> tuple[Recording, dict[str, Fit]]:
     """The recording, and its fits by method."""
-    mechanism = _mechanism()
+    mechanism = load_mechanism(ARM)
     t = np.arange(round(DURATION * RATE)) / RATE
     w = np.outer([2.0, 5.2], [1.0, 1.3, 1.55, 1.15])  # [rad/s]
     phase = np.array([0.0, 1.0])[:, None]
@@ -74,22 +71,15 @@ def original() -> tuple[Recording, dict[str, Fit]]:
     recording = Recording(
         t=t, q=q, dq=dq, ddq=ddq, tau=tau + _noise(tau.shape), joints=arm.joint_names, joint_units=arm.joint_units
     )
-    return recording, {method: _FIT[method](recording) for method in METHODS}
-
-
-def _mechanism() -> Mechanism:
-    return load_mechanism(ARM)
+    return recording, {method: fit(recording) for method, fit in METHODS.items()}
 
 
 def _noise(shape: tuple[int, ...]) -> Array:
     """First-order correlated noise."""
     memory = np.exp(-1.0 / (RATE * MEMORY))
     white = np.random.default_rng(0).normal(size=shape)
-    noise = np.empty(shape)
-    noise[0] = white[0]
-    for k in range(1, len(noise)):
-        noise[k] = memory * noise[k - 1] + np.sqrt(1.0 - memory**2) * white[k]
-    return NOISE * noise
+    white[1:] *= np.sqrt(1.0 - memory**2)
+    return NOISE * np.asarray(lfilter([1.0], [1.0, -memory], white, axis=0))
 
 
 def _resampled(residual: Array, rng: np.random.Generator) -> Array:
@@ -101,7 +91,7 @@ def _resampled(residual: Array, rng: np.random.Generator) -> Array:
 
 
 def _least_squares(recording: Recording) -> Fit:
-    mechanism, tau = _mechanism(), np.asarray(recording.tau)
+    mechanism, tau = load_mechanism(ARM), np.asarray(recording.tau)
     assert recording.ddq is not None
     Y = mechanism.regressor(recording.q, recording.dq, recording.ddq)
     estimate = base_estimate(Y, tau, mechanism.base_parameters, mechanism.parameter_names, 1.0 / NOISE)
@@ -111,28 +101,22 @@ def _least_squares(recording: Recording) -> Fit:
 def _consistent(recording: Recording) -> Fit:
     """Base parameters of links, rotors and viscous friction. The prior separates elements of dry friction."""
     identified = identify(recording, ARM, cross_validate=False)
-    names, B = _base(identified)
+    mechanism = identified.recipe.mechanism()
+    names, base = mechanism.parameter_names, mechanism.base_parameters
+    rows = [k for k, i in enumerate(base.independent) if "hysteresis" not in names[i]]
     value = dict(zip(identified.mechanism().parameter_names, identified.mechanism().parameter_vector, strict=True))
     known = [name for name in identified.names if "hysteresis" not in name]
     place = [identified.names.index(name) for name in known]
-    columns = B[:, [_all_names(identified).index(name) for name in known]]
-    deviations = np.sqrt(np.diag(columns @ identified.covariance[np.ix_(place, place)] @ columns.T))
-    return Fit(names, columns @ np.array([value[name] for name in known]), deviations, identified.efforts(recording))
+    B = base.B[rows][:, [names.index(name) for name in known]]
+    return Fit(
+        names=tuple(names[base.independent[k]] for k in rows),
+        values=B @ np.array([value[name] for name in known]),
+        deviations=np.sqrt(np.diag(B @ identified.covariance[np.ix_(place, place)] @ B.T)),
+        predicted=identified.efforts(recording),
+    )
 
 
-_FIT = {"least_squares": _least_squares, "consistent": _consistent}
-
-
-def _all_names(identified: Identified) -> tuple[str, ...]:
-    return identified.recipe.mechanism().parameter_names
-
-
-def _base(identified: Identified) -> tuple[tuple[str, ...], Array]:
-    """Names (b,) and matrix (b, p) of the base parameters of links, rotors and viscous friction."""
-    mechanism = identified.recipe.mechanism()
-    base = mechanism.base_parameters
-    rows = [k for k, i in enumerate(base.independent) if "hysteresis" not in mechanism.parameter_names[i]]
-    return tuple(mechanism.parameter_names[base.independent[k]] for k in rows), base.B[rows]
+METHODS = {"least_squares": _least_squares, "consistent": _consistent}
 
 
 def ratios(results: Results, method: str) -> tuple[Array, Array]:
@@ -147,21 +131,21 @@ def ratios(results: Results, method: str) -> tuple[Array, Array]:
 
 
 def findings(results: Results) -> list[tuple[str, str]]:
-    identified = []
+    lines = []
     for method in METHODS:
         ratio, error = ratios(results, method)
         within = int((np.abs(ratio - 1.0) <= 2.0 * error).sum())
         text = f"median {np.median(ratio):.3f} +- {np.median(error):.3f}, from {ratio.min():.2f} to {ratio.max():.2f}"
         agree = f"{within} of {len(ratio)} parameters are within two standard errors of 1"
-        identified.append((f"{method.replace('_', ' ')}: bootstrap over analytic deviation", f"{text}; {agree}"))
-    return identified
+        lines.append((f"{method.replace('_', ' ')}: bootstrap over analytic deviation", f"{text}; {agree}"))
+    return lines
 
 
-def figures(results: Results) -> list[tuple[Figure, str]]:
-    from matplotlib.figure import Figure
+def figures(results: Results) -> Figures:
+    from trocar.plots import panels
 
-    figure = Figure(figsize=(9.0, 3.6))
-    for axes, method in zip(figure.subplots(1, 2), METHODS, strict=True):
+    figure, both = panels((9.0, 3.6), 1, 2)
+    for axes, method in zip(both, METHODS, strict=True):
         fit = original()[1][method]
         spread = results[method].std(0, ddof=1)
         axes.loglog(fit.deviations, spread, "o", markersize=4)

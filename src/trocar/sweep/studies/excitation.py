@@ -8,7 +8,7 @@ split into independent parts. The best row shows where a longer search should st
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.limits import ExcitationLimits, excitation_limits
 from trocar.identification.excitation.search import excite
 from trocar.mechanics import load_mechanism
-from trocar.sweep.results import Results
+from trocar.sweep.results import Figures, Results
 from trocar.sweep.table import grid
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROWS = 60
 FREQUENCIES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6)  # [Hz]
@@ -34,15 +31,15 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 def run(arm: str, harmonics: int, frequency: float, start: int, iterations: float) -> dict[str, Any]:
     """Condition number of the motion found from one start. iterations: fraction of a full search."""
     criterion, limits = _problem(arm)
-    found = excite(
+    motion = excite(
         criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=iterations, seed=start
     )
-    share = found.effort / np.asarray(criterion.mechanism.arm.motors.effort)
+    share = motion.effort / np.asarray(criterion.mechanism.arm.motors.effort)
     return {
-        "condition_number": found.condition_number,
-        "violation": found.violation,
+        "condition_number": motion.condition_number,
+        "violation": motion.violation,
         "peak_effort": float(share.max()),
-        "iterations_spent": found.iterations,
+        "iterations_spent": motion.iterations,
     }
 
 
@@ -55,19 +52,18 @@ def _problem(arm: str) -> tuple[Criterion, ExcitationLimits]:
 def findings(results: Results) -> list[tuple[str, str]]:
     condition, frequency = results["condition_number"], results["frequency"]
     best = int(np.argmin(condition))
-    motion = f"{condition[best]:.1f} at {frequency[best]:g} Hz, start {results['start'][best]}"
-    found = [("best condition number", motion)]
+    text = f"{condition[best]:.1f} at {frequency[best]:g} Hz, start {results['start'][best]}"
+    lines = [("best condition number", text)]
     for f in np.unique(frequency):
         at = condition[frequency == f]
-        found.append((f"{f:g} Hz", f"best {at.min():.1f}, median {np.median(at):.1f} of {len(at)} starts"))
-    return found
+        lines.append((f"{f:g} Hz", f"best {at.min():.1f}, median {np.median(at):.1f} of {len(at)} starts"))
+    return lines
 
 
-def figures(results: Results) -> list[tuple[Figure, str]]:
-    from matplotlib.figure import Figure
+def figures(results: Results) -> Figures:
+    from trocar.plots import panels
 
-    figure = Figure(figsize=(7.0, 3.2))
-    axes = figure.subplots()
+    figure, axes = panels((7.0, 3.2))
     axes.semilogy(results["frequency"], results["condition_number"], "o", alpha=0.6)
     axes.set(xlabel="base frequency [Hz]", ylabel="condition number")
     return [(figure, "Condition number of the regressor, one point per start.")]

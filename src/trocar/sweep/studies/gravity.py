@@ -9,17 +9,14 @@ error of the mounting, an unmodelled mass at the tip (a heavier or another tool)
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trocar import batch
 from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
-from trocar.sweep.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from trocar.sweep.results import Figures, Results
 
 ROWS = 2000
 BATCH = 128
@@ -102,11 +99,10 @@ def findings(results: Results) -> list[tuple[str, str]]:
     return lines
 
 
-def figures(results: Results) -> list[tuple[Figure, str]]:
-    from matplotlib.figure import Figure
+def figures(results: Results) -> Figures:
+    from trocar.plots import panels
 
-    figure = Figure(figsize=(9.0, 3.4))
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels((9.0, 3.4), 1, 2)
     error, mass, drifts = np.degrees(results["mounting_error"]), results["added_mass"] * 1e3, results["drifts"]
     edges = np.linspace(-10.0, 10.0, 11), np.linspace(0.0, 150.0, 11)
     count = np.histogram2d(error, mass, bins=edges)[0]

@@ -9,7 +9,7 @@ wrist along the same path without the mass and is estimated in the same way. Use
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from trocar import batch
 from trocar.control.observers import PointMass, estimate_payload, wrist_force
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
-from trocar.sweep.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from trocar.sweep.results import Figures, Results
 
 ROWS = 1000
 BATCH = 64
@@ -52,18 +49,20 @@ def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
     true = np.array([f * _direction(rng) for f, rng in zip(force, rngs, strict=True)])
     today = nominal.with_parameters(Fc=drives.Fc[:, None] * factors, Fv=drives.Fv[:, None] * factors)
     carried, estimates = today.with_parameters(payload=mass), []
-    motion = _run(carried, np.repeat(reference[:, :, None], N, axis=-1), kp, kd)
-    unit = _point(mechanism).effort(*motion[:3])
+    q, dq, ddq, tau = _run(carried, np.repeat(reference[:, :, None], N, axis=-1), kp, kd)
+    tree = mechanism.tree
+    x, y, z = (float(v) for v in tree.T_body_tip[:3, 3])
+    unit = PointMass(mechanism, tree.names[tree.tip_body], (x, y, z)).effort(q, dq, ddq)
     for k in range(N):
-        left = motion[3][:, k, :3] - _model(mechanism, *(x[:, k] for x in motion[:3]))[:, :3]
-        estimates.append(estimate_payload(left, unit[:, k, :3], COVARIANCE, window=len(left)))
-    found = _force(today, mechanism, reference, kp, kd, true)
+        residual = (tau[:, k] - mechanism.inverse_dynamics(q[:, k], dq[:, k], ddq[:, k], friction=True))[:, :3]
+        estimates.append(estimate_payload(residual, unit[:, k, :3], COVARIANCE, window=len(residual)))
+    estimate = _force(today, mechanism, reference, kp, kd, true)
     return {
         "mass_estimate": np.array([x.mass for x in estimates]),
         "mass_deviation": np.array([x.deviation for x in estimates]),
         "force_true": true,
-        "force_estimate": found,
-        "force_error": np.linalg.norm(found - true, axis=1),
+        "force_estimate": estimate,
+        "force_error": np.linalg.norm(estimate - true, axis=1),
     }
 
 
@@ -78,7 +77,9 @@ def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Arr
     outer = np.zeros((STEPS, arms.n, len(true)))
     outer[:, :3] = np.einsum("tij,ki->tjk", J, true)
     q, dq, ddq, tau = _run(arms, reference[:, :, None] + outer / kp[:, None], kp, kd)
-    residual = _model(mechanism, q, dq, ddq) - (tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:])
+    residual = mechanism.inverse_dynamics(q, dq, ddq, friction=True) - (
+        tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:]
+    )
     values = wrist_force(mechanism, q, residual, COVARIANCE).value
     speed = np.abs(dq[..., :3])
     moving = (speed > CALM * speed.mean((0, 1))).all(-1)
@@ -91,18 +92,6 @@ def _run(arms: Any, reference: Array, kp: Array, kd: Array) -> tuple[Array, Arra
     _, log = arms.rollout(start, batch.JointPD(reference, kp, kd, np.gradient(reference, DT, axis=0)), DT, every=EVERY)
     q, dq, ddq, tau = (np.asarray(x).transpose(0, 2, 1)[SKIPPED:] for x in (log.q, log.dq, log.ddq, log.tau))
     return q, dq, ddq, tau
-
-
-def _model(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> Array:
-    """Effort predicted by the model without load [N m, N]."""
-    return mechanism.inverse_dynamics(q, dq, ddq, friction=True)
-
-
-def _point(mechanism: Mechanism) -> PointMass:
-    """The tip, the position of the mass."""
-    tree = mechanism.tree
-    x, y, z = (float(v) for v in tree.T_body_tip[:3, 3])
-    return PointMass(mechanism, tree.names[tree.tip_body], (x, y, z))
 
 
 def _direction(rng: np.random.Generator) -> Array:
@@ -123,13 +112,13 @@ def _bench() -> tuple[Any, Mechanism, Array, Array, Array]:
 
 
 def findings(results: Results) -> list[tuple[str, str]]:
-    found = []
+    lines = []
     day, mass, force = results["day"], _mass_error(results), results["force_error"]
     for d in np.unique(day):
         at = day == d
         text = f"mass {_rms(mass[at]):.1f} g RMS, force {_rms(force[at]):.2f} N RMS"
-        found.append((f"friction off by {d:.0%} (one standard deviation), {at.sum()} days", text))
-    return found
+        lines.append((f"friction off by {d:.0%} (one standard deviation), {at.sum()} days", text))
+    return lines
 
 
 def _mass_error(results: Results) -> Array:
@@ -140,11 +129,10 @@ def _rms(x: Array) -> float:
     return float(np.sqrt((x**2).mean()))
 
 
-def figures(results: Results) -> list[tuple[Figure, str]]:
-    from matplotlib.figure import Figure
+def figures(results: Results) -> Figures:
+    from trocar.plots import panels
 
-    figure = Figure(figsize=(9.0, 3.2))
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panels((9.0, 3.2), 1, 2)
     day, mass, force = results["day"], _mass_error(results), results["force_error"]
     kinds = np.unique(day)
     for axes, values, label in ((left, mass, "error of the mass [g]"), (right, force, "error of the force [N]")):

@@ -8,19 +8,16 @@ from the tip of the unchanged arm. Uses compiled steps of `trocar.batch`.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from trocar import batch
 from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
-from trocar.sweep.results import Results
+from trocar.sweep.results import Figures, Results
+from trocar.sweep.studies.monte_carlo import tip_positions, wave
 from trocar.sweep.table import grid
-from trocar.sweep.tip_paths import tip_positions, wave
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROWS = 200
 BATCH = 64
@@ -29,25 +26,25 @@ DT, STEPS, EVERY = 1e-3, 2000, 20  # [s]
 CHANGES = (-0.1, -0.05, 0.05, 0.1)  # relative
 OFFSET = 0.01  # shift of a centre of mass at a change of 1 [m]: a centre of mass has no natural scale
 DRIVES = ("Im", "Fv", "Fc", "K", "K2")
-SHOWN = 20
+PLOTTED = 20
 
 
 def names() -> list[str]:
     """Parameters that are not zero: LINK.mass, LINK.com_x, LINK.inertia; DRIVE.Fc, ..."""
     tree = load_mechanism("PSM", SET).tree
     links = [name for name, mass in zip(tree.names, tree.mass, strict=True) if mass > 0]
-    found = [f"{link}.{what}" for link in links for what in ("mass", "com_x", "com_y", "com_z", "inertia")]
+    every = [f"{link}.{what}" for link in links for what in ("mass", "com_x", "com_y", "com_z", "inertia")]
     for term in DRIVES:
         values = zip(tree.drives.names, getattr(tree.drives, term), strict=True)
-        found += [f"{drive}.{term}" for drive, value in values if value != 0]
-    return found
+        every += [f"{drive}.{term}" for drive, value in values if value != 0]
+    return every
 
 
 def table(rows: int, seed: int) -> dict[str, Any]:
     """All parameters with all changes; fewer `rows` mean fewer changes."""
-    every = names()
-    count = min(max(1, round(rows / len(every))), len(CHANGES))
-    return grid(parameter=every, change=CHANGES[-count:])
+    parameters = names()
+    count = min(max(1, round(rows / len(parameters))), len(CHANGES))
+    return grid(parameter=parameters, change=CHANGES[-count:])
 
 
 def run(parameter: Array, change: Array) -> dict[str, Array]:
@@ -65,17 +62,17 @@ def run(parameter: Array, change: Array) -> dict[str, Array]:
 def _changed(arms: Any, parameter: Array, change: Array) -> dict[str, Array]:
     """Parameters (..., N) of N arms with one change each."""
     tree, N = arms.mechanism.tree, len(change)
-    found = {name: np.repeat(getattr(tree, name)[..., None], N, axis=-1) for name in ("mass", "com", "inertia")}
-    found |= {name: np.repeat(getattr(tree.drives, name)[:, None], N, axis=-1) for name in DRIVES}
+    parameters = {name: np.repeat(getattr(tree, name)[..., None], N, axis=-1) for name in ("mass", "com", "inertia")}
+    parameters |= {name: np.repeat(getattr(tree.drives, name)[:, None], N, axis=-1) for name in DRIVES}
     for k, (name, x) in enumerate(zip(parameter, change, strict=True)):
         owner, _, term = str(name).partition(".")
         if term in DRIVES:
-            found[term][tree.drives.names.index(owner), k] *= 1.0 + x
+            parameters[term][tree.drives.names.index(owner), k] *= 1.0 + x
         elif term.startswith("com_"):
-            found["com"][tree.names.index(owner), "xyz".index(term[-1]), k] += OFFSET * x
+            parameters["com"][tree.names.index(owner), "xyz".index(term[-1]), k] += OFFSET * x
         else:
-            found[term][tree.names.index(owner), ..., k] *= 1.0 + x
-    return found
+            parameters[term][tree.names.index(owner), ..., k] *= 1.0 + x
+    return parameters
 
 
 @cache
@@ -91,23 +88,22 @@ def _bench() -> tuple[Any, Array, Array]:
 def ranking(results: Results) -> list[tuple[str, float]]:
     """Parameters with the RMS change of the tip for 10 % (1 mm of a centre of mass) [m], most sensitive first."""
     parameter, change, rms = results["parameter"], results["change"], results["tip_rms"]
-    found = {}
+    sizes = {}
     for name in dict.fromkeys(parameter.tolist()):
         at = parameter == name
-        found[name] = float((rms[at] / np.abs(change[at])).mean() * 0.1)
-    return sorted(found.items(), key=lambda pair: -pair[1])
+        sizes[name] = float((rms[at] / np.abs(change[at])).mean() * 0.1)
+    return sorted(sizes.items(), key=lambda pair: -pair[1])
 
 
 def findings(results: Results) -> list[tuple[str, str]]:
     return [(f"10 % of {name}", f"the tip moves by {rms * 1e6:.1f} um RMS") for name, rms in ranking(results)[:8]]
 
 
-def figures(results: Results) -> list[tuple[Figure, str]]:
-    from matplotlib.figure import Figure
+def figures(results: Results) -> Figures:
+    from trocar.plots import panels
 
-    top = ranking(results)[:SHOWN][::-1]
-    figure = Figure(figsize=(7.0, 0.22 * len(top) + 1.0))
-    axes = figure.subplots()
+    top = ranking(results)[:PLOTTED][::-1]
+    figure, axes = panels((7.0, 0.22 * len(top) + 1.0))
     axes.barh([name for name, _ in top], [rms * 1e6 for _, rms in top])
     axes.set(xlabel="RMS change of the tip's position for 10 % [um]", xscale="log")
     return [(figure, "The most sensitive parameters. For a centre of mass, 10 % is a shift by 1 mm.")]

@@ -9,14 +9,17 @@
     while True:
         console.poll()
 
-Any class with the attributes and methods of `Device` is one.
+Any class with the attributes and methods of `InputDevice` is one. A new file in this folder that adds it to `DEVICES`
+offers it in `trocar teleop`.
 """
 
-from trocar.teleoperation.devices.device import Device, DeviceLost, DeviceSample
-from trocar.teleoperation.devices.device_console import DeviceConsole
+from importlib import import_module
+from pkgutil import iter_modules
+
+from trocar.teleoperation.devices.device import DEVICES, DeviceKind, DeviceLost, DeviceSample, InputDevice
+from trocar.teleoperation.devices.device_console import DeviceConsole, pair_topics
 from trocar.teleoperation.devices.gamepad import Gamepad
-from trocar.teleoperation.devices.hand import Grip, Hand
-from trocar.teleoperation.devices.hand_topics import pair_topics
+from trocar.teleoperation.devices.hand import Hand, HandState
 from trocar.teleoperation.devices.keyboard import Keyboard
 from trocar.teleoperation.devices.motion_log import MotionLog
 from trocar.teleoperation.devices.mouse import Mouse
@@ -25,15 +28,20 @@ from trocar.teleoperation.devices.scripted import Scripted
 from trocar.teleoperation.devices.spacemouse import SpaceMouse
 from trocar.teleoperation.devices.tracked_hand import TrackedHand
 
+for _module in iter_modules(__path__):  # each may add devices to DEVICES
+    import_module(f"{__name__}.{_module.name}")
+
 __all__ = [
+    "DEVICES",
     "TASKS",
-    "Device",
     "DeviceConsole",
+    "DeviceKind",
     "DeviceLost",
     "DeviceSample",
     "Gamepad",
-    "Grip",
     "Hand",
+    "HandState",
+    "InputDevice",
     "Keyboard",
     "MotionLog",
     "Mouse",

@@ -1,4 +1,4 @@
-"""The protocol of an input device (samples in, a wrench out) and the checks applied to every sample.
+"""The protocol of an input device (samples in, a wrench out), its registry, and the checks of every sample.
 
 All vectors are in the axes of the display: X to the left, Y up, Z away from the operator.
 """
@@ -6,6 +6,7 @@ All vectors are in the axes of the display: X to the left, Y up, Z away from the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,10 +16,10 @@ from trocar.spatial import Array
 
 BUTTONS = ("clutch", "camera", "slower", "faster")  # names of held buttons in a sample
 OPEN = math.radians(60.0)  # gripper angle of an open hand [rad]
-FASTEST = np.repeat([5.0, 50.0], 3)  # greatest velocity of a hand [m/s, rad/s]
-FARTHEST = 5.0  # greatest distance of a hand from the centre of the display, along an axis [m]
-WIDEST = math.pi  # greatest gripper angle [rad]
-LEAST_TIME = 1e-3  # shortest time between two poses from which a speed is computed [s]
+MAX_VELOCITY = np.repeat([5.0, 50.0], 3)  # of a hand [m/s, rad/s]
+MAX_DISTANCE = 5.0  # of a hand from the centre of the display, along an axis [m]
+MAX_GRIPPER = math.pi  # [rad]
+MIN_INTERVAL = 1e-3  # between two poses from which a speed is computed [s]
 ROTATION_TOLERANCE = 1e-3  # tolerance of a rotation matrix; devices send single precision
 
 
@@ -40,10 +41,10 @@ class DeviceSample:
 
 
 class DeviceLost(Exception):
-    """Raised by `Device.read` if there is no valid sample; its text completes "the device ..."."""
+    """Raised by `InputDevice.read` if there is no valid sample; its text completes "the device ..."."""
 
 
-class Device(Protocol):
+class InputDevice(Protocol):
     """An input device. `read` and `feel` return at once and are called by one thread.
 
     Attributes:
@@ -71,6 +72,27 @@ class Device(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class DeviceKind:
+    """A kind of device that `trocar teleop` offers by name; every module of this folder may add some to `DEVICES`.
+
+    Attributes:
+        open: function that returns the device of an index among those of its kind.
+        max_count: number of devices of this kind that can be used at the same time; None: any.
+        in_page: it is a part of the page. tracked: its poses arrive over the network.
+        scale: default scale of the motion.
+    """
+
+    open: Callable[[int], InputDevice]
+    max_count: int | None = None
+    in_page: bool = False
+    tracked: bool = False
+    scale: float = 0.2
+
+
+DEVICES: dict[str, DeviceKind] = {}
+
+
 def problem(sample: DeviceSample, before: DeviceSample | None = None, dt: float = math.inf) -> str:
     """Reason to reject a sample, "" if it is valid.
 
@@ -78,21 +100,21 @@ def problem(sample: DeviceSample, before: DeviceSample | None = None, dt: float 
         before: the last valid sample. dt: time since then [s].
     """
     try:
-        return _problem(sample, before, max(dt, LEAST_TIME))
+        return _problem(sample, before, max(dt, MIN_INTERVAL))
     except (TypeError, ValueError, AttributeError, OverflowError):
-        return "sends something that is no sample"
+        return "sent an invalid sample"
 
 
 def _problem(sample: DeviceSample, before: DeviceSample | None, dt: float) -> str:
     if (sample.twist is None) == (sample.pose is None):
-        return "sends a sample without twist and pose" if sample.twist is None else "sends both twist and pose"
+        return "sent a sample without twist and pose" if sample.twist is None else "sent both twist and pose"
     if not math.isfinite(sample.gripper):
-        return "sends a gripper angle that is not finite"
-    if abs(sample.gripper) > WIDEST:
-        return f"sends an impossible gripper angle, {sample.gripper:.3g} rad"
+        return "sent a gripper angle that is not finite"
+    if abs(sample.gripper) > MAX_GRIPPER:
+        return f"sent an impossible gripper angle, {sample.gripper:.3g} rad"
     unknown = sorted(set(sample.buttons) - set(BUTTONS))
     if unknown:
-        return f"sends an unknown button, {unknown[0]!r:.40}"
+        return f"sent an unknown button, {unknown[0]!r:.40}"
     if sample.twist is not None:
         return _twist_problem(np.asarray(sample.twist, dtype=float))
     return _pose_problem(np.asarray(sample.pose, dtype=float), before, dt)
@@ -100,28 +122,28 @@ def _problem(sample: DeviceSample, before: DeviceSample | None, dt: float) -> st
 
 def _twist_problem(twist: Array) -> str:
     if twist.shape != (6,):
-        return f"sends a twist of shape {twist.shape}"
+        return f"sent a twist of shape {twist.shape}"
     if not np.isfinite(twist).all():
-        return "sends a twist that is not finite"
-    if (np.abs(twist) > FASTEST).any():
-        return "sends an impossible twist, above 5 m/s or 50 rad/s"
+        return "sent a twist that is not finite"
+    if (np.abs(twist) > MAX_VELOCITY).any():
+        return "sent an impossible twist, above 5 m/s or 50 rad/s"
     return ""
 
 
 def _pose_problem(T: Array, before: DeviceSample | None, dt: float) -> str:
     if T.shape != (4, 4):
-        return f"sends a pose of shape {T.shape}"
+        return f"sent a pose of shape {T.shape}"
     if not np.isfinite(T).all():
-        return "sends a pose that is not finite"
-    if float(np.abs(T[:3, 3]).max()) > FARTHEST:  # before anything that could overflow
-        return f"sends an impossible pose, more than {FARTHEST:g} m away"
+        return "sent a pose that is not finite"
+    if float(np.abs(T[:3, 3]).max()) > MAX_DISTANCE:  # before anything that could overflow
+        return f"sent an impossible pose, more than {MAX_DISTANCE:g} m away"
     R = np.clip(T[:3, :3], -2.0, 2.0)
     orthogonal = float(np.abs(R.T @ R - np.eye(3)).max()) < ROTATION_TOLERANCE and np.linalg.det(R) > 0.0
     if not orthogonal or (np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]) > ROTATION_TOLERANCE).any():
-        return "sends a pose that is no rotation and translation"
+        return "sent a matrix that is not a rigid transform"
     if before is not None and before.pose is not None:
         speed = float(np.linalg.norm(T[:3, 3] - before.pose[:3, 3])) / dt
-        if speed > FASTEST[0]:
+        if speed > MAX_VELOCITY[0]:
             return f"has jumped, at {speed:.3g} m/s"
     return ""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,33 +13,35 @@ import numpy as np
 from trocar.errors import TrocarError, check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
-from trocar.robot.controller.psm import JAW
-from trocar.spatial import Array
-from trocar.teleoperation.arm_states import ArmState
+from trocar.robot.interface import MTM, Interface
+from trocar.spatial import Array, pose, rotation
+from trocar.teleoperation.camera import BOX
 from trocar.teleoperation.channel import Channel
-from trocar.teleoperation.console import Console
-from trocar.teleoperation.devices.camera_grips import CameraGrips
-from trocar.teleoperation.devices.device import Device
-from trocar.teleoperation.devices.hand import Grip, Hand
-from trocar.teleoperation.devices.hand_topics import add_hand, master_name
-from trocar.teleoperation.outputs import Output
+from trocar.teleoperation.devices.device import InputDevice
+from trocar.teleoperation.devices.hand import Hand, HandState
+from trocar.teleoperation.samples import CameraSample, PairSample
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
-from trocar.teleoperation.teleop_ecm import CameraSample, TeleopECM
-from trocar.teleoperation.teleop_psm import PairSample, TeleopPSM
+from trocar.teleoperation.wiring import CAMERA, Teleoperation
 
 SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
-CAMERA = "ECM"
-HEARD = 50  # number of messages kept
+MAX_MESSAGES = 50  # number of messages kept
 WORDS = {
     "DISABLED": "off",
     "SETTING_ARMS_STATE": "holds",
     "ALIGNING_MTM": "holds; pinch to follow",
     "ENABLED": "holds",
 }
+MASTERS = {"PSM1": "MTMR", "PSM2": "MTML"}  # the right hand drives PSM1
+FRAME = "HRSV"  # the display: X to the left, Y up, Z away
+STATES = ("measured_cp", "setpoint_cp", "measured_cv", "gripper/measured_js")
+SLAVE = ("measured_js", "setpoint_js", "jaw/measured_js", "jaw/setpoint_js", "measured_cp", "setpoint_cp")
+MIDDLE = np.array([0.0, 0.0, 0.4])  # first midpoint of the virtual grips in front of the eyes [m]
+HALF = 0.1  # half of the distance between them [m]
+MARGIN = np.array([HALF, 0.05, 0.05])  # between their midpoint and the limits of camera control [m]
 
 
-class Said(NamedTuple):
+class ConsoleMessage(NamedTuple):
     """A message of a component: time since the console was created [s], kind (error, warning, status), text."""
 
     time: float
@@ -47,64 +50,95 @@ class Said(NamedTuple):
 
 
 class DeviceConsole:
-    """Devices that drive the PSMs of a robot by the law of `TeleopPSM`, at 1 kHz of the robot's clock.
+    """Devices that drive the PSMs of a robot by `Teleoperation`, at 1 kHz of the robot's clock.
 
     A device has no motors that could align it with the PSM, so the pair keeps the rotation between them (`align_MTM`
     off). As on the dVRK, following starts with a pinch of the gripper or a turn of the hand, also after camera control
-    and after a fault.
+    and after a fault. The topics of a hand are those of a dVRK's master: `measured_cp`, `measured_cv` and the gripper
+    of the hand, and as `setpoint_cp` the pose that has reached the robot, after the delay.
 
     Args:
         robot: robot with the PSMs. devices: by name of the PSM, such as {"PSM1": Gamepad()}.
         scale: PSM translation per hand translation, at most 1. delay: one-way delay of the network [s].
 
     Attributes:
-        hands, pairs: by PSM. camera: camera control, None without an ECM. messages: the latest ones, oldest first.
-        masters: name of each hand's topics, by PSM. grips: hands as they have reached the robot, by PSM.
-        pressed: buttons held on a page, in addition to those of the devices. wrenches: (6,) displayed, by PSM.
+        teleoperation: pairs, camera control and console that the devices drive. pairs: by PSM. console: its state.
+        hands: by PSM. grips: hands as they have reached the robot, by PSM.
+        masters: name of each hand's topics, by PSM: MTMR for PSM1, MTML for PSM2, else such as hand_PSM3.
+        messages: the latest ones, oldest first. wrenches: (6,) displayed, by PSM.
+        pressed: buttons held on a page, in addition to those of the devices.
     """
 
-    def __init__(self, robot: Robot, devices: Mapping[str, Device], *, scale: float = 0.2, delay: float = 0.0) -> None:
+    def __init__(
+        self, robot: Robot, devices: Mapping[str, InputDevice], *, scale: float = 0.2, delay: float = 0.0
+    ) -> None:
         if not devices:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
         self._robot, self._bus = robot, robot.bus
         # a hand has no motors; a pinch of the gripper signals an active operator
         settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False)
+        self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
-        self.pairs = {psm: TeleopPSM(psm, settings, _jaw_limits(robot, psm)) for psm in devices}
-        self.camera = TeleopECM(CAMERA, ECMSettings(MTM_is_haptic=False)) if CAMERA in robot.controllers else None
-        self.console = Console(tuple(self.pairs), (CAMERA,) if self.camera else (), selected=set(self.pairs))
-        self.messages: deque[Said] = deque(maxlen=HEARD)
+        self.grips = {psm: HandState() for psm in devices}
+        self.masters = {
+            psm: MASTERS[psm] if psm in MASTERS and MASTERS[psm] not in robot.devices else f"hand_{psm}"
+            for psm in devices
+        }
+        self.messages: deque[ConsoleMessage] = deque(maxlen=MAX_MESSAGES)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
-        self.grips = {psm: Grip() for psm in devices}
-        self.masters = {psm: master_name(robot, psm) for psm in devices}
-        for psm, master in self.masters.items():
-            add_hand(robot, master, partial(self._grip, psm), partial(self.grips.__getitem__, psm))
-        self._forth = {psm: Channel(delay) for psm in devices}
-        self._back = {psm: Channel(delay) for psm in devices}
-        self._grips = CameraGrips()
         self._held: frozenset[str] = frozenset()
-        self._begun = self._last = robot.time
-        self._count = 0
+        self._middle, self._roll = MIDDLE, 0.0  # of the virtual grips
+        self._start = self._last = robot.time
+        self._dt, self._count = 0.0, 0
+        sources: dict[str, Any] = {master: partial(self._pair_sample, psm) for psm, master in self.masters.items()}
+        pairs = {psm: f"{master}_{psm}" for psm, master in self.masters.items()}
         with self._bus.lock:
-            for name, component in self._components().items():
-                component.output()  # discard the initial reports
-                self._subscribe_errors(name, component)
-        robot.every(PERIOD, self.step)
+            for psm, master in self.masters.items():
+                self._add_topics(psm, master)
+            robot.every(PERIOD, self.step)  # before the step of teleoperation
+            self.teleoperation = Teleoperation(
+                robot,
+                settings,
+                ECMSettings(MTM_is_haptic=False),
+                pairs=list(pairs.values()),
+                sources=sources | {CAMERA: self._camera_sample},
+            )
+            self.console = self.teleoperation.console
+            self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
+            self.set_scale(scale)
+            self._bus.subscribe("system/warning", partial(self._note, "warning"))  # such as a refused scale
+            for component in (*pairs.values(), *((CAMERA,) if self.teleoperation.camera else ())):
+                for kind in ("error", "warning", "status"):
+                    self._bus.subscribe(f"{component}/{kind}", partial(self._note, kind))
+            self.messages.clear()  # of earlier ones
+
+    def _add_topics(self, psm: str, master: str) -> None:
+        robot, hand = self._robot, self.hands[psm]
+        sources = {
+            "measured_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=hand.grip.pose),
+            "setpoint_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=self.grips[psm].pose),
+            "measured_cv": lambda: m.Twist(stamp=robot.now, frame_id=FRAME, vector=hand.grip.twist),
+            "gripper/measured_js": lambda: m.JointState(
+                stamp=robot.now, name=("gripper",), position=np.array([hand.grip.gripper])
+            ),
+        }
+        robot.bus.add(master, Interface(tuple(MTM.topic(topic) for topic in STATES)), states=sources)
+
+    def _note(self, kind: str, message: Any) -> None:
+        self.messages.append(ConsoleMessage(self._robot.time - self._start, kind, message.value))
 
     def start(self) -> None:
         """Switch teleoperation on, with an operator present."""
         self.poll()
         with self._bus.lock:
-            self.console.enabled = self.console.operator_present = True
-            self._command()
+            self._robot.console().teleop_start()
+            self._press("operator_present", True)
 
     def close(self) -> None:
         """Switch all pairs off and release the devices."""
-        with self._bus.lock:
-            self.console.enabled = False
-            self._command()
+        self.teleoperation.close()
         for hand in self.hands.values():
             hand.device.close()
 
@@ -120,132 +154,85 @@ class DeviceConsole:
 
     def set_scale(self, scale: float) -> None:
         """Change the scale of all pairs, 0 < scale <= 1; the PSMs do not jump."""
-        with self._bus.lock:
-            for pair in self.pairs.values():
-                pair.set_scale(scale)
+        self._robot.console().teleop_set_scale(scale)
 
     def summary(self) -> dict[str, str]:
         """State of every pair, its scale and contact force in words, by PSM; and of the ECM while a hand moves it."""
-        found = {}
+        lines = {}
         for psm, pair in self.pairs.items():
             state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
             word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
-            found[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
-        return found | ({CAMERA: "moved by the hand"} if self.console.camera else {})
+            lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
+        return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
     def step(self, t: float) -> None:
-        """One cycle at time t [s] by the robot's clock."""
-        dt, self._last = max(t - self._last, 0.0), t
-        received = {psm: self._received(psm, t, dt) for psm in self.hands}
-        grips = {psm: grip for psm, grip in received.items() if grip is not None}
-        self.grips |= grips
-        self._press(frozenset(self.pressed).union(*(grip.buttons for grip in grips.values())))
-        for psm, grip in grips.items():
-            if not self.pairs[psm].idle:
-                self._send(psm, t, self.pairs[psm].step(t, self._pair_sample(psm, grip)))
-        if self.camera is not None and grips and not self.camera.idle:
-            self._send(CAMERA, t, self.camera.step(t, self._camera_sample(grips, dt)))
+        """One cycle of the hands, buttons and contact forces at time t [s] by the robot's clock."""
+        self._dt, self._last = max(t - self._last, 0.0), t
+        for psm, hand in self.hands.items():
+            self._forth[psm].send(t, hand.step(t, self._dt) if self._dt > 0.0 else hand.grip)
+            self.grips[psm] = self._forth[psm].receive(t) or self.grips[psm]
+        self._change_buttons(frozenset(self.pressed).union(*(grip.buttons for grip in self.grips.values())))
         self._count += 1
         if self._count % REFLECTED == 0:
             for psm, channel in self._back.items():
                 channel.send(t, self._contact(psm) if self.pairs[psm].state.following else np.zeros(6))
-                found = channel.receive(t)
-                self.wrenches[psm] = np.zeros(6) if found is None else found
+                wrench = channel.receive(t)
+                self.wrenches[psm] = np.zeros(6) if wrench is None else wrench
 
-    def _received(self, psm: str, t: float, dt: float) -> Grip | None:
-        """Latest grip of a hand that has reached the robot; None before the first one."""
-        channel, hand = self._forth[psm], self.hands[psm]
-        channel.send(t, hand.step(t, dt) if dt > 0.0 else hand.grip)
-        found: Grip | None = channel.receive(t)
-        return found
-
-    def _grip(self, psm: str) -> Grip:
-        return self.hands[psm].grip
-
-    def _press(self, held: frozenset[str]) -> None:
+    def _change_buttons(self, held: frozenset[str]) -> None:
         """Handle buttons that were pressed or released."""
-        pressed, released = held - self._held, self._held - held
-        self._held = held
-        for button, down in [(button, True) for button in pressed] + [(button, False) for button in released]:
-            if button == "clutch":
-                for component in self._components().values():
-                    component.clutch(down)
-            elif button == "camera":
-                self._grips = CameraGrips()
-                self.console.camera = down
-                self._command()
+        for button in sorted(held - self._held) + sorted(self._held - held):
+            down = button in held
+            if button == "camera":
+                self._middle, self._roll = MIDDLE, 0.0
+            if button in ("clutch", "camera"):
+                self._press(button, down)
             elif down:
-                self._change_scale(+1 if button == "faster" else -1)
+                step = 1 if button == "faster" else -1
+                others = [s for s in SCALES if (s - self.scale) * step > 1e-9]
+                if others:
+                    self.set_scale(min(others, key=lambda s: abs(s - self.scale)))
+        self._held = held
 
-    def _change_scale(self, step: int) -> None:
-        others = [s for s in SCALES if (s - self.scale) * step > 1e-9]
-        if others:
-            self.set_scale(min(others, key=lambda s: abs(s - self.scale)))
+    def _press(self, pedal: str, down: bool) -> None:
+        self._bus.publish(f"console/emulate_{pedal}", m.Joy(buttons=(int(down),)))
 
-    def _command(self) -> None:
-        for name, command in self.console.commands().items():
-            component = self._components()[name]
-            if command != "disable" or component.state.desired != "DISABLED":
-                component.state_command(command)
-
-    def _components(self) -> dict[str, TeleopPSM | TeleopECM]:
-        return self.pairs | ({} if self.camera is None else {CAMERA: self.camera})
-
-    def _pair_sample(self, psm: str, grip: Grip) -> PairSample:
-        controller = self._robot.controllers[psm]
-        jaw = float(controller.hardware.setpoint()[JAW]) if controller.tip_ready else None
-        slave = controller.reports.setpoint_pose()
-        return PairSample(
-            grip.pose, grip.pose, slave, grip.twist, grip.gripper, jaw, slave_state=self._state(psm), fault=grip.fault
+    def _pair_sample(self, psm: str, sample: PairSample) -> PairSample:
+        """The sample of a pair with a hand as its master."""
+        hand = self.grips[psm]
+        return replace(
+            sample,
+            master=hand.pose,
+            master_setpoint=hand.pose,
+            twist=hand.twist,
+            gripper=hand.gripper,
+            fault=hand.fault,
         )
 
-    def _camera_sample(self, grips: Mapping[str, Grip], dt: float) -> CameraSample:
-        """Both grips of a virtual pair of masters that the hand with the camera button carries."""
-        hand = next((grip for grip in grips.values() if "camera" in grip.buttons), next(iter(grips.values())))
-        left, right = self._grips.moved(hand.twist, dt)
-        ready = ArmState()
-        q = self._robot.controllers[CAMERA].reports.q_setpoint
-        return CameraSample(left, right, q, states=(ready, ready, self._state(CAMERA)), fault=hand.fault)
+    def _camera_sample(self, sample: CameraSample) -> CameraSample:
+        """Both grips of a virtual pair of masters that the hand with the camera button carries.
 
-    def _state(self, arm: str) -> ArmState:
-        states = self._robot.controllers[arm].states
-        return ArmState(states.state == "ENABLED", states.homed, states.busy)
+        They are around a midpoint that the hand moves; a turn about the line of sight rolls the picture.
+        """
+        hands = list(self.grips.values())
+        hand = next((hand for hand in hands if "camera" in hand.buttons), hands[0])
+        self._middle = np.clip(self._middle + self._dt * hand.twist[:3], BOX[0] + MARGIN, BOX[1] - MARGIN)
+        self._roll += self._dt * float(hand.twist[5])
+        half = rotation("z", self._roll) @ [HALF, 0.0, 0.0]  # x is to the left
+        return replace(sample, left=pose(p=self._middle + half), right=pose(p=self._middle - half), fault=hand.fault)
 
     def _contact(self, psm: str) -> Array:
         """True wrench (6,) of the objects on the instrument, in the axes of the camera."""
-        wrench = self._robot.scene.arms[psm].contact_wrench()
-        R = self._robot.controllers[psm].reports.T_reference_base[:3, :3]
+        wrench = self._robot.contact_wrench(psm)
+        R = self._robot.readings(psm).T_reference_base[:3, :3]
         return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
 
-    def _send(self, name: str, t: float, output: Output) -> None:
-        for _, command, value in output.commands:
-            self._bus.publish(f"{name}/{_TOPICS.get(command, command)}", _MESSAGES[command](value))
-        for topic, value in output.events:
-            if topic in ("error", "warning", "status"):
-                self.messages.append(Said(t - self._begun, topic, str(value)))
 
-    def _subscribe_errors(self, arm: str, component: TeleopPSM | TeleopECM) -> None:
-        past = self._bus.read(f"{arm}/error")
-
-        def hear(message: Any) -> None:
-            if message is not past and component.state.desired != "DISABLED":
-                component.arm_error(message.value)
-
-        self._bus.subscribe(f"{arm}/error", hear)
-
-
-def _jaw_limits(robot: Robot, psm: str) -> tuple[float, float]:
-    arm = robot.controllers[psm].arm
-    return float(arm.lower[JAW]), float(arm.upper[JAW])
-
-
-_TOPICS = {"servo_cp": "servo_cs"}  # a goal with a twist travels as a Cartesian state
-_MESSAGES: dict[str, Callable[[Any], m.Message]] = {
-    "servo_cp": lambda goal: m.CartesianState(T=goal[0], twist=goal[1]),
-    "jaw/servo_jp": lambda jaw: m.JointState(position=np.array([jaw])),
-    "servo_jp": lambda q: m.JointState(position=q),
-    "hold": lambda _: m.Empty(),
-    "state_command": lambda command: m.String(value=command),
-}
+def pair_topics(robot: Robot, pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Measured and set-point topics of pairs (master, PSM), and those of the endoscope that they are seen with."""
+    names = [f"{master}/{topic}" for master, _ in pairs for topic in STATES]
+    names += [f"{psm}/{topic}" for _, psm in pairs for topic in SLAVE]
+    names += [f"ECM/{topic}" for topic in SLAVE if not topic.startswith("jaw/")]
+    return [name for name in names if name in robot.bus.topics]

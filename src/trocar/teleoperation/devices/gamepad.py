@@ -1,4 +1,7 @@
-"""A gamepad, read through pygame (SDL), which names sticks, triggers and buttons alike for all makes."""
+"""A gamepad, read through pygame (SDL), which names sticks, triggers and buttons alike for all makes.
+
+The names are in `pygame._sdl2.controller` only: pygame's public joysticks have numbered axes that differ between makes.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import OPEN, Deadband, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, Deadband, DeviceKind, DeviceSample
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
 FULL = 32768.0  # full deflection
-STRONGEST = 4.0  # force of the strongest rumble [N]
+MAX_FORCE = 4.0  # force at full rumble [N]
 RUMBLE = 100  # duration [ms]; renewed while the force lasts
 INSTALL = "pip install 'trocar[teleop]'"
 
@@ -35,9 +38,7 @@ class Gamepad:
 
     def __init__(self, index: int = 0) -> None:
         os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-        os.environ.setdefault(
-            "SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1"
-        )  # there is no window that could have the focus
+        os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")  # no window could have the focus
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # events need a video driver, but no window
         try:
             import pygame
@@ -53,7 +54,7 @@ class Gamepad:
             if index >= len(known):
                 raise TrocarError(
                     f"gamepad {index + 1} was not found, {len(known)} connected; plug it in, check that your user may "
-                    "read /dev/input, or use --master keyboard"
+                    "read /dev/input, or use the keyboard"
                 )
             self._pad: Any = controller.Controller(known[index])
         except pygame.error as error:
@@ -92,7 +93,7 @@ class Gamepad:
 
     def feel(self, wrench: Array) -> None:
         """Rumble as strongly as the force, whatever its direction."""
-        strength = min(1.0, float(np.linalg.norm(wrench[:3])) / STRONGEST)
+        strength = min(1.0, float(np.linalg.norm(wrench[:3])) / MAX_FORCE)
         if math.isfinite(strength) and (strength > 0.02 or self._rumbles):
             self._rumbles = strength > 0.02
             with suppress(self._pygame.error):  # disconnected; `connected` reports it
@@ -101,3 +102,6 @@ class Gamepad:
     def close(self) -> None:
         with suppress(self._pygame.error):
             self._pad.quit()
+
+
+DEVICES["gamepad"] = DeviceKind(Gamepad)

@@ -9,15 +9,15 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, rotation_vector
-from trocar.teleoperation.devices.device import OPEN, Device, DeviceLost, DeviceSample, problem
+from trocar.teleoperation.devices.device import OPEN, DeviceLost, DeviceSample, InputDevice, problem
 
 STALE = 0.1  # age of a sample [s] beyond which its velocity is ignored
-PATIENCE = 0.5  # age of a sample [s] beyond which its device counts as disconnected
+TIMEOUT = 0.5  # age of a sample [s] beyond which its device counts as disconnected
 BLEND = 0.02  # time constant of the velocity of a position device [s]
 
 
 @dataclass(frozen=True, slots=True)
-class Grip:
+class HandState:
     """State of a hand at one time, as sent to the robot.
 
     Attributes:
@@ -42,8 +42,8 @@ class Hand:
         device: the device. grip: state after the last step.
     """
 
-    def __init__(self, device: Device) -> None:
-        self.device, self.grip = device, Grip()
+    def __init__(self, device: InputDevice) -> None:
+        self.device, self.grip = device, HandState()
         self._sample: tuple[float, DeviceSample | None, str] = (-math.inf, None, "")  # time, sample, reason
         self._used: tuple[float, DeviceSample | None] = (-math.inf, None)
         self._lost = False
@@ -68,18 +68,18 @@ class Hand:
             self._used = (t, sample)
         self._sample = (t, None if reason else sample, reason)
 
-    def step(self, t: float, dt: float) -> Grip:
+    def step(self, t: float, dt: float) -> HandState:
         """Grip at time t [s], dt after the last one."""
         polled, sample, reason = self._sample
-        if not reason and t - polled > PATIENCE:
-            reason = f"has sent nothing for {PATIENCE:g} s" if math.isfinite(polled) else "has sent nothing yet"
+        if not reason and t - polled > TIMEOUT:
+            reason = f"has sent nothing for {TIMEOUT:g} s" if math.isfinite(polled) else "has sent nothing yet"
         if reason or sample is None:
-            self.grip = Grip(self.grip.pose, gripper=self.grip.gripper, fault=f"{self.device.name} {reason}")
+            self.grip = HandState(self.grip.pose, gripper=self.grip.gripper, fault=f"{self.device.name} {reason}")
         else:
             self.grip = self._moved(sample, dt, stale=t - polled > STALE)
         return self.grip
 
-    def _moved(self, sample: DeviceSample, dt: float, stale: bool) -> Grip:
+    def _moved(self, sample: DeviceSample, dt: float, stale: bool) -> HandState:
         before = self.grip
         if sample.pose is not None:
             T = _exact(sample.pose)
@@ -95,12 +95,12 @@ class Hand:
             if twist[3:].any():
                 T[:3, :3] = Rotation.from_rotvec(dt * twist[3:]).as_matrix() @ T[:3, :3]
                 T = _exact(T)
-        return Grip(T, twist, float(sample.gripper), frozenset(sample.buttons))
+        return HandState(T, twist, float(sample.gripper), frozenset(sample.buttons))
 
 
 def _exact(T: Array) -> Array:
     """A pose (4, 4) with an orthonormal rotation."""
-    found = np.array(T, dtype=float)
-    found[:3, :3] = Rotation.from_matrix(found[:3, :3]).as_matrix()
-    found[3] = 0.0, 0.0, 0.0, 1.0
-    return found
+    exact = np.array(T, dtype=float)
+    exact[:3, :3] = Rotation.from_matrix(exact[:3, :3]).as_matrix()
+    exact[3] = 0.0, 0.0, 0.0, 1.0
+    return exact

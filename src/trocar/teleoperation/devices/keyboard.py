@@ -8,26 +8,26 @@ import numpy as np
 
 from trocar.errors import check_known
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import OPEN, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
 
 SPEED, TURN = 0.05, 0.8  # velocity of the hand while a key is down [m/s, rad/s]
 # Duration of the motion after a press [s]. A held key repeats 25 to 30 times a second.
 PUSH = 0.08
 FIRST = 0.25  # duration after the first press, before a keyboard starts to repeat [s]
-X, Y, Z = np.eye(3)
+X, Y, Z, ROLL, PITCH, YAW = np.diag([SPEED] * 3 + [TURN] * 3)[[0, 1, 2, 5, 3, 4]]
 MOTIONS: dict[str, tuple[str, Array]] = {
-    "A": ("left", np.concatenate([SPEED * X, np.zeros(3)])),
-    "D": ("right", np.concatenate([-SPEED * X, np.zeros(3)])),
-    "W": ("up", np.concatenate([SPEED * Y, np.zeros(3)])),
-    "S": ("down", np.concatenate([-SPEED * Y, np.zeros(3)])),
-    "R": ("away", np.concatenate([SPEED * Z, np.zeros(3)])),
-    "F": ("towards you", np.concatenate([-SPEED * Z, np.zeros(3)])),
-    "Q": ("turn left", np.concatenate([np.zeros(3), -TURN * Z])),
-    "E": ("turn right", np.concatenate([np.zeros(3), TURN * Z])),
-    "I": ("pitch up", np.concatenate([np.zeros(3), -TURN * X])),
-    "K": ("pitch down", np.concatenate([np.zeros(3), TURN * X])),
-    "J": ("yaw left", np.concatenate([np.zeros(3), TURN * Y])),
-    "L": ("yaw right", np.concatenate([np.zeros(3), -TURN * Y])),
+    "A": ("left", X),
+    "D": ("right", -X),
+    "W": ("up", Y),
+    "S": ("down", -Y),
+    "R": ("away", Z),
+    "F": ("towards you", -Z),
+    "Q": ("turn left", -ROLL),
+    "E": ("turn right", ROLL),
+    "I": ("pitch up", -PITCH),
+    "K": ("pitch down", PITCH),
+    "J": ("yaw left", YAW),
+    "L": ("yaw right", -YAW),
 }
 SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # one press switches on, the next off
 TAPS = {"Z": "slower", "X": "faster"}
@@ -76,3 +76,6 @@ class Keyboard:
 
     def close(self) -> None:
         self.connected = False
+
+
+DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=1, in_page=True)

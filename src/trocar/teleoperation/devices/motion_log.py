@@ -1,4 +1,4 @@
-"""Recordings of what hands and PSMs did under a `DeviceConsole`."""
+"""Records hands and PSMs under a `DeviceConsole`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trocar.robot import messages as m
 from trocar.spatial import Array, quaternion
 from trocar.teleoperation.devices.device_console import DeviceConsole
 
-HOUR = 3600.0  # longest recording [s]; later rows are dropped
+MAX_DURATION = 3600.0  # of a recording [s]; later rows are dropped
 UNITS = {"hand_position": "m", "received_position": "m", "gripper": "rad", "contact_force": "N"}
 
 
@@ -38,7 +38,7 @@ class MotionLog:
     def _note(self, psm: str, jaw: m.Message) -> None:
         arm, rows = self._measured[psm], self._rows[psm]
         new = arm.valid and jaw.valid and (not rows or arm.stamp > rows[-1][0])
-        if not new or arm.stamp - self._start > HOUR * 1e9:
+        if not new or arm.stamp - self._start > MAX_DURATION * 1e9:
             return
         console, master = self._console, self._console.masters[psm]
         pair, grip = console.pairs[psm], console.hands[psm].grip
@@ -53,24 +53,24 @@ class MotionLog:
 
     def _pose(self, topic: str) -> Array:
         """Position and quaternion wxyz (7,)."""
-        found: Any = self._robot.bus.read(topic)
-        return np.concatenate([found.T[:3, 3], quaternion(found.T[:3, :3])])
+        message: Any = self._robot.bus.read(topic)
+        return np.concatenate([message.T[:3, 3], quaternion(message.T[:3, :3])])
 
     def recordings(self) -> dict[str, Recording]:
         """Recording of every PSM that was driven; `trocar view` plays it."""
         with self._robot.bus.lock:
             rows = {psm: list(rows) for psm, rows in self._rows.items()}
-        found = {}
+        recordings = {}
         for psm, noted in rows.items():
             if len(noted) < 2:
                 continue
             columns = (np.array(column) for column in zip(*noted, strict=True))
             stamp, q, dq, tau, q_goal, tip_goal, hand, received, state, force = columns
-            arm = self._robot.controllers[psm].arm
+            arm = self._robot.readings(psm).arm
             extra = {"hand_position": hand[:, :3], "hand_quaternion": hand[:, 3:]}
             extra |= {"received_position": received[:, :3], "received_quaternion": received[:, 3:]}
             extra |= {"gripper": state[:, 0], "following": state[:, 1], "scale": state[:, 2], "contact_force": force}
-            found[psm] = Recording(
+            recordings[psm] = Recording(
                 t=1e-9 * (stamp - stamp[0]),
                 q=q,
                 dq=dq,
@@ -82,7 +82,7 @@ class MotionLog:
                 extra_units=UNITS,
                 provenance={"arm": arm.name, "teleoperation": self._console.hands[psm].device.name},
             )
-        return found
+        return recordings
 
     def save(self, folder: Path) -> list[Path]:
         """Write DIR/PSM1.npz and the like."""

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, checked_pose, rotation_vector
-from trocar.teleoperation.devices.device import OPEN, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
 
 SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
-LONGEST = 0.05  # greatest time between readings that moves the hand [s]
+MAX_INTERVAL = 0.05  # between readings that moves the hand [s]
 
 
 class Mouse:
@@ -56,7 +56,7 @@ class Mouse:
 
     def _move(self, t: float) -> DeviceSample:
         target = self._target
-        dt, self._read = min(t - self._read, LONGEST), t
+        dt, self._read = min(t - self._read, MAX_INTERVAL), t
         here = self._pose
         way, turn = target[:3, 3] - here[:3, 3], rotation_vector(target[:3, :3] @ here[:3, :3].T)
         share = min(
@@ -75,3 +75,7 @@ class Mouse:
 
     def close(self) -> None:
         self.connected = False
+
+
+# a dragged handle moves the tip one to one
+DEVICES["mouse"] = DeviceKind(lambda index: Mouse(), max_count=1, in_page=True, scale=1.0)

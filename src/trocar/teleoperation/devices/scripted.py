@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import OPEN, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
 
 ROUND = 16.0  # duration of the demonstration [s]
 STILL = np.zeros(6)
@@ -61,6 +61,9 @@ def demonstration(t: float) -> DeviceSample:
 
 
 def _along(*velocity: float) -> Array:
-    found = np.zeros(6)
-    found[: len(velocity)] = velocity
-    return found
+    twist = np.zeros(6)
+    twist[: len(velocity)] = velocity
+    return twist
+
+
+DEVICES["scripted"] = DeviceKind(lambda index: Scripted(), max_count=1)

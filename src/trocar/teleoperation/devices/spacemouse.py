@@ -10,10 +10,10 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import OPEN, Deadband, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, Deadband, DeviceKind, DeviceSample
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
-REPORTS = 16  # most reports in one reading; the mouse sends 125 of each kind per second
+MAX_REPORTS = 16  # in one reading; the mouse sends 125 of each kind per second
 # Axes of the mouse (x right, y away, z up) in the display (x left, y up, z away).
 R_DISPLAY_MOUSE = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
 INSTALL = "pip install 'trocar[teleop]'"
@@ -42,7 +42,7 @@ class SpaceMouse:
     def read(self, t: float) -> DeviceSample:
         """Deflection of the cap as velocity of the hand."""
         state = self._mouse.state
-        for _ in range(REPORTS):
+        for _ in range(MAX_REPORTS):
             read = state.t
             state = self._mouse.read()
             if state.t == read:  # no new report
@@ -74,5 +74,8 @@ def _open(index: int) -> Any:
     except Exception as error:  # of HID: missing device or permission
         raise TrocarError(
             f"no SpaceMouse can be used ({error}); plug it in, apt install libhidapi-hidraw0, check that your user may "
-            "read /dev/hidraw*, or use --master keyboard"
+            "read /dev/hidraw*, or use the keyboard"
         ) from error
+
+
+DEVICES["spacemouse"] = DeviceKind(SpaceMouse)

@@ -10,10 +10,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, pose, rotation_vector
-from trocar.teleoperation.devices.device import OPEN, DeviceLost, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceLost, DeviceSample
 
 STALE = 0.2  # age of the latest pose [s] from which the stream counts as interrupted
-INTERVALS = 0.005, 0.05  # shortest and longest time of the motion to a new pose [s]
+INTERVALS = 0.005, 0.05  # minimum and maximum time of the motion to a new pose [s]
 # WebXR has x to the right, y up and z towards the user; the display has x to the left, y up and z away.
 R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 
@@ -27,18 +27,28 @@ class TrackedHand:
 
     Args:
         name: used in messages. help: one line on its axes and buttons. clock: time by which the stream is judged [s].
+        page, side: the device that sends the poses ("vr", "phone", "phone2"), and which of its hands this is.
 
     Attributes:
         felt: contact force on the instrument [N], for a device that can vibrate.
     """
 
-    def __init__(self, name: str, help: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        help: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        page: str = "phone",
+        side: str = "right",
+    ) -> None:
         self.name, self.help, self.connected, self.felt = name, help, True, 0.0
+        self.page, self.side = page, side
         self._clock, self._lock = clock, threading.Lock()
         self._start = self._target = np.eye(4)
         self._received, self._interval = -np.inf, INTERVALS[1]
         self._gripper, self._buttons = OPEN, frozenset[str]()
-        self._reason, self._untold = "is not connected yet", ""
+        self._reason, self._unreported = "is not connected yet", ""
 
     def put(self, p: Array, quaternion: Array, closed: float, buttons: frozenset[str]) -> None:
         """Take a new pose.
@@ -59,15 +69,15 @@ class TrackedHand:
     def lose(self, reason: str) -> None:
         """Make `read` raise `DeviceLost` at least once and until the next pose; reason: such as "has disconnected"."""
         with self._lock:
-            self._reason = self._untold = reason
+            self._reason = self._unreported = reason
 
     def read(self, t: float) -> DeviceSample:
         """The current sample; raises `DeviceLost` if the stream is interrupted."""
         with self._lock:
-            now, untold = self._clock(), self._untold
-            self._untold = ""
-            if untold or self._reason:
-                raise DeviceLost(untold or self._reason)
+            now, unreported = self._clock(), self._unreported
+            self._unreported = ""
+            if unreported or self._reason:
+                raise DeviceLost(unreported or self._reason)
             if now - self._received > STALE:
                 raise DeviceLost(f"has sent no pose for {STALE:g} s")
             return DeviceSample(pose=self._pose(now), gripper=self._gripper, buttons=self._buttons)
@@ -86,3 +96,19 @@ class TrackedHand:
     def close(self) -> None:
         """End the stream; the PSM holds."""
         self.connected = False
+
+
+def _phone(index: int) -> TrackedHand:
+    name = f"phone{index + 1}" if index else "phone"
+    return TrackedHand(name, "move the phone; buttons on its screen: gripper, clutch, camera, scale", page=name)
+
+
+def _headset_controller(index: int) -> TrackedHand:
+    """The first controller is the right one."""
+    side = ("right", "left")[index]
+    help = "trigger: gripper; grip button: clutch; A or X: camera; thumbstick up, down: scale"
+    return TrackedHand(f"{side} controller", help, page="vr", side=side)
+
+
+DEVICES["phone"] = DeviceKind(_phone, tracked=True)
+DEVICES["vr"] = DeviceKind(_headset_controller, max_count=2, tracked=True)

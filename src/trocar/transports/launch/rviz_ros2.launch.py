@@ -20,26 +20,26 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 10.0  # for the served robot [s]
+TIMEOUT = 10.0  # of the served robot [s]
 
 
 def description():
     """The model of the served robot."""
-    context, found = rclpy.Context(), []
+    context, texts = rclpy.Context(), []
     rclpy.init(context=context)
     node = rclpy.create_node("trocar_description", context=context)
-    kept = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    node.create_subscription(String, "/robot_description", lambda message: found.append(message.data), kept)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_subscription(String, "/robot_description", lambda message: texts.append(message.data), latched)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    deadline = time.monotonic() + PATIENCE
-    while not found and time.monotonic() < deadline:
+    deadline = time.monotonic() + TIMEOUT
+    while not texts and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.1)
     node.destroy_node()
     rclpy.shutdown(context=context)
-    if not found:
-        raise RuntimeError(f"no /robot_description within {PATIENCE:.0f} s: start trocar serve --ros2 first")
-    return found[0]
+    if not texts:
+        raise RuntimeError(f"no /robot_description within {TIMEOUT:.0f} s: start trocar serve --ros2 first")
+    return texts[0]
 
 
 def nodes(context):

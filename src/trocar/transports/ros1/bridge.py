@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from trocar.robot.interface import RATE
-from trocar.robot.messages import Message
 from trocar.robot.robot import Robot
 from trocar.transports.camera import CameraSettings
-from trocar.transports.protocol import LOOPBACK, OWN_MASTER, Settings
-from trocar.transports.ros1 import node
-from trocar.transports.ros1.packages import cache
-from trocar.transports.sampling import Stamped
+from trocar.transports.protocol import LOOPBACK, OWN_MASTER, NodeSettings
 from trocar.transports.topic_bridge import TopicBridge
 
+SWITCH = 5e-4  # thread switch interval of the node; Python's default of 5 ms is longer than a period of 250 Hz [s]
 
-class Bridge(TopicBridge):
+
+@dataclass(frozen=True, kw_only=True)
+class Ros1Settings(NodeSettings):
+    """Settings of a rospy process.
+
+    Attributes:
+        address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
+        master: URI of the ROS master, or "" to start one on a free port.
+        parameters: parameters of the ROS parameter server, set while the node runs.
+    """
+
+    address: str
+    master: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Ros1Bridge(TopicBridge):
     """The topics and services of a robot in ROS 1, until `close`.
 
     Args:
@@ -50,11 +63,17 @@ class Bridge(TopicBridge):
         hold_when_lost: bool = False,
         priority: bool = False,
     ) -> None:
-        super().__init__(robot, rate=rate, speed=speed, description="", camera=camera, hold_when_lost=hold_when_lost)
+        super().__init__(robot, 1, rate=rate, speed=speed, description="", camera=camera, hold_when_lost=hold_when_lost)
         parameters: dict[str, Any] = {"/robot_description": description} if description else {}
         parameters |= {"/use_sim_time": True} if self._simulated_time else {}
-        settings = Settings(address, master, cache(), self.topics, self.services, parameters, priority)
-        self.master = self._open(node.run, settings).master
-
-    def _packed(self, messages: Sequence[Stamped]) -> tuple[tuple[str, Message], ...]:
-        return tuple((name, replace(message, stamp=stamp)) for name, message, stamp in messages)
+        settings = Ros1Settings(
+            node="trocar.transports.ros1.node.Ros1Node",
+            topics=self.topics,
+            services=self.services,
+            switch_interval=SWITCH,
+            priority=priority,
+            address=address,
+            master=master,
+            parameters=parameters,
+        )
+        self.master = self._open(settings).master

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import threading
 import time
 from typing import Any
@@ -12,16 +11,15 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.devices import BY_TYPE, listed
-from trocar.transports.link import Link
-from trocar.transports.protocol import LOOPBACK, PATIENCE, START, Failed, Found, Readers, Settings, receive, send
-from trocar.transports.remote_bus import UNUSED, Callback, RemoteBus, Subscription, waited
-from trocar.transports.ros1 import client_node
-from trocar.transports.ros1.packages import cache
+from trocar.transports.link import ConnectedProcess, ProcessLink, run_node, send
+from trocar.transports.protocol import LOOPBACK, TIMEOUT, Readers, SystemState
+from trocar.transports.remote_bus import CLOCK, Callback, OpenTopic, RemoteBus, waited
+from trocar.transports.ros1.bridge import Ros1Settings
 
-FIRST = 0.5  # longest wait for the first message of a topic [s]
+FIRST_TIMEOUT = 0.5  # of the first message of a topic [s]
 
 
-class Client(RemoteBus):
+class Ros1Client(RemoteBus):
     """Topics and services of the nodes of a ROS master, as they are when it connects.
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. Messages of
@@ -32,32 +30,19 @@ class Client(RemoteBus):
     """
 
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, other = context.Pipe()
-        settings = Settings(address, master, cache())
-        self._process = context.Process(target=client_node.run, args=(other, settings), name="trocar-ros", daemon=True)
-        self._process.start()
-        other.close()
+        node = "trocar.transports.ros1.client_node.Ros1ClientNode"
+        self._process = ConnectedProcess(run_node, Ros1Settings(node=node, address=address, master=master))
         self._reader: threading.Thread | None = None
-        try:
-            found: Any = receive(self._pipe) if self._pipe.poll(START) else Failed(f"no answer within {START:.0f} s")
-        except EOFError:
-            found = Failed("its process ended")
-        if not isinstance(found, Found):
-            self.close()
-            raise TrocarError(f"the ROS client did not start: {found.reason}")
-        super().__init__(known_topics(found), found.services, found.simulated_time)
-        self._link, self._lock = Link(self._pipe), threading.Lock()
-        self._last: dict[str, Message] = {}
-        self._callbacks: dict[str, list[Callback]] = {}  # of all open topics
+        state = self._process.first_value(SystemState, "the ROS client")
+        super().__init__(known_topics(state), state.services, state.simulated_time)
+        self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
-        self._used: dict[str, float] = {}  # when an open topic was last read [s]
         self._reader = threading.Thread(target=self._receive, daemon=True)
         self._reader.start()
         self._wait_for_clock()
 
     def _check_alive(self) -> None:
-        if self._link.closed or not self._process.is_alive():
+        if self._link.closed or not self._process.alive:
             raise TrocarError("the connection with ROS has ended")
 
     def publish(self, name: str, message: Message) -> None:
@@ -68,24 +53,10 @@ class Client(RemoteBus):
             self._connected.pop(name, None)
         self._send((self.topics[name], message))
         if new:
-            waited(lambda: name in self._connected or self._link.closed, PATIENCE)
+            waited(lambda: name in self._connected or self._link.closed, TIMEOUT)
             self._check_alive()
             if not self._connected.get(name):
                 raise TrocarError(f"no node reads {name}")
-
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none within half a second of the first reading."""
-        self._listen(name)
-        return self._last.get(name)
-
-    def subscribe(self, name: str, callback: Callback) -> Subscription:
-        """Call back with every message of a topic, starting with the last one."""
-        if not self._listen(name, callback):
-            with self._lock:
-                self._callbacks[name].append(callback)
-                if name in self._last:
-                    callback(self._last[name])
-        return Subscription(lambda: self._callbacks[name].remove(callback))
 
     def call(self, service: str, *arguments: Any) -> Any:
         """Result of a service."""
@@ -93,81 +64,55 @@ class Client(RemoteBus):
         try:
             return self._link.call(service, arguments)
         except TimeoutError:
-            raise TrocarError(f"the service {service} did not answer within {PATIENCE:g} s") from None
+            raise TrocarError(f"the service {service} did not answer within {TIMEOUT:g} s") from None
         except TrocarError as error:
             raise TrocarError(f"the service {service} failed: {error}") from None
 
     def close(self) -> None:
         """End the client's node."""
         with contextlib.suppress(OSError):
-            send(self._pipe, None)
-        self._process.join(timeout=5.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
+            send(self._process.pipe, None)
+        self._process.join()
         if self._reader is not None:  # ends with the process
             self._reader.join(timeout=5.0)
-        self._pipe.close()
+        self._process.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _listen(self, name: str, *callbacks: Callback) -> bool:
-        """Open a topic and wait for its first message; returns False without any action if it is open already.
+    def _open(self, name: str, *callbacks: Callback) -> OpenTopic:
+        self._send(self.topics[name])
+        return OpenTopic(self.topics[name], *callbacks)
 
-        Callbacks that are given here miss no message.
-        """
-        check_known("topic", self.topics, name)
-        with self._lock:
-            self._used[name] = time.monotonic()
-            opened = name in self._callbacks
-            self._callbacks.setdefault(name, list(callbacks))
-        if not opened:
-            self._send(self.topics[name])
-            waited(lambda: name in self._last, FIRST)
-        return not opened
+    def _close(self, line: OpenTopic) -> None:
+        self._link.send(Readers(line.topic.name, some=False))  # before the topic can be opened again
 
-    def _send(self, said: Any) -> None:
-        self._link.send(said)
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
+
+    def _send(self, value: Any) -> None:
+        self._link.send(value)
         self._check_alive()
 
     def _receive(self) -> None:
-        for said in self._link.publications():
-            if isinstance(said, Readers):
-                self._connected[said.topic] = said.some
+        for value in self._link.values():
+            if isinstance(value, Readers):
+                self._connected[value.topic] = value.some
                 continue
-            for name, message in said.messages:
-                if name == client_node.CLOCK:
+            for name, message in value.messages:
+                if name == CLOCK:
                     self._clock = message.stamp
                     continue
-                with self._lock:
-                    if name not in self._callbacks:
-                        continue  # just closed
-                    self._last[name] = message
-                    callbacks = tuple(self._callbacks[name])
-                for callback in callbacks:
-                    callback(message)
+                line = self._opened.get(name)
+                if line is not None:  # not just closed
+                    self._deliver(line, message)
             self._close_unused()
 
-    def _close_unused(self) -> None:
-        """Close state topics that nobody reads."""
-        now = time.monotonic()
-        with self._lock:
-            unused = [
-                name
-                for name, callbacks in self._callbacks.items()
-                if not callbacks and now > self._used[name] + UNUSED and self.topics[name].direction is Direction.state
-            ]
-            for name in unused:
-                del self._callbacks[name]
-                self._last.pop(name, None)
-                self._link.send(Readers(name, some=False))  # before the topic can be opened again
 
-
-def known_topics(found: Found) -> dict[str, Topic]:
+def known_topics(state: SystemState) -> dict[str, Topic]:
     """Topics as on a bus, with their direction in the table; that of unlisted topics follows from who has them."""
     topics: dict[str, Topic] = {}
-    for seen, direction in ((found.published, Direction.state), (found.subscribed, Direction.command)):
-        for name, ros in seen.items():
+    for types, direction in ((state.published, Direction.state), (state.subscribed, Direction.command)):
+        for name, ros in types.items():
             if ros not in BY_TYPE:
                 continue
             known = listed(name, ros)

@@ -3,57 +3,44 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import socket
 import threading
 import time
 from dataclasses import replace
 from io import BytesIO
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.robot.interface import Topic
 from trocar.robot.messages import Empty, Message
-from trocar.transports.link import Link, received
-from trocar.transports.protocol import Answer, Call, Failed, Found, Publish, Readers, Settings, send
-from trocar.transports.ros1 import packages
+from trocar.transports.codec import Decoder, codec
+from trocar.transports.link import ProcessLink, received
+from trocar.transports.protocol import Answer, Call, Publish, Readers, SystemState
+from trocar.transports.remote_bus import CLOCK
+from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.node import QUEUE, use_master
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_messages import message_class
 from trocar.transports.ros_services import ask
 
 NAME = "trocar_client"
-CLOCK = "clock"
-CONNECTION = 2.0  # longest wait for a subscriber before the first command to it [s]
-UNREAD = 1000  # queued messages per topic, so that recordings miss none; rospy receives fewer at once
-PROBE = 2.0  # longest wait for the type of a service [s]
+CONNECTION_TIMEOUT = 2.0  # of a subscriber before the first command to it [s]
+MAX_UNREAD = 1000  # queued messages per topic, so that recordings miss none; rospy receives fewer at once
+PROBE_TIMEOUT = 2.0  # of the type of a service [s]
 
 
-def run(pipe: Connection, settings: Settings) -> None:
-    """Read and command until None arrives or the pipe is closed. The other process handles Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        packages.use_debian()
-        packages.use_generated(Path(settings.packages))
-        ClientNode(pipe, settings).serve()
-    except Exception as error:
-        with contextlib.suppress(OSError):
-            send(pipe, Failed(str(error) or type(error).__name__))
-    os._exit(0)  # rospy's threads do not all end
-
-
-class ClientNode:
+class Ros1ClientNode:
     """A ROS node that subscribes, publishes and calls services for another process."""
 
-    def __init__(self, pipe: Connection, settings: Settings) -> None:
+    def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
         use_master(settings.master, settings.address)
         import rosgraph
         import rospy
 
-        self._rospy, self._pipe, self._link = rospy, pipe, Link(pipe)
-        self._classes = packages.Classes()
+        from trocar.transports.ros1.wire import service_class, wire_class
+
+        self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
+        self._rospy, self._pipe, self._link = rospy, pipe, ProcessLink(pipe)
         rospy.init_node(NAME, argv=[NAME], anonymous=True, disable_signals=True)
         self._master = rosgraph.Master(rospy.get_name())
         self._services: dict[str, str] = {}
@@ -61,25 +48,27 @@ class ClientNode:
         self._publishers: dict[str, Any] = {}
         self._connected: set[str] = set()  # topics that had a subscriber
         self._last: dict[str, int] = {}  # stamps of messages without a header
-        found = self._found()
-        self._link.send(found)
-        if found.simulated_time:
-            rospy.Subscriber("/clock", self._classes["rosgraph_msgs/Clock"], self._tell_time, queue_size=1)
+        state = self._state()
+        self._link.send(state)
+        if state.simulated_time:
+            from rosgraph_msgs.msg import Clock  # as rospy, which reads this topic too: a topic has one class
+
+            rospy.Subscriber(f"/{CLOCK}", Clock, self._report_time, queue_size=1)
 
     def serve(self) -> None:
         """Carry out requests of the other process until it closes the pipe."""
-        for said in received(self._pipe):
-            if isinstance(said, Topic):
-                self._subscribe(said)
-            elif isinstance(said, Readers):
-                self._subscribers.pop(said.topic).unregister()
-            elif isinstance(said, tuple):
-                self._publish(*said)
-            elif isinstance(said, Call):
-                threading.Thread(target=self._call, args=(said,), daemon=True).start()
+        for request in received(self._pipe):
+            if isinstance(request, Topic):
+                self._subscribe(request)
+            elif isinstance(request, Readers):
+                self._subscribers.pop(request.topic).unregister()
+            elif isinstance(request, tuple):
+                self._publish(*request)
+            elif isinstance(request, Call):
+                threading.Thread(target=self._call, args=(request,), daemon=True).start()
         self._rospy.signal_shutdown("the client has ended")
 
-    def _found(self) -> Found:
+    def _state(self) -> SystemState:
         """Topics and services of other nodes."""
         own = self._rospy.get_name()
         publishers, subscribers, services = self._master.getSystemState()
@@ -93,36 +82,35 @@ class ClientNode:
                 with contextlib.suppress(Exception):  # a node that was killed is still registered
                     self._services[name.lstrip("/")] = self._service_type(name)
         simulated_time = bool(self._rospy.get_param("/use_sim_time", False))
-        return Found(named(publishers), named(subscribers), self._services, simulated_time)
+        return SystemState(named(publishers), named(subscribers), self._services, simulated_time)
 
-    def _tell_time(self, made: Any) -> None:
-        self._link.send(Publish(((CLOCK, Empty(stamp=made.clock.to_nsec())),)))
+    def _report_time(self, message: Any) -> None:
+        self._link.send(Publish(((CLOCK, Empty(stamp=message.clock.to_nsec())),)))
 
     def _service_type(self, name: str) -> str:
         """Type that a service announces."""
         import rosgraph.network as network
 
         host, port = network.parse_http_host_and_port(self._master.lookupService(name).replace("rosrpc", "http"))
-        with socket.create_connection((host, port), timeout=PROBE) as connection:
+        with socket.create_connection((host, port), timeout=PROBE_TIMEOUT) as connection:
             probe = {"probe": "1", "md5sum": "*", "callerid": self._rospy.get_name(), "service": name}
             network.write_ros_handshake_header(connection, probe)
             return str(network.read_ros_handshake_header(connection, BytesIO(), 4096)["type"])
 
     def _subscribe(self, topic: Topic) -> None:
-        def receive(made: Any) -> None:
-            with contextlib.suppress(TrocarError):  # no valid content: the same as no message
-                message = self._stamped(topic.name, made, from_ros(made, topic.ros, topic.message))
-                self._link.send(Publish(((topic.name, message),)))
+        decoder, stamped = Decoder(topic, self._codec), "header" in message_class(topic.ros).__slots__
 
-        kind = self._classes[topic.ros]
+        def receive(wire: Any) -> None:
+            with contextlib.suppress(TrocarError):  # no valid content: the same as no message
+                message = decoder(wire.data)
+                self._link.send(Publish(((topic.name, message if stamped else self._arrived(topic.name, message)),)))
+
         self._subscribers[topic.name] = self._rospy.Subscriber(
-            f"/{topic.name}", kind, receive, queue_size=UNREAD, tcp_nodelay=True
+            f"/{topic.name}", self._wire_class(topic.ros), receive, queue_size=MAX_UNREAD, tcp_nodelay=True
         )
 
-    def _stamped(self, name: str, made: Any, message: Message) -> Message:
-        """The message, stamped by its arrival by the clock of ROS if its type has no header."""
-        if hasattr(made, "header"):
-            return message
+    def _arrived(self, name: str, message: Message) -> Message:
+        """A message of a type without a header, stamped by its arrival by the clock of ROS."""
         self._last[name] = max(self._rospy.Time.now().to_nsec(), self._last.get(name, 0) + 1)
         return replace(message, stamp=self._last[name])
 
@@ -130,13 +118,13 @@ class ClientNode:
         """Publish a message; if the topic had no subscriber so far, wait for one, and report whether there is one."""
         if topic.name not in self._publishers:
             self._publishers[topic.name] = self._rospy.Publisher(
-                f"/{topic.name}", self._classes[topic.ros], queue_size=QUEUE, tcp_nodelay=True
+                f"/{topic.name}", self._wire_class(topic.ros), queue_size=QUEUE, tcp_nodelay=True
             )
         publisher, new = self._publishers[topic.name], topic.name not in self._connected
-        deadline = time.monotonic() + CONNECTION
+        deadline = time.monotonic() + CONNECTION_TIMEOUT
         while new and not publisher.get_num_connections() and time.monotonic() < deadline:
             time.sleep(0.005)
-        publisher.publish(to_ros(message, topic.ros, self._classes))
+        publisher.publish(self._codec.encode(message, topic.ros))
         if new:
             connected = publisher.get_num_connections() > 0
             if connected:
@@ -146,9 +134,14 @@ class ClientNode:
     def _call(self, call: Call) -> None:
         try:
             ros = self._services[call.service]
-            kind = packages.service_class(ros)
-            service = self._rospy.ServiceProxy(f"/{call.service}", kind)
-            answer = Answer(call.number, ask(service, ros, kind._request_class(), call.arguments))
+            kind = self._service_class(ros)
+            proxy = self._rospy.ServiceProxy(f"/{call.service}", kind)
+
+            def service(request: Any) -> Any:
+                response = proxy(kind._request_class(self._codec.bytes_of(request, f"{ros}_Request")))
+                return self._codec.message_in(response.data, f"{ros}_Response")
+
+            answer = Answer(call.number, ask(service, ros, call.arguments, self._codec))
         except Exception as error:
             answer = Answer(call.number, None, str(error) or type(error).__name__)
         self._link.send(answer)

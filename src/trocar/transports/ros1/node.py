@@ -4,69 +4,41 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
-from trocar.transports.link import Link, received
-from trocar.transports.priority import urgent_process
-from trocar.transports.protocol import (
-    MOST_BYTES,
-    MOST_TEXT,
-    Failed,
-    Lost,
-    Publish,
-    Readers,
-    Ready,
-    Refused,
-    Settings,
-    send,
-)
-from trocar.transports.ros1 import limits, packages
-from trocar.transports.ros_conversion import from_ros
+from trocar.transports.codec import Decoder, codec
+from trocar.transports.link import MAX_BYTES, ProcessLink, received, send
+from trocar.transports.protocol import MAX_TEXT, Lost, NodeFailed, Publish, Readers, Ready, RefusedMessage
+from trocar.transports.ros1.bridge import Ros1Settings
+from trocar.transports.ros1.debian import use_debian
+from trocar.transports.ros1.packages import generate_packages
+from trocar.transports.ros1.rospy_internals import limit
 from trocar.transports.ros_services import answer
-from trocar.transports.scene_messages import message_to_ros
 
 NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
 IMAGES = 2  # the same for images, which are large
-SWITCH = 5e-4  # thread switch interval; Python's default of 5 ms is longer than a period of 250 Hz [s]
-LOOK = 0.1  # interval between checks of connections [s]
-
-
-def run(pipe: Connection, settings: Settings, images: Connection | None = None) -> None:
-    """Serve the interface until None arrives or the pipe is closed. The simulation handles Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.setswitchinterval(SWITCH)
-    prioritised = settings.priority and urgent_process().granted  # before rospy starts its threads
-    try:
-        packages.use_debian()
-        packages.use_generated(Path(settings.packages))
-        node = Node(pipe, settings, prioritised)
-    except Exception as error:
-        send(pipe, Failed(str(error)))
-        os._exit(1)  # rospy's and the master's threads do not all end
-    node.serve(images)
+POLL_INTERVAL = 0.1  # between checks of connections [s]
 
 
 def use_master(master: str, address: str) -> Any:
     """Announce this process at an IP address and use a ROS master, or start one for "" and return it."""
     os.environ.pop("ROS_HOSTNAME", None)  # takes precedence over ROS_IP
     os.environ["ROS_IP"] = address
-    limits.limit()
+    use_debian()
+    limit()
     import rosgraph
 
     if master:
         os.environ["ROS_MASTER_URI"] = master
         if not rosgraph.is_master_online(master):
-            raise TrocarError(f"no ROS master answers at {master}; start roscore, or trocar serve --ros1 --master own")
+            raise TrocarError(f"no ROS master answers at {master}; start roscore, or let the node start its own master")
         return None
     from rosmaster.master import Master
 
@@ -76,27 +48,29 @@ def use_master(master: str, address: str) -> Any:
     return started
 
 
-class Node:
+class Ros1Node:
     """The ROS node `dvrk`."""
 
-    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
+    def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
         self._master = use_master(settings.master, settings.address)
+        generate_packages()
         import rospy
 
-        self._rospy, self._link = rospy, Link(pipe, MOST_BYTES)
+        from trocar.transports.ros1.wire import service_class, wire_class
+
+        self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
+        self._rospy, self._link = rospy, ProcessLink(pipe, MAX_BYTES)
         self._reporting = threading.Lock()
-        self._classes = packages.Classes()
-        with self._link.silent():  # commands of waiting clients are handled after the node is ready
+        with self._link.exclusive():  # commands of waiting clients are handled after the node is ready
             self._offer_all(settings)
             send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
 
-    def _offer_all(self, settings: Settings) -> None:
+    def _offer_all(self, settings: Ros1Settings) -> None:
         rospy = self._rospy
         rospy.init_node(NAME, argv=[NAME], disable_signals=True)
         self._parameters = settings.parameters
         for name, value in settings.parameters.items():
             rospy.set_param(name, value)
-        self._types = {topic.name: topic.ros for topic in settings.topics}
         self._publishers: dict[str, Any] = {}
         self._subscribers: dict[str, Any] = {}
         self._commanded: set[str] = set()  # topics with commands, until their clients disconnect
@@ -114,32 +88,28 @@ class Node:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
         if images is not None:
             threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
-        self._pass_on(self._link.publications())
+        self._pass_on(self._link.values())
         for name in self._parameters:
             with contextlib.suppress(Exception):  # the master may have stopped
                 self._rospy.delete_param(name)
         self._rospy.signal_shutdown("the simulation has ended")
         if self._master is not None:
             self._master.stop()
-        os._exit(0)  # rospy's and the master's threads do not all end
 
-    def _pass_on(self, publications: Iterator[Publish]) -> None:
-        for said in publications:
-            for name, message in said.messages:
-                self._publish(name, message)
+    def _pass_on(self, publications: Iterable[Publish]) -> None:
+        for publication in publications:
+            for name, data in publication.messages:
+                with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
+                    self._publishers[name].publish(data)
 
     # -- topics --------------------------------------------------------------------------------------------------------
-
-    def _publish(self, name: str, message: Any) -> None:
-        with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
-            self._publishers[name].publish(message_to_ros(message, self._types[name], self._classes))
 
     def _publisher(self, topic: Topic) -> Any:
         """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
         readers = None if topic.latched else self._listener(topic.name)
         return self._rospy.Publisher(
             f"/{topic.name}",
-            self._classes[topic.ros],
+            self._wire_class(topic.ros),
             subscriber_listener=readers,
             tcp_nodelay=True,
             latch=topic.latched,
@@ -168,38 +138,36 @@ class Node:
                 self._link.send(Readers(name, new))
 
     def _subscriber(self, topic: Topic) -> Any:
+        decoder = Decoder(topic, self._codec)
+
         def receive(message: Any) -> None:
             self._commanded.add(topic.name)
             try:
-                self._link.command(((topic.name, from_ros(message, topic.ros, topic.message)),))
+                self._link.command(((topic.name, decoder(message.data)),))
             except TrocarError as error:
-                self._link.send(Refused(topic.name, str(error)[:MOST_TEXT]))
+                self._link.send(RefusedMessage(topic.name, str(error)[:MAX_TEXT]))
 
-        kind = self._classes[topic.ros]
+        kind = self._wire_class(topic.ros)
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
 
     def _watch(self) -> None:
         """Report commanded topics whose last client has disconnected; rospy does not report it."""
-        while not self._rospy.core.is_shutdown_requested():
+        while not self._rospy.is_shutdown():
             for name in tuple(self._commanded):
                 if not self._subscribers[name].get_num_connections():
                     self._commanded.discard(name)
                     self._link.send(Lost(name))
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL)
 
     # -- services ------------------------------------------------------------------------------------------------------
 
     def _offer(self, service: Service) -> None:
-        kind = packages.service_class(service.ros)
+        kind = self._service_class(service.ros)
 
         def handle(request: Any) -> Any:
-            return answer(
-                lambda *arguments: self._call(service.name, arguments),
-                service.ros,
-                request,
-                kind._response_class,
-                self._classes,
-            )
+            call = self._codec.message_in(request.data, f"{service.ros}_Request")
+            response = answer(lambda *arguments: self._call(service.name, arguments), service.ros, call, self._codec)
+            return kind._response_class(self._codec.bytes_of(response, f"{service.ros}_Response"))
 
         self._rospy.Service(f"/{service.name}", kind, handle)
 
@@ -211,4 +179,4 @@ class Node:
 
     def _end(self) -> None:
         """The master or another node with this name ended this one."""
-        self._link.send(Failed("the ROS node was shut down"))
+        self._link.send(NodeFailed("the ROS node was shut down"))

@@ -5,23 +5,34 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from trocar.robot.interface import RATE
 from trocar.robot.messages import OperatingState
 from trocar.robot.robot import Robot
 from trocar.transports.camera import CameraSettings
-from trocar.transports.ros2 import process
+from trocar.transports.protocol import NodeSettings
 from trocar.transports.ros2.domain import LOOPBACK, check_installed
-from trocar.transports.ros2.template import Template
 from trocar.transports.sampling import Stamped
 from trocar.transports.topic_bridge import TopicBridge
 
 DISTROS = ("jazzy", "humble")
 REPEATED = 1.0  # interval of repeating operating_state, for readers that do not request the last one [s]
+SWITCH = 3e-4  # thread switch interval of the node; Python's default of 5 ms is five samples at 1000 Hz [s]
 
 
-class Bridge(TopicBridge):
+@dataclass(frozen=True, kw_only=True)
+class Ros2Settings(NodeSettings):
+    """Settings of the cyclonedds process; see `Ros2Bridge`."""
+
+    domain: int
+    interface: str
+    distro: str
+    hold_when_lost: bool
+
+
+class Ros2Bridge(TopicBridge):
     """The topics and services of a robot in ROS 2, until `close`.
 
     Args:
@@ -54,24 +65,33 @@ class Bridge(TopicBridge):
     ) -> None:
         check_installed()
         super().__init__(
-            robot, rate=rate, speed=speed, description=description, camera=camera, hold_when_lost=hold_when_lost
+            robot, 2, rate=rate, speed=speed, description=description, camera=camera, hold_when_lost=hold_when_lost
         )
-        self._templates = {topic.name: Template(topic.ros) for topic in self.topics}
         self._states: dict[str, tuple[OperatingState, int]] = {}  # last sent operating states with their stamps
         self._repetition = time.perf_counter() + REPEATED
-        settings = process.Settings(self.topics, self.services, domain, interface, distro, hold_when_lost, priority)
-        self._open(process.run, settings)
+        settings = Ros2Settings(
+            node="trocar.transports.ros2.node.Ros2Node",
+            topics=self.topics,
+            services=self.services,
+            switch_interval=SWITCH,
+            priority=priority,
+            domain=domain,
+            interface=interface,
+            distro=distro,
+            hold_when_lost=hold_when_lost,
+        )
+        self._open(settings)
 
-    def _packed(self, messages: Sequence[Stamped]) -> tuple[tuple[str, bytes], ...]:
-        """Bytes of messages; keeps operating states for repetition."""
+    def _encoded(self, messages: Sequence[Stamped]) -> tuple[tuple[str, bytes], ...]:
+        """Bytes of messages; stores operating states for repetition."""
         for name, message, stamp in messages:
             if isinstance(message, OperatingState):
                 self._states[name] = message, stamp
-        return tuple((name, self._templates[name].pack(message, stamp)) for name, message, stamp in messages)
+        return super()._encoded(messages)
 
     def _next(self) -> Any:
         try:
-            return self._said.get(timeout=max(self._repetition - time.perf_counter(), 0.0))
+            return self._outgoing.get(timeout=max(self._repetition - time.perf_counter(), 0.0))
         except queue.Empty:
             self._repetition = time.perf_counter() + REPEATED
             return self._repetitions()

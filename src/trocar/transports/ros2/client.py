@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import struct
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.core import DDSException
@@ -19,59 +18,50 @@ from cyclonedds.qos import Policy
 from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
+from trocar.transports.codec import Decoder, codec
 from trocar.transports.devices import BY_TYPE, listed
-from trocar.transports.protocol import PATIENCE
-from trocar.transports.remote_bus import REST, UNUSED, Callback, RemoteBus, Subscription, waited
-from trocar.transports.ros2.cdr import decode, encode
-from trocar.transports.ros2.decoder import Decoder
-from trocar.transports.ros2.domain import LOOPBACK, chosen_domain
+from trocar.transports.protocol import TIMEOUT
+from trocar.transports.remote_bus import (
+    CLOCK,
+    CLOCK_TOPIC,
+    POLL_INTERVAL,
+    Callback,
+    OpenTopic,
+    RemoteBus,
+    RemoteSubscription,
+    waited,
+)
+from trocar.transports.ros2.domain import LOOPBACK
+from trocar.transports.ros2.names import reply_name, request_name, ros_name, topic_name
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import service_qos, topic_qos
-from trocar.transports.ros2.samples import REQUEST_HEADER, sample_class
-from trocar.transports.ros2.services import identity
-from trocar.transports.ros2.types import fields, message_class, reply_name, request_name, ros_name, topic_name
-from trocar.transports.ros_conversion import to_ros
+from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.services import identified
+from trocar.transports.ros_messages import message_class
 from trocar.transports.ros_services import ask
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
-LONGEST_DISCOVERY = 15.0  # [s]
-FIRST = 2.0  # longest wait for the first message of a topic, and for the first reader of a command [s]
+DISCOVERY_TIMEOUT = 15.0  # [s]
+FIRST_TIMEOUT = 2.0  # of the first message of a topic, and of the first reader of a command [s]
 QUIET = 0.1  # pause after which a new reader has received all messages kept for it [s]
-WATCHED = 0.1  # interval between checks whether the client was closed [s]
-CLOCK, CLOCK_TYPE = "clock", "rosgraph_msgs/Clock"
+CLOSING_INTERVAL = 0.1  # between checks whether the client was closed [s]
 
 
-class _Line:
-    """A reader of one topic, its last message, and callbacks for all messages.
+class _Line(OpenTopic):
+    """An open topic with its reader.
 
     Attributes:
-        changed: time of its opening or of its last message [s]. sent: when that message was written [ns].
-        complete: all messages that were kept for a new reader have arrived. used: when it was last asked for [s].
+        sent: when the last message was written [ns]. complete: all messages kept for a new reader have arrived.
     """
 
-    def __init__(self, topic: Topic, reader: Any, now: Callable[[], int]) -> None:
-        self.topic, self.reader, self._now = topic, reader, now
-        self._decoder, self._stamped = Decoder(topic), fields(topic.ros)[0].name == "header"
-        self.changed, self.sent, self.complete = time.monotonic(), 0, False
-        self.used = self.changed
-        self.last: Message | None = None
-        self.callbacks: list[Callback] = []
-
-    def take(self) -> None:
-        for sample in taken(self.reader):
-            try:
-                found = self._decoder(sample.cdr)
-            except TrocarError:
-                continue  # no message of this type: the same as none
-            if not self._stamped:
-                found = replace(found, stamp=max(self._now(), self.last.stamp + 1 if self.last else 0))
-            self.last = found
-            for callback in tuple(self.callbacks):
-                callback(found)
-            self.changed, self.sent = time.monotonic(), sample.sample_info.source_timestamp
+    def __init__(self, topic: Topic, reader: Any, *callbacks: Callback) -> None:
+        super().__init__(topic, *callbacks)
+        self.reader, self.decoder = reader, Decoder(topic, codec(2))
+        self.stamped = "header" in message_class(topic.ros).__slots__
+        self.sent, self.complete = 0, False
 
 
-class Client(RemoteBus):
+class Ros2Client(RemoteBus):
     """Topics and services of a domain, as they are when it connects.
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. Services
@@ -87,16 +77,15 @@ class Client(RemoteBus):
         self._participant = Participant(domain, interface)
         topics, services, simulated_time = _endpoints(self._participant)
         super().__init__(topics, services, simulated_time)
-        self._lock = threading.RLock()
         self._handlers: list[Callable[[], None]] = []
-        self._lines: dict[str, _Line] = {}
         self._writers: dict[str, Any] = {}
         self._servers: dict[str, Any] = {}
-        self._calls: dict[int, Future[bytes]] = {}
+        self._calls: dict[int, Future[Any]] = {}
         self._numbers = itertools.count(1)
         self._closing = False
         if simulated_time:
-            clock = self._participant.reader(topic_name(CLOCK), CLOCK_TYPE, topic_qos(CLOCK_TYPE, Direction.state))
+            qos = topic_qos(CLOCK_TOPIC.ros, Direction.state)
+            clock = self._participant.reader(topic_name(CLOCK), CLOCK_TOPIC.ros, qos)
             self._on(clock, lambda: self._take_time(clock))
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -115,44 +104,33 @@ class Client(RemoteBus):
     # -- topics --------------------------------------------------------------------------------------------------------
 
     def publish(self, name: str, message: Message) -> None:
-        """Send a command. The first one of a topic, which can take a tenth of a second, has arrived when it returns."""
+        """Send a command. The first command on a topic blocks until a reader acknowledges it (about 0.1 s)."""
         check_known("topic", self.topics, name)
         topic = self.topics[name]
-        sample = sample_class(topic.ros)(encode(to_ros(message, topic.ros), topic.ros))
+        sample = sample_class(topic.ros)(codec(2).encode(message, topic.ros))
         if name in self._writers:
             self._writers[name].write(sample)
             return
         qos = topic_qos(topic.ros, topic.direction)
         writer = self._participant.writer(topic_name(name), topic.ros, qos)
-        if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST):
+        if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST_TIMEOUT):
             self._participant.delete(writer)
             raise TrocarError(f"no node reads {name}")
         self._writers[name] = writer
         writer.write(sample)
         # The reader may know this writer later than the writer knows it. Commands of other topics must not overtake.
-        if not self._participant.acknowledged(writer, FIRST):
-            raise TrocarError(f"no node has acknowledged {name} within {FIRST:g} s")
+        if not self._participant.acknowledged(writer, FIRST_TIMEOUT):
+            raise TrocarError(f"no node has acknowledged {name} within {FIRST_TIMEOUT:g} s")
 
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none so far, after two seconds at the earliest."""
-        return self._line(name).last
-
-    def _line(self, name: str) -> _Line:
-        """The reader of a topic, once it has received the first message and those that were kept for it."""
-        check_known("topic", self.topics, name)
-        with self._lock:
-            if name not in self._lines:
-                for topic in self._opened_with(name):
-                    self._lines[topic] = self._open(topic)
-            line = self._lines[name]
-        line.used = time.monotonic()
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        """Wait for the first message, and for those that were kept for a new reader of an event."""
+        assert isinstance(line, _Line)
         if not line.complete:
-            kept = line.topic.direction is Direction.event
-            waited(lambda: line.last is not None, line.changed + FIRST - time.monotonic())
-            while kept and line.last is not None and (left := line.changed + QUIET - time.monotonic()) > 0.0:
+            event = line.topic.direction is Direction.event
+            waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
+            while event and line.last is not None and (left := line.changed + QUIET - time.monotonic()) > 0.0:
                 time.sleep(left)
             line.complete = line.last is not None
-        return line
 
     def _opened_with(self, name: str) -> list[str]:
         """Topics to open with another one: all events of a device, which are then awaited together."""
@@ -160,54 +138,47 @@ class Client(RemoteBus):
         device = name.partition("/")[0]
         return [event for event in events if event.partition("/")[0] == device] if name in events else [name]
 
-    def subscribe(self, name: str, callback: Callback) -> Subscription:
+    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
         """Call back with every message of a topic, starting with the last one, or with all kept ones of an event.
 
         Messages that were sent before have arrived when it returns.
         """
         check_known("topic", self.topics, name)
-        if self.topics[name].direction is Direction.event:
-            known = self._line(name).sent
-            late = self._open(name, callback)  # a reader of its own, as a late subscriber has
-            waited(lambda: late.sent >= known, FIRST)
-            return Subscription(lambda: self._close(late))
-        if name not in self._lines:
-            line = self._lines[name] = self._open(name, callback)  # misses no message
-            self._line(name)
-            return Subscription(lambda: line.callbacks.remove(callback))
-        line = self._line(name)
-        with self._lock:
-            line.callbacks.append(callback)
-            if line.last is not None:
-                callback(line.last)
-        return Subscription(lambda: line.callbacks.remove(callback))
-
-    def _close(self, line: _Line) -> None:
-        with self._lock:
-            line.callbacks.clear()
-            self._participant.delete(line.reader)
-
-    def _close_unused(self) -> None:
-        """Close state topics that nobody reads."""
-        with self._lock:
-            for name, line in tuple(self._lines.items()):
-                unused = time.monotonic() > line.used + UNUSED and not line.callbacks
-                if unused and line.topic.direction is Direction.state:
-                    del self._lines[name]
-                    self._close(line)
+        if self.topics[name].direction is not Direction.event:
+            return super().subscribe(name, callback)
+        first = self._line(name)
+        late = self._open(name, callback)  # a reader of its own, as a late subscriber has
+        known = cast(_Line, first).sent
+        waited(lambda: late.sent >= known, FIRST_TIMEOUT)
+        return RemoteSubscription(lambda: self._close(late))
 
     def _open(self, name: str, *callbacks: Callback) -> _Line:
         topic = self.topics[name]
         reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
-        line = _Line(topic, reader, lambda: self.now)
-        line.callbacks.extend(callbacks)
-        self._on(reader, line.take)
+        line = _Line(topic, reader, *callbacks)
+        self._on(reader, lambda: self._take(line))
         return line
+
+    def _close(self, line: OpenTopic) -> None:
+        with self._lock:
+            line.callbacks.clear()
+            self._participant.delete(cast(_Line, line).reader)
+
+    def _take(self, line: _Line) -> None:
+        for sample in taken(line.reader):
+            try:
+                message = line.decoder(sample.cdr)
+            except TrocarError:
+                continue  # no message of this type: the same as none
+            if not line.stamped:
+                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
+            self._deliver(line, message)
+            line.sent = sample.sample_info.source_timestamp
 
     def _take_time(self, reader: Any) -> None:
         for sample in taken(reader):
             with contextlib.suppress(TrocarError):
-                self._clock = decode(sample.cdr, CLOCK_TYPE).clock.to_nsec()
+                self._clock = codec(2).decode(sample.cdr, CLOCK_TOPIC).stamp
 
     # -- services ------------------------------------------------------------------------------------------------------
 
@@ -215,19 +186,19 @@ class Client(RemoteBus):
         """Result of a service."""
         check_known("service", self.services, service)
         ros = self.services[service]
-        return ask(lambda request: self._ask(service, ros, request), ros, message_class(f"{ros}_Request")(), arguments)
+        return ask(lambda request: self._ask(service, ros, request), ros, arguments, codec(2))
 
     def _ask(self, service: str, ros: str, request: Any) -> Any:
         writer = self._server(service, ros)
-        number, answer = next(self._numbers), Future[bytes]()
+        number, reply = next(self._numbers), Future[Any]()
         with self._lock:
-            self._calls[number] = answer
-        own = struct.pack("<Qq", _handle(writer), number)
-        writer.write(sample_class(f"{ros}_Request")(encode(request, f"{ros}_Request", own)))
+            self._calls[number] = reply
+        identified(request, _handle(writer), number)
+        writer.write(sample_class(f"{ros}_Request")(codec(2).bytes_of(request, f"{ros}_Request")))
         try:
-            return decode(answer.result(PATIENCE), f"{ros}_Response", REQUEST_HEADER)
+            return reply.result(TIMEOUT)
         except TimeoutError:
-            raise TrocarError(f"the service {service} did not answer within {PATIENCE:g} s") from None
+            raise TrocarError(f"the service {service} did not answer within {TIMEOUT:g} s") from None
         finally:
             with self._lock:
                 del self._calls[number]
@@ -238,21 +209,22 @@ class Client(RemoteBus):
             qos = service_qos(f"clientid={'.'.join(f'{byte:x}' for byte in own)};")
             reader = self._participant.reader(reply_name(service), f"{ros}_Response", qos)
             writer = self._participant.writer(request_name(service), f"{ros}_Request", qos)
-            self._on(reader, lambda: self._take_replies(reader, _handle(writer)))
+            self._on(reader, lambda: self._take_replies(reader, f"{ros}_Response", _handle(writer)))
             matched = waited(
-                lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST
+                lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST_TIMEOUT
             )
             if not matched:
                 raise TrocarError(f"no node offers the service {service} any more")
             self._servers[service] = writer
         return self._servers[service]
 
-    def _take_replies(self, reader: Any, own: int) -> None:
+    def _take_replies(self, reader: Any, ros: str, own: int) -> None:
         for sample in taken(reader):
-            client, number = struct.unpack("<Qq", identity(sample.cdr))
-            waiting = self._calls.get(number)
-            if client == own and waiting is not None:
-                waiting.set_result(sample.cdr)
+            with contextlib.suppress(TrocarError):
+                reply = codec(2).message_in(sample.cdr, ros)
+                waiting = self._calls.get(reply.number)
+                if reply.client == own and waiting is not None:
+                    waiting.set_result(reply)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -264,8 +236,8 @@ class Client(RemoteBus):
     def _listen(self) -> None:
         while not self._closing:
             if not self._handlers:
-                time.sleep(REST)  # no reader yet
-            for number in self._participant.wait(WATCHED):
+                time.sleep(POLL_INTERVAL)  # no reader yet
+            for number in self._participant.wait(CLOSING_INTERVAL):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
                     self._handlers[number]()
             self._close_unused()
@@ -285,7 +257,7 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
     written: dict[str, tuple[str, bool]] = {}
     read: dict[str, str] = {}
     begin = last = time.monotonic()
-    while time.monotonic() < min(last + DISCOVERY, begin + LONGEST_DISCOVERY):
+    while time.monotonic() < min(last + DISCOVERY, begin + DISCOVERY_TIMEOUT):
         for source, reads in zip(sources, (False, True), strict=True):
             for sample in source.take(100):
                 if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
@@ -294,9 +266,9 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
                 if reads:
                     read[sample.topic_name] = ros_name(sample.type_name)
                 else:
-                    kept = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
-                    written[sample.topic_name] = ros_name(sample.type_name), kept
-        time.sleep(10 * REST)
+                    for_late = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
+                    written[sample.topic_name] = ros_name(sample.type_name), for_late
+        time.sleep(10 * POLL_INTERVAL)
     names = [name for name in {**written, **read} if name.startswith("rt/")]
     topics = [topic for name in names if (topic := _topic(name, written.get(name), read.get(name)))]
     asked = {name: ros for name, ros in read.items() if name.startswith("rq/")}
@@ -305,7 +277,7 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         for name, ros in asked.items()
         if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
     }
-    clock = written.get(topic_name(CLOCK), ("", False))[0] == CLOCK_TYPE
+    clock = written.get(topic_name(CLOCK), ("", False))[0] == CLOCK_TOPIC.ros
     return {topic.name: topic for topic in topics}, services, clock
 
 
@@ -321,19 +293,6 @@ def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topi
     command = read and (not written or (known is not None and known.direction is Direction.command))
     if ros not in BY_TYPE:
         return None
-    kept = written is not None and written[1]
-    direction = Direction.command if command else Direction.event if kept else Direction.state
+    for_late = written is not None and written[1]
+    direction = Direction.command if command else Direction.event if for_late else Direction.state
     return replace(known or BY_TYPE[ros], name=name, direction=direction)
-
-
-def connected(domain: int | None, interface: str) -> Client:
-    """Client of the robot in a domain; default: that of ROS_DOMAIN_ID, otherwise 0."""
-    number = chosen_domain(domain)
-    client = Client(number, interface)
-    if not client.devices:
-        client.close()
-        raise TrocarError(
-            f"no device was found in domain {number} on {interface}: start the robot's node first, "
-            f"or name its --domain and --interface"
-        )
-    return client

@@ -1,17 +1,20 @@
-"""Requirements of a participant: installed packages, domain and network interface."""
+"""Requirements of a participant: installed packages, domain, network interface and its sockets."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 from trocar.errors import TrocarError, check_known
 
 LOOPBACK = "lo"
 LAST_DOMAIN = 101  # the ports of higher domains are in Linux's range of ephemeral ports
-MOST_PARTICIPANTS = 32  # participants that find each other without multicast, as in rmw_cyclonedds
+FIRST_PORT, PORTS = 7400, 250  # of domain 0, and of every domain (DDSI-RTPS)
+MAX_PARTICIPANTS = 32  # participants that find each other without multicast, as in rmw_cyclonedds
 
 
 def check_installed() -> None:
@@ -32,10 +35,10 @@ def check_domain(domain: int) -> None:
 def chosen_domain(domain: int | None) -> int:
     """The given domain, else ROS_DOMAIN_ID, else 0."""
     if domain is None:
-        given = os.environ.get("ROS_DOMAIN_ID") or "0"
-        if not given.isdecimal():
-            raise TrocarError(f"ROS_DOMAIN_ID must be a number from 0 to {LAST_DOMAIN}, got {given!r}")
-        domain = int(given)
+        text = os.environ.get("ROS_DOMAIN_ID") or "0"
+        if not text.isdecimal():
+            raise TrocarError(f"ROS_DOMAIN_ID must be a number from 0 to {LAST_DOMAIN}, got {text!r}")
+        domain = int(text)
     check_domain(domain)
     return domain
 
@@ -61,7 +64,7 @@ def configuration(interface: str) -> str:
         chosen = f'name="{interface}"'
     discovery = (
         f"<Discovery><ParticipantIndex>auto</ParticipantIndex>"
-        f"<MaxAutoParticipantIndex>{MOST_PARTICIPANTS}</MaxAutoParticipantIndex>"
+        f"<MaxAutoParticipantIndex>{MAX_PARTICIPANTS}</MaxAutoParticipantIndex>"
         f'<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>'
         if is_loopback(interface)
         else ""
@@ -70,3 +73,28 @@ def configuration(interface: str) -> str:
         f'<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface {chosen}/></Interfaces></General>'
         f"{discovery}</Domain></CycloneDDS>"
     )
+
+
+def bind_to_loopback(domain: int) -> None:
+    """Restrict the sockets of a domain in this process to the loopback device.
+
+    cyclonedds announces only the address of its interface, but its sockets receive packets for any address of the
+    machine. On Linux a socket can be bound to the loopback device: the kernel then drops everything else.
+    """
+    for each in domain_sockets(domain):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK.encode())
+
+
+def domain_sockets(domain: int) -> Iterator[socket.socket]:
+    """The UDP sockets of this process on the ports of a domain."""
+    ports = range(FIRST_PORT + PORTS * domain, FIRST_PORT + PORTS * (domain + 1))
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            if not os.readlink(entry).startswith("socket:"):
+                continue
+            copy = os.dup(int(entry.name))
+        except OSError:
+            continue  # closed in the meantime
+        with socket.socket(fileno=copy) as own:
+            if own.family == socket.AF_INET and own.type == socket.SOCK_DGRAM and own.getsockname()[1] in ports:
+                yield own

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
@@ -16,36 +16,33 @@ from cyclonedds.core import DDSException
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
+from trocar.transports.codec import Decoder, codec
 from trocar.transports.devices import EFFORTS
-from trocar.transports.link import Link, received
-from trocar.transports.protocol import MOST_BYTES, MOST_TEXT, Lost, Publish, Readers, Ready, Refused
-from trocar.transports.ros2.cdr import encode
-from trocar.transports.ros2.decoder import Decoder
+from trocar.transports.link import MAX_BYTES, ProcessLink, received
+from trocar.transports.protocol import MAX_TEXT, Lost, Publish, Readers, Ready, RefusedMessage
+from trocar.transports.ros2.bridge import Ros2Settings
+from trocar.transports.ros2.event_loop import EventLoop
 from trocar.transports.ros2.graph import announce
+from trocar.transports.ros2.names import topic_name
 from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.process import Settings
 from trocar.transports.ros2.qos import topic_qos
 from trocar.transports.ros2.samples import sample_class
 from trocar.transports.ros2.services import ServiceServer
-from trocar.transports.ros2.turns import Turns
-from trocar.transports.ros2.types import topic_name
-from trocar.transports.scene_messages import message_to_ros
 
 NODE = "dvrk"
 # Commands that replace each other: only the last queued one counts.
 ABSOLUTE = ("servo_jp", "servo_jf", "servo_cp", "servo_cf", "servo_cs", "servo_ci")
 THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
-MOST_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
-MOST_REFUSALS = 2  # reports of invalid content per topic and window
+MAX_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
+MAX_REFUSALS = 2  # reports of invalid content per topic and window
 
 
-class Node:
+class Ros2Node:
     """The ROS 2 node `dvrk`."""
 
-    def __init__(self, pipe: Connection, settings: Settings, prioritised: bool) -> None:
-        self._link, self._hold_when_lost = Link(pipe, MOST_BYTES), settings.hold_when_lost
-        self._types = {topic.name: topic.ros for topic in settings.topics}
+    def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
+        self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
         self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
         self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, tuple[Any, Any]] = {}
@@ -73,17 +70,18 @@ class Node:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
         if images is not None:
             threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
-        turns = Turns(self._pipe, self._participant)
+        loop = EventLoop(self._pipe, self._participant)
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self._link.closed:
-            ready, events = turns.wait()
+            ready, events = loop.wait()
             while ready:  # all of them before commands, which take longer
-                self._publish_all(self._link.receive())
-                ready = not self._link.closed and turns.pipe_ready()
+                publication = self._link.receive()
+                self._pass_on(() if publication is None else (publication,))
+                ready = not self._link.closed and loop.pipe_ready()
             if events:
                 self._handle(events)
-                turns.ignore_events(self._excess())
-        turns.close()
+                loop.ignore_events(self._excess())
+        loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._participant.close()
 
@@ -101,21 +99,12 @@ class Node:
         if status.current_count_change > 0 or status.current_count == 0:
             self._link.send(Readers(name, status.current_count > 0))
 
-    def _publish_all(self, said: Publish | None) -> None:
-        for name, cdr in said.messages if said is not None else ():
-            self._publish(name, cdr)
-
-    def _publish(self, name: str, cdr: bytes) -> None:
-        writer, kind = self._writers[name]
-        with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
-            writer.write(kind(cdr))
-
-    def _pass_on(self, images: Iterator[Publish]) -> None:
-        """Encode and publish the messages of the camera."""
-        for said in images:
-            for name, message in said.messages:
-                ros = self._types[name]
-                self._publish(name, encode(message_to_ros(message, ros), ros))
+    def _pass_on(self, publications: Iterable[Publish]) -> None:
+        for publication in publications:
+            for name, cdr in publication.messages:
+                writer, kind = self._writers[name]
+                with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
+                    writer.write(kind(cdr))
 
     # -- from DDS ------------------------------------------------------------------------------------------------------
 
@@ -138,7 +127,7 @@ class Node:
     def _excess(self) -> float:
         """Time until the end of a window with too many commands, to protect the simulation; 0 otherwise [s]."""
         now, end = time.monotonic(), self._window + WINDOW
-        full = self._forwarded >= MOST_COMMANDS
+        full = self._forwarded >= MAX_COMMANDS
         if now >= end or full:
             self._window, self._forwarded = max(now, end) if full else now, 0
             self._counts.clear()
@@ -147,7 +136,7 @@ class Node:
     def _read(self, topic: Topic) -> Any:
         """Create a reader of a command."""
         reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
-        decoder = Decoder(topic)
+        decoder = Decoder(topic, codec(2))
         self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
             self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
@@ -165,8 +154,8 @@ class Node:
 
     def _refuse(self, name: str, reason: str) -> None:
         count = self._counts[name] = self._counts.get(name, 0) + 1
-        if count <= MOST_REFUSALS:
-            self._link.send(Refused(name, reason[:MOST_TEXT]))
+        if count <= MAX_REFUSALS:
+            self._link.send(RefusedMessage(name, reason[:MAX_TEXT]))
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any, Self
 
-from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState, WaitSet
+from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import Domain, DomainParticipant
-from cyclonedds.internal import DDS
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 
 from trocar.errors import TrocarError
-from trocar.transports.ros2.domain import LOOPBACK, check_domain, configuration, is_loopback
+from trocar.transports.ros2.cyclonedds_internals import NumberedWaitSet, delete
+from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
 from trocar.transports.ros2.samples import sample_class
-from trocar.transports.ros2.sockets import bind_to_loopback
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
-MOST_TAKEN = 100  # samples per call
+MAX_TAKEN = 100  # samples per call
 
 
 class Participant:
@@ -35,65 +33,54 @@ class Participant:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
         if is_loopback(interface):
             bind_to_loopback(domain)
-        self._waiting = WaitSet(self.entity)
-        self._conditions: list[Any] = []
+        self._events = NumberedWaitSet(self.entity)
         self._topics: dict[str, Topic[Any]] = {}
 
-    def _topic(self, name: str, ros_type: str) -> Topic[Any]:
+    def _topic(self, name: str, ros_type: str, store: Any) -> Topic[Any]:
         if name not in self._topics:
-            self._topics[name] = Topic(self.entity, name, sample_class(ros_type))
+            self._topics[name] = Topic(self.entity, name, sample_class(ros_type, store))
         return self._topics[name]
 
-    def writer(self, topic: str, ros_type: str, qos: Qos) -> DataWriter[Any]:
-        """Writer of a topic by its name in DDS."""
-        return DataWriter(self.entity, self._topic(topic, ros_type), qos=qos)
+    def writer(self, topic: str, ros_type: str, qos: Qos, store: Any = None) -> DataWriter[Any]:
+        """Writer of a topic by its name in DDS; store: see `sample_class`."""
+        return DataWriter(self.entity, self._topic(topic, ros_type, store), qos=qos)
 
     def reader(self, topic: str, ros_type: str, qos: Qos) -> DataReader[Any]:
         """Reader of a topic by its name in DDS."""
-        return DataReader(self.entity, self._topic(topic, ros_type), qos=qos)
-
-    # -- waiting -------------------------------------------------------------------------------------------------------
+        return DataReader(self.entity, self._topic(topic, ros_type, None), qos=qos)
 
     def wake_for_samples(self, reader: DataReader[Any]) -> int:
-        """Make `wait` return `number` while a reader has samples."""
-        return self._attach(ReadCondition(reader, ANYTHING))
+        """Wake `wait` when the reader has samples. Returns the event's number."""
+        return self._events.attach(ReadCondition(reader, ANYTHING))
 
     def wake_for_readers(self, writer: DataWriter[Any]) -> int:
-        """Make `wait` return `number` when the readers of a writer change."""
+        """Wake `wait` when the readers of a writer change. Returns the event's number."""
         writer.set_status_mask(DDSStatus.PublicationMatched)
-        return self._attach(writer)
+        return self._events.attach(writer)
 
     def wake_for_writers(self, reader: DataReader[Any]) -> int:
-        """Make `wait` return `number` when the writers of a reader change."""
+        """Wake `wait` when the writers of a reader change. Returns the event's number."""
         reader.set_status_mask(DDSStatus.SubscriptionMatched)
-        return self._attach(reader)
-
-    def _attach(self, entity: Any) -> int:
-        number = len(self._conditions)
-        # The binding's `attach` stores no number, and its `wait` does not report the cause.
-        if _waitset_attach(self._waiting._ref, entity._ref, number) < 0:
-            raise TrocarError("cyclonedds cannot wait for another endpoint")
-        self._conditions.append(entity)
-        return number
+        return self._events.attach(reader)
 
     def wait(self, seconds: float) -> list[int]:
         """Numbers of all events; empty after a time [s]."""
-        found = (ctypes.c_ssize_t * len(self._conditions))()
-        count = _waitset_wait(self._waiting._ref, found, len(found), round(seconds * 1e9))
-        return found[: min(count, len(found))] if count > 0 else []
+        return self._events.wait(seconds)
 
     def acknowledged(self, writer: DataWriter[Any], seconds: float) -> bool:
         """Wait until all readers have received all samples of a writer, at most for a time [s]; True if they have."""
-        # the binding's `wait_for_acks` fails with an unrelated error when the time has passed
-        return bool(_wait_for_acks(writer._ref, round(seconds * 1e9)) == 0)
+        try:
+            return bool(writer.wait_for_acks(round(seconds * 1e9)))
+        except (AttributeError, DDSException):  # cyclonedds 11.0 raises AttributeError when the time has passed
+            return False
 
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
-        self.delete(self.entity)
+        delete(self.entity)
 
-    def delete(self, entity: Any) -> None:
-        """Delete an endpoint now; the binding would wait for the garbage collector."""
-        _delete(entity._ref)
+    def delete(self, endpoint: Any) -> None:
+        """Delete an endpoint now."""
+        delete(endpoint)
 
     def __enter__(self) -> Self:
         return self
@@ -110,19 +97,4 @@ def _joined(domain: int, settings: str) -> Domain:
 
 def taken(reader: DataReader[Any]) -> list[Any]:
     """Samples of a reader with content, at most 100, oldest first."""
-    return [sample for sample in reader.take(MOST_TAKEN) if sample.sample_info.valid_data]
-
-
-_library = DDS._dll_handle
-_waitset_attach = _library.dds_waitset_attach
-_waitset_attach.argtypes = [ctypes.c_int32, ctypes.c_int32, ctypes.c_ssize_t]
-_waitset_attach.restype = ctypes.c_int32
-_waitset_wait = _library.dds_waitset_wait
-_waitset_wait.argtypes = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
-_waitset_wait.restype = ctypes.c_int32
-_wait_for_acks = _library.dds_wait_for_acks
-_wait_for_acks.argtypes = [ctypes.c_int32, ctypes.c_int64]
-_wait_for_acks.restype = ctypes.c_int32
-_delete = _library.dds_delete
-_delete.argtypes = [ctypes.c_int32]
-_delete.restype = ctypes.c_int32
+    return [sample for sample in reader.take(MAX_TAKEN) if sample.sample_info.valid_data]

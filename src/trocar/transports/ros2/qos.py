@@ -6,18 +6,18 @@ from cyclonedds.qos import Policy, Qos
 from cyclonedds.util import duration
 
 from trocar.robot.interface import Direction
-from trocar.transports.ros2.types import type_hash
+from trocar.transports.codec import codec
 
 DEPTH = 100  # messages that are kept for slow and for late readers, as in the dVRK's bridge
 IMAGES = 2  # the same of images, which are large
 SERVICE_DEPTH = 10  # of ROS 2 services
-BLOCKING = 10.0  # longest wait of a writer for a slow reader [ms]
+MAX_BLOCKING = 10.0  # of a writer for a slow reader [ms]
 
 
 def topic_qos(ros_type: str, direction: Direction) -> Qos:
     """QoS of both ends of a topic: events are kept for late readers, states and commands are not."""
     depth = IMAGES if "Image" in ros_type else DEPTH
-    return _qos(depth, direction is Direction.event, f"typehash={type_hash(ros_type)};".encode())
+    return _qos(depth, direction is Direction.event, f"typehash={codec(2).type_hash(ros_type)};".encode())
 
 
 def service_qos(user_data: str) -> Qos:
@@ -30,14 +30,14 @@ def discovery_qos(depth: int = 1) -> Qos:
     return _qos(depth, True)
 
 
-def _qos(depth: int, kept: bool, user_data: bytes = b"") -> Qos:
+def _qos(depth: int, for_late: bool, user_data: bytes = b"") -> Qos:
     policies = [
-        Policy.Reliability.Reliable(duration(milliseconds=BLOCKING)),
+        Policy.Reliability.Reliable(duration(milliseconds=MAX_BLOCKING)),
         Policy.History.KeepLast(depth),
         Policy.DataRepresentation(use_cdrv0_representation=True),
-        Policy.Durability.TransientLocal if kept else Policy.Durability.Volatile,
+        Policy.Durability.TransientLocal if for_late else Policy.Durability.Volatile,
     ]
-    if kept:
+    if for_late:
         policies.append(
             Policy.DurabilityService(0, Policy.History.KeepLast(depth), -1, -1, -1)  # no limits but the depth
         )

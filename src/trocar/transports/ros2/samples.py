@@ -1,4 +1,4 @@
-"""cyclonedds samples with encoded bytes: `cdr` encodes and decodes messages, not cyclonedds.
+"""cyclonedds samples with encoded bytes: `codec` encodes and decodes messages, not cyclonedds.
 
 The classes still describe their fields, so that other participants can check the type.
 """
@@ -10,27 +10,31 @@ from typing import Any, cast
 
 from cyclonedds.idl import make_idl_struct
 from cyclonedds.idl import types as idl
+from cyclonedds.idl.annotations import final
+from rosbags.interfaces import Nodetype
 
-from trocar.transports.ros2.types import PRIMITIVES, Field, dds_name, fields
+from trocar.transports.codec import bag_name, codec
+from trocar.transports.ros2.names import dds_name
 
-# Identity of a request (client and call), before the message in both directions (rmw_cyclonedds).
-REQUEST_HEADER = 16
-_HEADER = {"client": idl.uint64, "number": idl.int64}
+
+def sample_class(ros_type: str, store: Any = None) -> Any:
+    """Class of the samples of a type; `sample_class(ros_type)(cdr)` is a sample, and `sample.cdr` its bytes.
+
+    Args:
+        store: types of rosbags. Default: those of the codec.
+    """
+    return _sample_class(ros_type, codec(2).store if store is None else store)
 
 
 @functools.cache
-def sample_class(name: str) -> Any:
-    """Class of the samples of a message type; `sample_class(name)(cdr)` is a sample, and `sample.cdr` its bytes."""
-    made = make_idl_struct(name, dds_name(name), _members(name), dataclassify=False)
-    return _of_bytes(made)
-
-
-def _of_bytes(made: Any) -> Any:
-    made.__idl_annotations__["extensibility"] = "final"
-    made.__init__ = _keep
-    made.serialize = _bytes
-    made.deserialize = made.deserialize_key = classmethod(_of)
-    return made
+def _sample_class(ros_type: str, store: Any) -> Any:
+    members = _members(bag_name(ros_type), store)
+    sample: Any = make_idl_struct(ros_type.rpartition("/")[2], dds_name(ros_type), members, dataclassify=False)
+    final(sample)
+    sample.__init__ = _keep
+    sample.serialize = _bytes
+    sample.deserialize = sample.deserialize_key = classmethod(_of)
+    return sample
 
 
 def _keep(self: Any, cdr: bytes) -> None:
@@ -46,31 +50,23 @@ def _of(cls: Any, data: bytes, **_options: object) -> Any:
     return cls(data)
 
 
-def _members(name: str) -> dict[str, Any]:
-    header = _HEADER if name.endswith(("_Request", "_Response")) else {}
-    return header | {field.ros: _member(field) for field in fields(name)}
+def _members(bag_type: str, store: Any) -> dict[str, Any]:
+    return {name: _member(description, store) for name, description in store.fielddefs[bag_type][1]}
 
 
-def _member(field: Field) -> Any:
-    kind, listed = _kind(field.kind), cast(Any, idl.array if field.length else idl.sequence)
-    if field.length is None:
-        return kind
-    return listed[kind, field.length] if field.length else listed[kind]
+def _member(description: Any, store: Any) -> Any:
+    """Type of a field in IDL, by its description in rosbags."""
+    node, content = description
+    if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):
+        element, length = _member(content[0], store), content[1]
+        return cast(Any, idl.array)[element, length] if node == Nodetype.ARRAY else cast(Any, idl.sequence)[element]
+    if node == Nodetype.NAME:
+        return _nested(content, store)
+    plain = {"string": str, "bool": bool, "char": idl.uint8, "byte": idl.uint8}
+    return plain.get(content[0]) or getattr(idl, content[0])
 
 
 @functools.cache
-def _kind(kind: str) -> Any:
-    if kind == "string":
-        return str
-    if kind == "bool":
-        return bool
-    if kind in PRIMITIVES:
-        return getattr(idl, kind)
-    if kind == "time":
-        made = make_idl_struct(
-            "Time", "builtin_interfaces::msg::dds_::Time_", {"sec": idl.int32, "nanosec": idl.uint32}
-        )
-    else:
-        made = make_idl_struct(kind.partition("@")[0].rpartition("/")[2], dds_name(kind), _members(kind))
-    made.__idl_annotations__["extensibility"] = "final"
-    return made
+def _nested(bag_type: str, store: Any) -> Any:
+    ros_type = bag_type.replace("/msg/", "/")
+    return final(make_idl_struct(ros_type.rpartition("/")[2], dds_name(ros_type), _members(bag_type, store)))

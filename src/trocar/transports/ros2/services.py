@@ -5,7 +5,6 @@ Other ROS 2 implementations store the identity elsewhere: they can use the robot
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -17,28 +16,29 @@ from cyclonedds.qos import Policy
 
 from trocar.errors import TrocarError
 from trocar.robot.interface import Service
-from trocar.transports.ros2.cdr import HEADER, decode, encode
+from trocar.transports.codec import codec
+from trocar.transports.ros2.names import reply_name, request_name
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import service_qos
-from trocar.transports.ros2.samples import REQUEST_HEADER, sample_class
-from trocar.transports.ros2.types import message_class, reply_name, request_name
+from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros_messages import message_class
 from trocar.transports.ros_services import answer
 
-MOST_CALLS = 64  # queued calls; further ones are dropped
-MATCHING = 0.1  # longest wait until the client's reader of the reply is known, as in rmw_cyclonedds [s]
-LOOK = 0.005  # interval between checks [s]
+MAX_CALLS = 64  # in the queue; further ones are dropped
+MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, as in rmw_cyclonedds [s]
+POLL_INTERVAL = 0.005  # [s]
 
 
-def identity(cdr: bytes) -> bytes:
-    """Identity of a request for its reply, in the byte order of all replies."""
-    order = "<" if cdr[1] else ">"
-    return struct.pack("<Qq", *struct.unpack_from(f"{order}Qq", cdr, HEADER))
+def identified(message: Any, client: int, number: int) -> Any:
+    """A request or response with the identity of the call."""
+    message.client, message.number = client, number
+    return message
 
 
 def user_data(entity: Any) -> dict[str, str]:
     """Keys and values announced by an endpoint."""
-    found = entity.qos[Policy.Userdata] if entity is not None and Policy.Userdata in entity.qos else None
-    text = found.data.decode(errors="replace") if found is not None else ""
+    policy = entity.qos[Policy.Userdata] if entity is not None and Policy.Userdata in entity.qos else None
+    text = policy.data.decode(errors="replace") if policy is not None else ""
     return dict(part.split("=", 1) for part in text.split(";") if "=" in part)
 
 
@@ -57,13 +57,13 @@ class ServiceServer:
         call: Callable[[str, tuple[Any, ...]], Any],
         pool: ThreadPoolExecutor,
     ) -> None:
-        self._service, self._call, self._pool = service, call, pool
+        self._service, self._call, self._pool, self._codec = service, call, pool, codec(2)
         self._request, self._response = f"{service.ros}_Request", f"{service.ros}_Response"
         own = participant.entity.guid.bytes[:12] + number.to_bytes(4, "big")
         qos = service_qos(f"serviceid={'.'.join(f'{byte:x}' for byte in own)};")
         self.reader = participant.reader(request_name(service.name), self._request, qos)
         self.writer = participant.writer(reply_name(service.name), self._response, qos)
-        self._places = threading.Semaphore(MOST_CALLS)
+        self._places = threading.Semaphore(MAX_CALLS)
 
     def handle(self) -> None:
         """Answer the requests that have come, in threads of the pool."""
@@ -73,35 +73,30 @@ class ServiceServer:
 
     def _answer(self, sample: Any) -> None:
         try:
-            request = decode(sample.cdr, self._request, REQUEST_HEADER)
-            response = self._respond(request)
+            request = self._codec.message_in(sample.cdr, self._request)
+            response = identified(self._respond(request), request.client, request.number)
             self._wait_for_reader(sample.sample_info.publication_handle)
-            made = encode(response, self._response, identity(sample.cdr))
-            self.writer.write(sample_class(self._response)(made))
-        except (TrocarError, struct.error, DDSException):
+            self.writer.write(sample_class(self._response)(self._codec.bytes_of(response, self._response)))
+        except (TrocarError, DDSException):
             pass  # a ROS 2 service cannot reject a call: the client times out
         finally:
             self._places.release()
 
     def _respond(self, request: Any) -> Any:
-        kind = message_class(self._response)
+        call, ros = lambda *arguments: self._call(self._service.name, arguments), self._service.ros
         try:
-            return answer(
-                lambda *arguments: self._call(self._service.name, arguments), self._service.ros, request, kind
-            )
+            return answer(call, ros, request, self._codec)
         except Exception as error:
-            made = kind()
-            if not hasattr(made, "message"):
+            if "message" not in message_class(self._response).__slots__:
                 raise TrocarError(str(error)) from error
-            made.message = str(error)  # `result` or `success` is False by default
-            return made
+            return self._codec.make(self._response, message=str(error))  # `result` or `success` is False by default
 
     def _wait_for_reader(self, client: int) -> None:
         """Wait until the reply can reach the client: its reader may be discovered shortly after its writer."""
-        wanted = user_data(self.reader.get_matched_publication_data(client)).get("clientid")
-        deadline = time.monotonic() + MATCHING
-        while wanted and time.monotonic() < deadline:
+        name = user_data(self.reader.get_matched_publication_data(client)).get("clientid")
+        deadline = time.monotonic() + MATCHING_TIMEOUT
+        while name and time.monotonic() < deadline:
             matched = map(self.writer.get_matched_subscription_data, self.writer.get_matched_subscriptions())
-            if any(user_data(reader).get("clientid") == wanted for reader in matched):
+            if any(user_data(reader).get("clientid") == name for reader in matched):
                 return
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL)

@@ -88,7 +88,7 @@ class CurvePanel(Panel):
         t = arrays["t"]
         if (not frame.playing and self._plots["position"].visible) or len(t) < 2:
             return
-        if frame.time < t[-1] or arrays["q"].shape[1] != mechanism.arm.n:
+        if t[-1] > frame.time + 1.0 or arrays["q"].shape[1] != mechanism.arm.n:  # of before a reset, or a change
             hide(self._plots)
             return
         j = chosen_joint(self.joint, mechanism.arm)

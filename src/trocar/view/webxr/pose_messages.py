@@ -10,13 +10,13 @@ import numpy as np
 from msgspec import Meta
 
 from trocar.teleoperation.devices import TrackedHand
-from trocar.teleoperation.devices.device import FARTHEST
+from trocar.teleoperation.devices.device import MAX_DISTANCE
 
 HANDS = ("right", "left")
 MAX_MESSAGE = 4096  # [bytes]; both hands take 500
 UNIT = 1e-3  # tolerance of the length of a quaternion; WebXR has single precision
 
-Metres = Annotated[float, Meta(ge=-FARTHEST, le=FARTHEST)]  # neither NaN nor infinite
+Metres = Annotated[float, Meta(ge=-MAX_DISTANCE, le=MAX_DISTANCE)]  # neither NaN nor infinite
 Part = Annotated[float, Meta(ge=-1.0 - UNIT, le=1.0 + UNIT)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Button = Literal["clutch", "camera", "slower", "faster"]

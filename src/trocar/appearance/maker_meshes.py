@@ -141,18 +141,18 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
             f"{VARIABLE}={folder} has no {described.file}: name the top folder of a dvrk_model checkout, or unset it"
         )
     links, T = _read(source, described)
-    found, missing = [], []
+    meshes, missing = [], []
     for link, body in described.links.items():
         for filename, T_link_mesh, scale in links.get(link, ()):
             path = _readable(folder, filename)
             if path is None:
                 missing.append(filename)
             elif link in T:
-                found.append(MakerMesh(body, path, T[link] @ T_link_mesh, scale))
-    if not found:
+                meshes.append(MakerMesh(body, path, T[link] @ T_link_mesh, scale))
+    if not meshes:
         named = f" ({', '.join(missing[:3])}, ... are missing as .stl or .obj)" if missing else ""
         raise TrocarError(f"{VARIABLE}={folder} has no readable mesh of {arm.name}{named}")
-    return found
+    return meshes
 
 
 def _readable(folder: Path, filename: str) -> Path | None:

@@ -144,12 +144,12 @@ class Robot:
 
     def _add_other_devices(self) -> None:
         """System, console and set-up joints, and the base frames of the arms."""
-        system = console.System(self.bus, self.controllers)
-        masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
+        system = console.SystemController(self.bus, self.controllers)
+        masters, slaves = ([name for name, kind in self.devices.items() if kind == role] for role in ("MTM", "PSM"))
         # the right master drives PSM1 first, the left one PSM2
         pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
-        console.Console(self.bus, system, tuple(pairs))
+        console.ConsoleController(self.bus, system, tuple(pairs))
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         for controller in self.controllers.values():
             if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
@@ -332,8 +332,8 @@ class Robot:
         key = (kind, *name)
         if key not in self._clients:
             self._clients[key] = kind(self, *name)
-        found: T = self._clients[key]
-        return found
+        client: T = self._clients[key]
+        return client
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from trocar.commands.terminal import INTERRUPTED, progress_bar, show_table, show
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.identification.recipes.search import Found, Trial
+    from trocar.identification.recipes.search import SearchResult, Trial
     from trocar.recording import Recording
 
 
@@ -64,7 +64,7 @@ def search_recipe(
         typer.echo(f"To continue the search: the same command with --recipe {output}, or a larger --budget.")
 
 
-def _summary(found: Found) -> list[str]:
+def _summary(found: SearchResult) -> list[str]:
     """Summary of the search."""
     end = "." if found.finished else "; the budget is used up and the search has not converged."
     lines = [f"{len(found.trials)} recipes tried{end}"]
@@ -76,7 +76,7 @@ def _summary(found: Found) -> list[str]:
     return lines
 
 
-def _show(found: Found) -> None:
+def _show(found: SearchResult) -> None:
     """Print every trial in order. A change is relative to the best recipe before it."""
     rows = []
     for number, trial in enumerate(found.trials, start=1):

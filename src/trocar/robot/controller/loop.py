@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.memory import Remembering
 from trocar.robot.controller.sensors import ActuatorSensors, Sensors
 from trocar.robot.controller.servo import Servo
 from trocar.simulation import Scene
 from trocar.spatial import Array
 
 
-class ControlLoop:
+class ControlLoop(Remembering):
     """Arrays over all actuators of the controlled arms, and the steps of the scene.
 
     Args:
@@ -29,6 +29,8 @@ class ControlLoop:
         q, dq: (N,) measured positions and velocities of the joints, in the order of the actuators [rad, m; /s].
         parts: actuators of every arm.
     """
+
+    MEMORY = ("applied", "q", "dq")
 
     def __init__(
         self,
@@ -76,19 +78,6 @@ class ControlLoop:
         self._idle = tuple(name for name in scene.arms if name not in self.parts)
         self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
         self.measure()
-
-    @property
-    def memory(self) -> dict[str, Any]:
-        """State of sensors and servo between two cycles; assign it to restore it."""
-        names = ("applied", "q", "dq")
-        arrays = {name: getattr(self, name).copy() for name in names}
-        return {"servo": self.servo.memory, "sensors": self.sensors.memory, "arrays": arrays}
-
-    @memory.setter
-    def memory(self, memory: dict[str, Any]) -> None:
-        self.servo.memory, self.sensors.memory = memory["servo"], memory["sensors"]
-        for name, values in memory["arrays"].items():
-            setattr(self, name, values.copy())
 
     @property
     def now(self) -> int:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
+from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
-SHORTEST = 1e-6  # least time between encoder edges [s]
-FINEST = 1e-9  # resolution of encoders with unpublished counts [rad, m]
-_MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age")
+MIN_INTERVAL = 1e-6  # time between encoder edges [s]
+DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +42,15 @@ class Sensors:
         return cls(encoders=False, potentiometers=0.0, current=0.0, bias=False)
 
 
-class ActuatorSensors:
+class ActuatorSensors(Remembering):
     """Readings of the sensors of N actuators. Call `measure` once per control cycle.
 
     Attributes:
         q, dq: (N,) measured positions and velocities [rad, m; /s].
         inconsistent: (N,) encoder and potentiometer have differed by more than the tolerance for 10 ms.
     """
+
+    MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age", "_random")
 
     def __init__(self, arms: Sequence[Arm], options: Sensors) -> None:
         self._options = options
@@ -79,17 +79,6 @@ class ActuatorSensors:
         """Forget the motion so far: arms were placed elsewhere."""
         self._counts = None
 
-    @property
-    def memory(self) -> dict[str, Any]:
-        """Copies of everything that changes while the sensors run; assign it to restore it."""
-        return {"random": self._random.bit_generator.state} | {name: copy(getattr(self, name)) for name in _MEMORY}
-
-    @memory.setter
-    def memory(self, memory: dict[str, Any]) -> None:
-        for name in _MEMORY:
-            setattr(self, name, copy(memory[name]))
-        self._random.bit_generator.state = memory["random"]
-
     def measure(self, s: Array, ds: Array) -> None:
         """Measure true positions and velocities (N,), one period after the last time."""
         s = s + self.bias
@@ -112,11 +101,11 @@ class ActuatorSensors:
             np.putmask(travelled, ~moved, 1.0)
             since = PERIOD * (s - edge) / travelled  # time since it was crossed
             v = v.copy()
-            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, SHORTEST))
+            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, MIN_INTERVAL))
             np.putmask(self._edge, moved, edge)
             np.putmask(age, moved, since)
         # no edge for a while: it cannot be faster than one count in that time
-        bound = resolution / np.maximum(age, SHORTEST)
+        bound = resolution / np.maximum(age, MIN_INTERVAL)
         np.putmask(bound, moved, np.inf)
         self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
@@ -153,5 +142,5 @@ def _resolution(arm: Arm) -> Array:
     """Positions per count (n,) [rad, m]."""
     motors = arm.motors
     if not motors.encoder_counts:
-        return np.full(arm.n, FINEST)
+        return np.full(arm.n, DEFAULT_RESOLUTION)
     return 2.0 * np.pi / (np.array(motors.gear) * np.array(motors.encoder_counts))

@@ -49,7 +49,8 @@ def tip(psm):
     psm.simulation.arm("PSM").place(INSIDE)
     psm.controls.set_mode("cartesian")
     T, handle = target(psm), psm.controls.tip.handle
-    until(lambda: np.allclose(handle.position, T[:3, 3]), "the handle")
+    until(lambda: np.array_equal(psm.controls._target, psm.arm().target), "the page to follow")
+    assert np.allclose(handle.position, T[:3, 3])
     return psm.controls.tip
 
 

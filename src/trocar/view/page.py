@@ -62,7 +62,8 @@ class Page:
         self.server, self.panels, self.live = server, tuple(panels), source
         self.source, self._share = source, share
         frame = source()
-        self.selected = next(iter(frame.arms))
+        controlled = [name for name, arm in frame.arms.items() if arm.law is not None]
+        self.selected = (controlled or list(frame.arms))[0]
         self.selection = Selection.of(frame, self.selected)
         self.mechanism = self.selection.about.mechanism()
         self.messages: deque[str] = deque(maxlen=MAX_MESSAGES)

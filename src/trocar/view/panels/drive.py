@@ -99,7 +99,7 @@ class ArmControls:
             if state.law is not None and (state.law, dict(state.gains)) != self._law:
                 self._show_law(selection)
             if _follows_efforts(selection) is not self._follows_efforts:  # perhaps changed by another window
-                self._follows_efforts = _follows_efforts(selection)
+                self._follows_efforts, self._target = _follows_efforts(selection), np.zeros(0)
                 self._show_mode("torque" if self._follows_efforts else "joint" if self.mode.value == "torque" else "")
             if time.monotonic() - self._acted > FOLLOW_DELAY:
                 self._show_target(selection)
@@ -179,7 +179,6 @@ class ArmControls:
                 self._on_efforts()
             elif self._follows_efforts:
                 self._publish("hold", Empty())
-            self._target = np.zeros(0)  # show the target in the new mode
 
     def move_joints(self, q: Array) -> None:
         """Move the arm to joint positions (n,) [rad, m]."""
@@ -246,7 +245,7 @@ class ArmControls:
             try:
                 self._simulated.push(force)
             except Exception:
-                self.push.show(self._selection.state.force)
+                self.push.show(self._simulation.frame().arms[self._selection.name].force)
                 raise
             self.push.show(force)
 

@@ -80,11 +80,11 @@ class Rig:
             self.robot.run(INTERVAL)
 
     def pinch(self, **hands: dict[str, object]) -> None:
-        self.stream(0.05, **{side: found | {"closed": 1.0} for side, found in hands.items()})
+        self.stream(0.05, **{side: pose | {"closed": 1.0} for side, pose in hands.items()})
         self.stream(0.05, **hands)
 
     def setpoint(self, psm: str) -> Array:
-        return self.robot.controllers[psm].reports.setpoint_pose().copy()
+        return self.robot.readings(psm).setpoint_pose().copy()
 
     def following(self, psm: str = "PSM1") -> bool:
         return self.console.pairs[psm].state.following
@@ -101,9 +101,9 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def shared(certificate: Path) -> Iterator[Rig]:
-    made = Rig(certificate)
-    yield made
-    made.close()
+    rig = Rig(certificate)
+    yield rig
+    rig.close()
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_a_device_gets_forces_status_and_pictures(rig: Rig) -> None:
     rig.hands["left"].feel(np.array([0.0, 3.0, 4.0, 0.0, 0.0, 0.0]))
     texts, pictures = [], []
     while len(pictures) < 2 or texts[-1]["force"]["left"] < 4.9:
-        found = rig.device.receive()
-        (texts.append(json.loads(found)) if isinstance(found, str) else pictures.append(found))
+        content = rig.device.receive()
+        (texts.append(json.loads(content)) if isinstance(content, str) else pictures.append(content))
     assert texts[-1] == {"force": {"right": 0.0, "left": 5.0}, "status": ["PSM1: following"]}
     assert pictures == [b"\x00left", b"\x01right"]
 

@@ -77,10 +77,10 @@ def _connect(rospy: Any, arm: str) -> float:
     """Time until all topics of a PSM have a peer [s]."""
     from trocar.transports.ros1.wire import wire_class
 
+    topics = [(f"/{arm}/{topic.name}", wire_class(topic.ros), topic.direction) for topic in INTERFACES["PSM"].topics]
     start, ends = time.perf_counter(), []
-    for topic in INTERFACES["PSM"].topics:
-        kind, name = wire_class(topic.ros), f"/{arm}/{topic.name}"
-        command = topic.direction is Direction.command
+    for name, kind, direction in topics:
+        command = direction is Direction.command
         ends.append(rospy.Publisher(name, kind, queue_size=10) if command else rospy.Subscriber(name, kind))
     _wait_for_peers(ends)
     elapsed = time.perf_counter() - start

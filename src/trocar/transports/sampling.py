@@ -105,7 +105,7 @@ class Sampler:
         return new
 
     def _next(self, name: str) -> int:
-        """Least stamp of the next sample of a topic, by the robot's clock [ns]."""
+        """Minimal stamp of the next sample of a topic, by the robot's clock [ns]."""
         return self._sent.get(name, 0) + INTERVALS.get(name, 0)
 
     # -- stamps --------------------------------------------------------------------------------------------------------

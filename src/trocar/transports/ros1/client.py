@@ -8,9 +8,8 @@ import time
 from typing import Any
 
 from trocar.errors import TrocarError, check_known
-from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
-from trocar.transports.devices import BY_TYPE, listed
+from trocar.transports.devices import topics_of_nodes
 from trocar.transports.link import ConnectedProcess, ProcessLink, run_node, send
 from trocar.transports.protocol import LOOPBACK, TIMEOUT, Readers, SystemState
 from trocar.transports.remote_bus import CLOCK, Callback, OpenTopic, RemoteBus, waited
@@ -34,7 +33,7 @@ class Ros1Client(RemoteBus):
         self._process = ConnectedProcess(run_node, Ros1Settings(node=node, address=address, master=master))
         self._reader: threading.Thread | None = None
         state = self._process.first_value(SystemState, "the ROS client")
-        super().__init__(known_topics(state), state.services, state.simulated_time)
+        super().__init__(topics_of_nodes(state.published, state.subscribed), state.services, state.simulated_time)
         self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
         self._reader = threading.Thread(target=self._receive, daemon=True)
@@ -106,19 +105,3 @@ class Ros1Client(RemoteBus):
                 if line is not None:  # not just closed
                     self._deliver(line, message)
             self._close_unused()
-
-
-def known_topics(state: SystemState) -> dict[str, Topic]:
-    """Topics as on a bus, with their direction in the table; that of unlisted topics follows from who has them."""
-    topics: dict[str, Topic] = {}
-    for types, direction in ((state.published, Direction.state), (state.subscribed, Direction.command)):
-        for name, ros in types.items():
-            if ros not in BY_TYPE:
-                continue
-            known = listed(name, ros)
-            right = known is not None and (known.direction is Direction.command) == (direction is Direction.command)
-            if right and known is not None:
-                topics[name] = Topic(name, known.message, known.direction, ros)
-            elif name not in topics:
-                topics[name] = Topic(name, BY_TYPE[ros].message, direction, ros)
-    return topics

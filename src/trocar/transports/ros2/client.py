@@ -19,7 +19,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import BY_TYPE, listed
+from trocar.transports.devices import topics_of_nodes
 from trocar.transports.protocol import TIMEOUT
 from trocar.transports.remote_bus import (
     CLOCK,
@@ -254,45 +254,28 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         BuiltinDataReader(participant.entity, kind)
         for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
     ]
-    written: dict[str, tuple[str, bool]] = {}
+    written: dict[str, str] = {}
     read: dict[str, str] = {}
+    latched: set[str] = set()
     begin = last = time.monotonic()
     while time.monotonic() < min(last + DISCOVERY, begin + DISCOVERY_TIMEOUT):
-        for source, reads in zip(sources, (False, True), strict=True):
+        for source, types in zip(sources, (written, read), strict=True):
             for sample in source.take(100):
                 if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
                     continue
                 last = time.monotonic()
-                if reads:
-                    read[sample.topic_name] = ros_name(sample.type_name)
-                else:
-                    for_late = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
-                    written[sample.topic_name] = ros_name(sample.type_name), for_late
+                types[sample.topic_name] = ros_name(sample.type_name)
+                if types is written and sample.qos[Policy.Durability] is not Policy.Durability.Volatile:
+                    latched.add(sample.topic_name.removeprefix("rt/"))
         time.sleep(10 * POLL_INTERVAL)
-    names = [name for name in {**written, **read} if name.startswith("rt/")]
-    topics = [topic for name in names if (topic := _topic(name, written.get(name), read.get(name)))]
-    asked = {name: ros for name, ros in read.items() if name.startswith("rq/")}
+    published, subscribed = (
+        {name.removeprefix("rt/"): ros for name, ros in types.items() if name.startswith("rt/")}
+        for types in (written, read)
+    )
     services = {
         name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
-        for name, ros in asked.items()
-        if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
+        for name, ros in read.items()
+        if name.startswith("rq/") and reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
     }
-    clock = written.get(topic_name(CLOCK), ("", False))[0] == CLOCK_TOPIC.ros
-    return {topic.name: topic for topic in topics}, services, clock
-
-
-def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topic | None:
-    """A topic as on a bus; None if the interface has no such type.
-
-    Clients write commands and read states. Of a topic that is both written and read, the table decides which end is
-    the robot's.
-    """
-    ros = written[0] if written else read or ""
-    name = dds.removeprefix("rt/")
-    known = listed(name, ros)
-    command = read and (not written or (known is not None and known.direction is Direction.command))
-    if ros not in BY_TYPE:
-        return None
-    for_late = written is not None and written[1]
-    direction = Direction.command if command else Direction.event if for_late else Direction.state
-    return replace(known or BY_TYPE[ros], name=name, direction=direction)
+    simulated_time = written.get(topic_name(CLOCK)) == CLOCK_TOPIC.ros
+    return topics_of_nodes(published, subscribed, latched), services, simulated_time

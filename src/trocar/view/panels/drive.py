@@ -158,12 +158,12 @@ class ArmControls:
         target = selection.state.q if target is None else target
         if len(target) == len(self._target) and np.abs(target - self._target).max() < SAME:
             return
-        self._target = np.array(target)
         if self._follows_efforts:
             self.efforts.show(target)
         else:
             self.joints.show(np.round(target, 4))
             self.tip.show(self._mechanism.forward_kinematics(target))
+        self._target = np.array(target)
 
     # -- actions of the user -------------------------------------------------------------------------------------------
     # viser calls from many threads: values are read and sent under one lock, so the last ones sent are the newest

@@ -372,7 +372,7 @@ class SimulationServer:
             ddq=sim.ddq if stepped else None,
             tau=sim.tau if stepped else None,
             force=np.zeros(3) if push is None else push[:3],
-            contact_effort=np.array(sim.contact_effort()) if stepped else None,
+            contact_effort=None if not stepped else sim.contact_effort() if sim.data.ncon else np.zeros(sim.n),
             rcm_error=sim.rcm_error() if sim.arm.has_rcm else None,
             loop_error=sim.loop_error() if sim.arm.loops else None,
             **control,

@@ -11,7 +11,7 @@ import viser
 
 from trocar.robot import Robot
 from trocar.robot.laws import LAWS
-from trocar.robot.messages import Bool, Empty, JointState
+from trocar.robot.messages import ArmFrame, Bool, Empty, JointState
 from trocar.spatial import Array, quaternion
 from trocar.view.overlays import aim, arrows
 from trocar.view.page import BASE, Page
@@ -195,8 +195,8 @@ class ArmControls:
         """Move the tip to a pose (4, 4) in the base."""
         with self._lock:
             self._act(np.zeros(0))
-            target = self._selection.state.target
-            seed = self._selection.state.q if target is None or self._follows_efforts else target
+            state = self._now()
+            seed = state.q if state.q_ref is None or state.target is None else state.target
             command = self.tip.command(self._robot, self._selection, T, seed)
             if isinstance(command, np.ndarray):
                 self.move_joints(command)
@@ -219,7 +219,7 @@ class ArmControls:
         """Switch gravity compensation; the arm stays at rest, because its efforts take over what holds it."""
         with self._lock:
             on = bool(self.compensated.value)
-            holding = self._mechanism.gravity(self._selection.state.q)
+            holding = self._mechanism.gravity(self._now().q)
             self.efforts.show(self.efforts.values + (-holding if on else holding))
             self._publish("use_gravity_compensation", Bool(value=on))
             self._on_efforts()
@@ -245,7 +245,7 @@ class ArmControls:
             try:
                 self._simulated.push(force)
             except Exception:
-                self.push.show(self._simulation.frame().arms[self._selection.name].force)
+                self.push.show(self._now().force)
                 raise
             self.push.show(force)
 
@@ -254,6 +254,9 @@ class ArmControls:
         self._held = False
         self.push.show(np.zeros(3))
         self._simulated.push(np.zeros(3))
+
+    def _now(self) -> ArmFrame:
+        return self._simulation.frame().arms[self._selection.name]
 
     def _act(self, target: Array) -> None:
         """Remember that the user commands a target: the controls show it until the arm has it, or has refused it."""

@@ -140,10 +140,10 @@ def sim(
     simulator.reset(first.q, first.dq)
     if wrench is not None:
         simulator.apply_wrench(wrench)
-    made = _controller(controller, mechanism, reference, friction)
+    law = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
-        recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
+        recording = tr.simulate(simulator, law, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
     pushed = {} if wrench is None else {"tip_force": wrench[:3]}
     recording = replace(recording, provenance={**recording.provenance, "trajectory": motion, **model, **pushed})

@@ -12,8 +12,7 @@ from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
-from trocar.recording.channels import UNITS
-from trocar.recording.motor_columns import column_units, joint_from_columns
+from trocar.recording.motor_columns import UNITS, column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
 

@@ -9,9 +9,8 @@ from trocar.arms.arm import Joint
 from trocar.errors import TrocarError
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
-from trocar.recording.channels import UNITS
 from trocar.recording.filters import sampling_rate
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.motor_columns import UNITS, joint_from_columns
 from trocar.spatial import Array
 
 MIN_DURATION = 4.0  # [s] of motion to fit

@@ -232,7 +232,7 @@ def _predictions(found: Identified, recording: tr.Recording) -> str:
     """Write one row per row of the recording: its time and the predicted effort of each column."""
     import numpy as np
 
-    from trocar.recording.channels import UNITS
+    from trocar.recording.motor_columns import UNITS
 
     signals = found.prepared(recording)
     units = [UNITS["tau"][unit] for unit in recording.joint_units]

@@ -66,7 +66,7 @@ PAGE ?= 60
 soak: $(TEST_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
 
-# Where Pinocchio and MuJoCo are missing: python -m pytest -p tests.support.stand_ins --noconftest tests/batch/test_batch_cuda.py
+# Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
 	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py

@@ -18,7 +18,7 @@ from trocar import files
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import load_parameters
 from trocar.cli import app
-from trocar.errors import MESSAGE, TrocarError, UnknownName, shown
+from trocar.errors import MAX_MESSAGE, TrocarError, UnknownName, shown
 from trocar.files import read_json, read_whole
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording import npz_file
@@ -429,7 +429,7 @@ def test_a_message_is_one_line_of_bounded_length() -> None:
     error = TrocarError(f"first\nsecond\x1b[31m {'x' * 10_000} the end")
     assert str(error).startswith(r"first\nsecond\x1b[31m xxx")
     assert str(error).endswith("xxx the end")
-    assert len(str(error)) <= MESSAGE
+    assert len(str(error)) <= MAX_MESSAGE
     assert str(TrocarError("12 µm ± 3 °")) == "12 µm ± 3 °"
     assert len(str(UnknownName("body", "y" * 5000, [f"name{k}" for k in range(1000)]))) < 500
 

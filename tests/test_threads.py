@@ -10,7 +10,7 @@ import pytest
 
 import trocar as tr
 from trocar.appearance import Picture, StereoEndoscope
-from trocar.appearance.endoscope_camera import View
+from trocar.appearance.endoscope_camera import CameraView
 from trocar.appearance.lens import Lens
 from trocar.simulation.objects.primitives import Sphere
 from trocar.simulation.planning.collision import CollisionScene
@@ -114,7 +114,7 @@ def test_every_thread_can_look_through_one_endoscope() -> None:
     expected = endoscope.view("left")
     left, right = endoscope.pair()
 
-    def looked(_: int) -> tuple[View, tuple[Picture, Picture]]:
+    def looked(_: int) -> tuple[CameraView, tuple[Picture, Picture]]:
         return endoscope.view("left"), endoscope.pair()
 
     with ThreadPoolExecutor(3) as pool:

@@ -31,8 +31,8 @@ def pictures(folder: Path) -> list[Path]:
     """Run the sections and write their pictures as PNG files."""
     written = []
     for section, names in PICTURES.items():
-        found = run_bench([section]).report.figures
-        for name, (figure, _) in zip(names, found, strict=True):
+        figures = run_bench([section]).report.figures
+        for name, (figure, _) in zip(names, figures, strict=True):
             written.append(small(figure, folder / f"{name}.png"))
     return written
 

@@ -8,10 +8,12 @@ Run it after a change of `trocar.robot.interface`; a test compares the file with
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from types import FunctionType
 
 from trocar.files import write_whole
+from trocar.robot import messages
 from trocar.robot.clients import devices
 from trocar.robot.clients.device import DeviceClient
 
@@ -24,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import Joints, Stamped
-from trocar.robot.messages import CartesianImpedance, CartesianState
+from trocar.robot.messages import {messages}
 from trocar.spatial import Array
 
 CLOSED: float
@@ -35,7 +37,11 @@ OPEN: float
 def stub() -> str:
     """Text of the stub."""
     classes = [kind for kind in vars(devices).values() if isinstance(kind, type) and issubclass(kind, DeviceClient)]
-    return HEAD + "".join(_class(kind) for kind in classes if kind.__module__ == devices.__name__)
+    body = "".join(_class(kind) for kind in classes if kind.__module__ == devices.__name__)
+    used = {
+        name for name in re.findall(r": (\w+)", body) if issubclass(getattr(messages, name, object), messages.Message)
+    }
+    return HEAD.format(messages=", ".join(sorted(used))) + body
 
 
 def _class(kind: type[DeviceClient]) -> str:

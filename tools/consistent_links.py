@@ -33,15 +33,15 @@ def equivalent(mechanism: Mechanism, priors: Mapping[str, Prior]) -> dict[str, I
     free = [name for name in names if name != apart]
     B_free = np.concatenate([B[name] for name in free], axis=1)
     target = B_free @ np.concatenate([published[name] for name in free])
-    found = {}
+    solved = {}
     if apart in names:
         # Combinations that no other link can compensate must stay with the counterweight exactly.
         u, s, _ = np.linalg.svd(B_free, full_matrices=True)
         alone = u[:, np.append(s, np.zeros(len(u) - len(s))) < 1e-9].T
-        found[apart] = _nearest_definite(published[apart], alone @ B[apart])
-        target = target + B[apart] @ (published[apart] - found[apart])
-    found |= nearest_to_prior(free, B_free, target, priors)
-    return {name: standard(found[name]) for name in names}
+        solved[apart] = _nearest_definite(published[apart], alone @ B[apart])
+        target = target + B[apart] @ (published[apart] - solved[apart])
+    solved |= nearest_to_prior(free, B_free, target, priors)
+    return {name: standard(solved[name]) for name in names}
 
 
 def nearest(
@@ -69,9 +69,9 @@ def nearest(
     flat = cp.hstack([cp.vec(x, order="C") for x in Q])
     divergence = sum(cp.trace(x) - cp.log_det(x) for x in Q)
     solve(cp.Problem(cp.Minimize(cp.sum_squares(A @ flat - R @ phi_0) + weight * divergence), constraints))
-    found = {name: basis[k] @ np.asarray(Q[k].value).reshape(-1) for k, name in enumerate(names)}
-    change = Y @ (np.concatenate(list(found.values())) - phi_0)
-    return {name: standard(phi) for name, phi in found.items()}, np.sqrt((change**2).mean(0)) / typical
+    solved = {name: basis[k] @ np.asarray(Q[k].value).reshape(-1) for k, name in enumerate(names)}
+    change = Y @ (np.concatenate(list(solved.values())) - phi_0)
+    return {name: standard(phi) for name, phi in solved.items()}, np.sqrt((change**2).mean(0)) / typical
 
 
 def _nearest_definite(phi: Array, exact: Array) -> Array:

@@ -75,8 +75,8 @@ def _detections(
             )
             for name, first in _watches(model, before[0]).items():
                 alarms[name] += first(without[0]) is not None
-                found = [first(run) for run in during]
-                delays[name] += [np.inf if t is None else t - TOUCHES for t in found]
+                times = [first(run) for run in during]
+                delays[name] += [np.inf if t is None else t - TOUCHES for t in times]
         yield {name: Detection(np.array(delays[name]), alarms[name]) for name in delays}
 
 
@@ -110,8 +110,8 @@ def main() -> None:
     """Print the table."""
     cases = [(inertia, noise) for noise in (False, True) for inertia in FARTHER_OFF]
     table = _detections(cases, range(6), (0.0, 0.7, 1.4, 2.1, 2.8, 3.5), 20.0)
-    for (inertia, noise), found in zip(cases, table, strict=True):
-        for name, detection in found.items():
+    for (inertia, noise), detections in zip(cases, table, strict=True):
+        for name, detection in detections.items():
             print(f"{inertia:.0%} off, {'noise' if noise else 'no noise'}, {name}: {detection}", flush=True)
 
 

@@ -101,15 +101,15 @@ def in_link_frames(arm: Arm, table: dict[str, Any]) -> dict[str, Inertia]:
     """Inertias of the CAD links in the frames of our bodies, without repairs."""
     T_rcm_base = inverse(cad_pose(table["rcm"]))
     T = poses_at_zero(arm.bodies)
-    found = {}
+    inertias = {}
     for name, entry in table["links"].items():
         T_body_link = inverse(T[name]) @ T_rcm_base @ cad_pose(entry)
         _check_joint(arm, name, T_body_link)
         R, p = T_body_link[:3, :3], T_body_link[:3, 3]
         xx, xy, xz, yy, yz, zz = entry["inertia"]
         I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        found[name] = Inertia(mass=entry["mass"], com=_rounded(R @ entry["com"] + p), I=_rounded(R @ I @ R.T))
-    return found
+        inertias[name] = Inertia(mass=entry["mass"], com=_rounded(R @ entry["com"] + p), I=_rounded(R @ I @ R.T))
+    return inertias
 
 
 def repair(name: str, body: Inertia) -> tuple[Inertia, Repair | None]:

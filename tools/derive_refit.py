@@ -20,13 +20,13 @@ def refit(family: str, data: Path, cross_validate: bool = True) -> Identified:
     """The arm identified from recording 'one' of Wang et al. in the data folder, by its recipe."""
     arm = ARMS[family]
     recording = load_recording(data / RECORDING.format(family.lower()), arm, as_recorded=True)
-    found = identify(recording, arm, cross_validate=cross_validate)
-    return replace(found, parameters=replace(found.parameters, name=NAME))
+    identified = identify(recording, arm, cross_validate=cross_validate)
+    return replace(identified, parameters=replace(identified.parameters, name=NAME))
 
 
-def text(family: str, found: Identified) -> str:
+def text(family: str, identified: Identified) -> str:
     """The parameter file."""
-    return identified_text(found, f"{family.lower()}/measured_trajectory/one_results.csv of Wang et al. 2019")
+    return identified_text(identified, f"{family.lower()}/measured_trajectory/one_results.csv of Wang et al. 2019")
 
 
 if __name__ == "__main__":

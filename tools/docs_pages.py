@@ -25,7 +25,7 @@ from trocar.files import write_whole
 ROOT = Path(__file__).parents[1]
 PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
 PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # not meant to be imported by scripts
-LONGEST = 600  # longest run of an example [s]
+TIMEOUT = 600  # longest run of an example [s]
 NAMES = {"ecm": "ECM", "psm": "PSM", "dvrk": "dVRK"}  # words of titles that have their own spelling
 PICTURES = (".png", ".jpg", ".svg")
 
@@ -48,22 +48,22 @@ def api_page(module: ModuleType) -> str:
     homes = {} if module is not trocar else _homes()
     body, listed = f".. automodule:: {module.__name__}\n   :no-members:\n\n", ""
     for name in names:
-        found = getattr(module, name)
-        if isinstance(found, ModuleType) and module is trocar:
-            listed += f"- [`{name}`]({found.__name__}.md): {(found.__doc__ or '').strip().splitlines()[0]}\n"
-        elif isinstance(found, ModuleType):
-            body += f".. automodule:: {found.__name__}\n   :members:\n\n"
+        thing = getattr(module, name)
+        if isinstance(thing, ModuleType) and module is trocar:
+            listed += f"- [`{name}`]({thing.__name__}.md): {(thing.__doc__ or '').strip().splitlines()[0]}\n"
+        elif isinstance(thing, ModuleType):
+            body += f".. automodule:: {thing.__name__}\n   :members:\n\n"
         elif name in homes:
             home = homes[name]
-            summary = (found.__doc__ or "").strip().splitlines()[0] if callable(found) else "constant"
+            summary = (thing.__doc__ or "").strip().splitlines()[0] if callable(thing) else "constant"
             listed += f"- [`{name}`]({home}.md): {summary}\n"
-        elif not str(getattr(found, "__module__", "")).startswith("trocar"):  # an alias, a constant
-            text = repr(found)
+        elif not str(getattr(thing, "__module__", "")).startswith("trocar"):  # an alias, a constant
+            text = repr(thing)
             body += f"``{name}``\n   ``{text if len(text) < 400 else text[:400] + ' ...'}``\n\n"
-        elif isinstance(found, type):
-            kind = "autoexception" if issubclass(found, BaseException) else "autoclass"
-            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(found)}\n"
-            own = any(base.__module__.startswith("trocar") for base in found.__bases__)
+        elif isinstance(thing, type):
+            kind = "autoexception" if issubclass(thing, BaseException) else "autoclass"
+            body += f".. {kind}:: {module.__name__}.{name}\n   :members:\n   :inherited-members: {_bases(thing)}\n"
+            own = any(base.__module__.startswith("trocar") for base in thing.__bases__)
             body += "   :show-inheritance:\n\n" if own else "\n"
         else:
             body += f".. autofunction:: {module.__name__}.{name}\n\n"
@@ -75,9 +75,9 @@ def _homes() -> dict[str, str]:
     return {name: module.__name__ for module in packages()[1:] for name in getattr(module, "__all__", ())}
 
 
-def _bases(found: type) -> str:
+def _bases(kind: type) -> str:
     """Base classes whose members are not listed: those of Python, NumPy and other libraries."""
-    foreign = {base.__name__ for base in found.__mro__[1:] if not base.__module__.startswith("trocar")}
+    foreign = {base.__name__ for base in kind.__mro__[1:] if not base.__module__.startswith("trocar")}
     return ",".join(sorted(foreign)) or "object"
 
 
@@ -86,14 +86,14 @@ def command_page() -> str:
     width = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
     def shown(*arguments: str) -> str:
-        made = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "trocar", *arguments, "--help"],
             capture_output=True,
             text=True,
             env=width,
             check=True,
         )
-        return re.sub(r"[ \t]+$", "", made.stdout, flags=re.MULTILINE).strip("\n")
+        return re.sub(r"[ \t]+$", "", result.stdout, flags=re.MULTILINE).strip("\n")
 
     from typer.main import get_command
 
@@ -133,24 +133,24 @@ def _outputs(script: Path, text: str, place: str) -> Path:
     """Folder with the output and the pictures of an example; runs the example if it does not exist yet."""
     source = b"".join(p.read_bytes() for p in sorted((ROOT / "src").rglob("*.py")))
     key = hashlib.sha256(text.encode() + source).hexdigest()
-    folder, kept = RUNS / script.stem, PAGES / "output" / script.stem
+    folder, output = RUNS / script.stem, PAGES / "output" / script.stem
     if not (folder / "key").exists() or (folder / "key").read_text() != key:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         print(f"[{place}] running {script.name}", flush=True)
-        made = subprocess.run(
-            [sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False
+        result = subprocess.run(
+            [sys.executable, script], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False
         )
-        if made.returncode:
-            raise SystemExit(f"{script.name} failed:\n{made.stderr}")
-        write_whole(folder / "stdout.txt", made.stdout.replace(str(folder) + os.sep, ""))
+        if result.returncode:
+            raise SystemExit(f"{script.name} failed:\n{result.stderr}")
+        write_whole(folder / "stdout.txt", result.stdout.replace(str(folder) + os.sep, ""))
         write_whole(folder / "key", key)
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.mkdir(parents=True)
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
     for made_file in folder.rglob("*"):
         if made_file.suffix in PICTURES or made_file.name == "stdout.txt":
-            shutil.copy(made_file, kept / made_file.name)
-    return kept
+            shutil.copy(made_file, output / made_file.name)
+    return output
 
 
 def main() -> None:

@@ -98,9 +98,9 @@ def number(value: float) -> str:
 
 def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, str, str]:
     """Label, published value, our value, required relation and verdict."""
-    found = [claims[f"ferro2022/{name}"] for name in row.claims]
+    listed = [claims[f"ferro2022/{name}"] for name in row.claims]
     paper, asked, failing = [], [], []
-    for c, name in zip(found, row.claims, strict=True):
+    for c, name in zip(listed, row.claims, strict=True):
         word = {"equal": "=", "at_most": "≤", "at_least": "≥"}[c["relation"]]
         own, known = c["kind"] == "own", c["published"] is not None
         paper.append(number(c["published"] * row.factor) if known and not own else "-")
@@ -110,11 +110,11 @@ def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, s
             asked.append(f"{word} ± {number(c['tolerance'] * row.factor)}" if c["tolerance"] else word)
         if c["holds"] is False:
             failing.append(name.rpartition("/")[2].removesuffix(" correlation").rpartition(" ")[2])
-    ours = ["not run" if c["ours"] is None else number(c["ours"] * row.factor) for c in found]
+    ours = ["not run" if c["ours"] is None else number(c["ours"] * row.factor) for c in listed]
     verdict = (
-        f"**{', '.join(failing)} failed**" if failing and len(found) > 1 else "**failed**" if failing else "passed"
+        f"**{', '.join(failing)} failed**" if failing and len(listed) > 1 else "**failed**" if failing else "passed"
     )
-    if any(c["holds"] is None for c in found):
+    if any(c["holds"] is None for c in listed):
         verdict = "not run"
     return row.text, "-" if set(paper) == {"-"} else ", ".join(paper), ", ".join(ours), _short(asked), verdict
 
@@ -161,7 +161,7 @@ def rewritten(readme: str, content: str) -> str:
 
 
 if __name__ == "__main__":
-    found = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["claims"]
+    claims = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["claims"]
     README.write_text(
-        rewritten(README.read_text(encoding="utf-8"), f"{table(found)}\n\n{totals(found)}"), encoding="utf-8"
+        rewritten(README.read_text(encoding="utf-8"), f"{table(claims)}\n\n{totals(claims)}"), encoding="utf-8"
     )

@@ -52,17 +52,17 @@ import importlib, importlib.metadata as metadata, re, sys
 from packaging.requirements import Requirement
 plain = lambda name: re.sub(r"[-_.]+", "-", name).lower()
 modules = metadata.packages_distributions()
-found = []
+imported = []
 for line in metadata.requires("trocar"):
-    wanted = Requirement(line)
-    if "extra" not in str(wanted.marker) or not wanted.marker.evaluate({"extra": sys.argv[1]}):
+    needs = Requirement(line)
+    if "extra" not in str(needs.marker) or not needs.marker.evaluate({"extra": sys.argv[1]}):
         continue
-    metadata.version(wanted.name)  # fails where it is not installed
-    tops = [k for k, v in modules.items() if plain(wanted.name) in map(plain, v) and k.isidentifier() and k[0] != "_"]
+    metadata.version(needs.name)  # fails where it is not installed
+    tops = [k for k, v in modules.items() if plain(needs.name) in map(plain, v) and k.isidentifier() and k[0] != "_"]
     for top in tops[:1]:
         importlib.import_module(top)
-    found += tops[:1] or [f"{wanted.name} (no module)"]
-print(*found, sep=", ")
+    imported += tops[:1] or [f"{needs.name} (no module)"]
+print(*imported, sep=", ")
 """
 
 
@@ -73,13 +73,13 @@ def metadata() -> dict[str, object]:
 
 def versions() -> str:
     """The version, if all files that state it agree."""
-    found = {"pyproject.toml": str(metadata()["version"])}
+    versions = {"pyproject.toml": str(metadata()["version"])}
     for name, pattern in VERSIONS.items():
         match = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
-        found[name] = match[1] if match else "none"
-    if len(set(found.values())) > 1:
-        raise ValueError("versions differ: " + ", ".join(f"{name} {version}" for name, version in found.items()))
-    return found["pyproject.toml"]
+        versions[name] = match[1] if match else "none"
+    if len(set(versions.values())) > 1:
+        raise ValueError("versions differ: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    return versions["pyproject.toml"]
 
 
 def classifiers() -> str:
@@ -131,8 +131,8 @@ def sdist_contents(sdist: Path) -> str:
     return f"{len(inside)} files, {sdist.stat().st_size / 1e6:.1f} MB"
 
 
-def _same(inside: set[str], wanted: set[str]) -> None:
-    lacking, foreign = sorted(wanted - inside), sorted(inside - wanted)
+def _same(inside: set[str], expected: set[str]) -> None:
+    lacking, foreign = sorted(expected - inside), sorted(inside - expected)
     if lacking or foreign:
         raise ValueError(f"{len(lacking)} missing {lacking[:5]}, {len(foreign)} not tracked by git {foreign[:5]}")
 
@@ -141,13 +141,13 @@ def run(*command: str | Path, cwd: Path) -> str:
     """Output of a command, which sees neither this tree nor its data; raises ValueError where it fails."""
     own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "TROCAR_DATA")
     environment = {name: value for name, value in os.environ.items() if name not in own}
-    made = subprocess.run(
+    result = subprocess.run(
         [str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False, env=environment
     )
-    if made.returncode:
-        shown = " ".join(str(part) if len(str(part)) < 200 else "..." for part in command)
-        raise ValueError(f"{shown}\n{made.stdout[-4000:]}{made.stderr[-4000:]}exit status {made.returncode}")
-    return made.stdout
+    if result.returncode:
+        text = " ".join(str(part) if len(str(part)) < 200 else "..." for part in command)
+        raise ValueError(f"{text}\n{result.stdout[-4000:]}{result.stderr[-4000:]}exit status {result.returncode}")
+    return result.stdout
 
 
 class Checks:
@@ -182,19 +182,19 @@ class Environment:
         self.folder, self._base = folder, python
         self.python, self.trocar = folder / "venv" / "bin" / "python", folder / "venv" / "bin" / "trocar"
 
-    def install(self, *wanted: str) -> str:
+    def install(self, *requirements: str) -> str:
         """Make the environment and install into it; the sizes of what was installed."""
         self.folder.mkdir()
         run(self._base, "-m", "venv", self.folder / "venv", cwd=self.folder)
-        run(self.python, "-m", "pip", "install", "-q", *wanted, cwd=self.folder)
+        run(self.python, "-m", "pip", "install", "-q", *requirements, cwd=self.folder)
         count = len(run(self.python, "-m", "pip", "list", "--format=freeze", cwd=self.folder).split())
         return f"{count} packages, {run(self.python, '--version', cwd=self.folder).strip()}"
 
-    def version(self, wanted: str) -> str:
-        """The version that the command states, if it is the wanted one."""
+    def version(self, requirements: str) -> str:
+        """The version that the command states, if it is the requirements one."""
         stated = run(self.trocar, "--version", cwd=self.folder).strip()
-        if stated != f"trocar {wanted}":
-            raise ValueError(f"{stated!r} instead of 'trocar {wanted}'")
+        if stated != f"trocar {requirements}":
+            raise ValueError(f"{stated!r} instead of 'trocar {requirements}'")
         return stated
 
     def help(self) -> str:
@@ -251,9 +251,9 @@ def _build(folder: Path) -> str:
     return ", ".join(sorted(path.name for path in (folder / "dist").iterdir()))
 
 
-def _installed(check: Checks, environment: Environment, name: str, wanted: list[str]) -> bool:
+def _installed(check: Checks, environment: Environment, name: str, requirements: list[str]) -> bool:
     """Check one distribution in its environment."""
-    if not check(f"install the {name}", lambda: environment.install(*wanted)):
+    if not check(f"install the {name}", lambda: environment.install(*requirements)):
         return False
     check("  trocar --version", lambda: environment.version(versions()))
     check("  --help of trocar and its commands", environment.help)

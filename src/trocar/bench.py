@@ -159,14 +159,14 @@ def batch_figures(
         loaded = batch.load(arm, threads=threads)
         calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough to start a second thread
     us = _timed(calls, rounds)
-    found = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
-    found["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
-    found["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
+    values = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
+    values["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
+    values["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
     if jax and find_spec("jax") is not None:
-        found |= _jax_figures(arm, q, tau, arms, 20, rounds)
+        values |= _jax_figures(arm, q, tau, arms, 20, rounds)
     if gpu:
-        found |= gpu_figures(arm)
-    return found
+        values |= gpu_figures(arm)
+    return values
 
 
 def _jax_figures(arm: str, q: Array, tau: Array, arms: int, steps: int, rounds: int) -> dict[str, float]:
@@ -218,12 +218,12 @@ def crtk_figures(
             progress((i + 1) / rounds)
     late = {case: 100.0 * sum(p.late for p in of) / max(1, sum(p.cycles for p in of)) for case, of in paces.items()}
     median = {state: float(np.median(times)) for state, times in us.items()}
-    found = {f"cycle_{state}_us": value for state, value in median.items()}
-    found |= {f"real_time_factor_{state}": PERIOD * 1e6 / value for state, value in median.items()}
-    found |= {"late_cycles_percent": late["dvrk"], "bare_loop_late_cycles_percent": late["bare_loop"]}
-    found["late_cycles_above_bare_loop_percentage_points"] = late["dvrk"] - late["bare_loop"]
-    found["real_time_priority"] = float(all(pace.prioritised for of in paces.values() for pace in of))
-    return {f"crtk_{name}_{figure}": value for figure, value in found.items()}
+    values = {f"cycle_{state}_us": value for state, value in median.items()}
+    values |= {f"real_time_factor_{state}": PERIOD * 1e6 / value for state, value in median.items()}
+    values |= {"late_cycles_percent": late["dvrk"], "bare_loop_late_cycles_percent": late["bare_loop"]}
+    values["late_cycles_above_bare_loop_percentage_points"] = late["dvrk"] - late["bare_loop"]
+    values["real_time_priority"] = float(all(pace.prioritised for of in paces.values() for pace in of))
+    return {f"crtk_{name}_{figure}": value for figure, value in values.items()}
 
 
 def _turns(seconds: float) -> list[float]:

@@ -51,8 +51,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"trocar {version('trocar')}")
         raise typer.Exit
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
-LISTED = 25  # most names listed in a message
-MESSAGE = 480  # most characters of a message
+MAX_LISTED = 25  # names in a message
+MAX_MESSAGE = 600  # characters of a message
 
 
 class TrocarError(ValueError):
     """Base of every error raised on purpose; a ValueError, so plain scripts can catch that.
 
-    Its message is always one line of at most MESSAGE characters.
+    Its message is always one line of at most MAX_MESSAGE characters. Messages shorten the values that they quote
+    (see `shown`); only a longer one, such as with an endless file name, loses its middle: its end is the remedy.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -78,7 +79,7 @@ def shown(value: object, length: int = 80) -> str:
 def _one_line(text: str) -> str:
     """The text with line breaks and control characters escaped, and the middle cut out if it is too long."""
     plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    return plain if len(plain) <= MESSAGE else f"{plain[: MESSAGE - 165]} ... {plain[-160:]}"
+    return plain if len(plain) <= MAX_MESSAGE else f"{plain[: MAX_MESSAGE - 205]} ... {plain[-200:]}"
 
 
 def check_known(kind: str, known: Collection[str], *names: object) -> None:
@@ -89,13 +90,13 @@ def check_known(kind: str, known: Collection[str], *names: object) -> None:
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`, with the first `LISTED` names of a long list."""
+    """`'PSMM' is unknown. Did you mean 'PSM'? Known: ECM, PSM.`, with the first `MAX_LISTED` names of a long list."""
     names = list(known)
     by_lower = {n.lower(): n for n in names}
     close = difflib.get_close_matches(str(name)[:80].lower(), list(by_lower), n=1, cutoff=0.5)
     hint = f" Did you mean '{by_lower[close[0]]}'?" if close else ""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return f"{shown(name)} is unknown.{hint} Known: {', '.join(names[:LISTED])}{more}."
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"{shown(name)} is unknown.{hint} Known: {', '.join(names[:MAX_LISTED])}{more}."
 
 
 def _plain(index: tuple[int, ...]) -> str:

@@ -104,10 +104,10 @@ def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
     names: list[str] = []
     with suppress(OSError):  # a folder can be writable but not readable
         names = os.listdir(folder)
-    for found in filter(name.fullmatch, names):
-        with suppress(OSError), open(folder / found, "rb+") as stream:
+    for stale in filter(name.fullmatch, names):
+        with suppress(OSError), open(folder / stale, "rb+") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(folder / found)
+            os.unlink(folder / stale)
 
 
 @contextmanager

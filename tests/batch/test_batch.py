@@ -2,6 +2,7 @@
 
 import ctypes
 import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,9 @@ from tests.arms.test_own_arm import own_arm, own_parameters
 from tests.support.hysteresis_set import full_set
 from trocar import batch
 from trocar.batch.backends import jax as jax_backend
-from trocar.batch.backends.c_source import c_source
 from trocar.batch.c_export import c_files
 from trocar.batch.equations.step import step_program
+from trocar.batch.sources.c_source import c_source
 from trocar.cli import app
 from trocar.mechanics import Mechanism
 
@@ -712,3 +713,23 @@ def test_exported_c_is_the_c_backend(tmp_path):
     given, out = np.concatenate([q, dq, tau]), np.empty(3)
     loaded.own_forward_dynamics(ctypes.c_void_p(given.ctypes.data), ctypes.c_void_p(out.ctypes.data))
     np.testing.assert_allclose(out, mech.forward_dynamics(q, dq, tau), rtol=1e-10)
+
+
+def test_a_batch_needs_neither_mujoco_nor_pinocchio():
+    code = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in ("mujoco", "pinocchio", "ruckig", "cvxpy", "matplotlib"):
+            raise ImportError(f"{name} is not installed here")
+
+sys.meta_path.insert(0, Missing())
+from trocar import batch
+
+arms = batch.load("PSM")
+state, log = arms.rollout(arms.state(arms.mechanism.arm.home), [0.0] * 7, 1e-3, steps=5)
+print(log.recording().q.shape, arms.jacobian(state.q).shape)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "(5, 7) (6, 6)\n", done.stderr

@@ -1,6 +1,6 @@
 """The CUDA backend on a GPU: the same steps as in C. Without one, see test_batch_kernel.py.
 
-These tests need neither Pinocchio nor MuJoCo. Where both are missing: `-p tests.support.stand_ins --noconftest`.
+These tests need neither Pinocchio nor MuJoCo. Where both are missing, pass `--noconftest`.
 """
 
 from importlib import import_module

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from trocar import batch
-from trocar.batch.backends import array_source
 from trocar.batch.equations.expansion import shortest
 from trocar.batch.equations.factorisation import Factor
 from trocar.batch.equations.sums import regrouped
 from trocar.batch.graph import Graph, cos, schedule, shortcuts, sin, whole, within
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
 
 GRAPH = Graph()
 P = [GRAPH.input(f"p@{k}", fixed=True) for k in range(4)]

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+from trocar import bench
 from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
 from trocar.errors import TrocarError
 from trocar.robot.controller.constants import PERIOD
@@ -31,34 +32,16 @@ def test_every_figure_is_positive_and_names_its_unit(found: dict[str, float]) ->
         assert value > 0, name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "psm_step_us",
-        "psm_mj_step_us",
-        "psm_step_over_mj_step",
-        "psm_real_time_factor",
-        "psm_step_with_joint_pd_over_mj_step",
-        "psm_step_with_hysteresis_over_mj_step",
-        "psm_step_with_load_friction_over_mj_step",
-        "psm_exact_step_us",
-        "psm_terms_us",
-        "psm_pinocchio_bare_us",
-        "psm_terms_over_pinocchio",
-        "psm_terms_batch_us_per_state",
-        "psm_terms_batch_over_pinocchio",
-        "psm_ik_batch_us_per_pose",
-        "psm_fk_batch_us_per_state",
-        "psm_regressor_us",
-        "psm_regressor_batch_us_per_state",
-    ],
-)
-def test_the_figure_is_reported(found: dict[str, float], name: str) -> None:
-    assert name in found
+def test_the_names_of_the_figures_are_those_of_earlier_releases(found: dict[str, float]) -> None:
+    names = {name.removeprefix("psm_") for name in found}
+    assert names >= {"step_us", "step_over_mj_step", "real_time_factor", "simulate_over_mj_step", "terms_us"}
+    assert len(names) == 31
 
 
-def test_the_real_time_factor_is_for_one_millisecond(found: dict[str, float]) -> None:
-    assert found["psm_real_time_factor"] == pytest.approx(1000.0 / found["psm_step_us"])
+def test_a_ratio_is_the_median_of_the_ratios_of_the_rounds() -> None:
+    us = {"a": np.array([2.0, 9.0, 4.0]), "b": np.array([1.0, 3.0, 4.0]), "step": np.array([200.0, 500.0, 400.0])}
+    values = bench._figures(("a_us", "a_over_b", "real_time_factor"), us, "psm")
+    assert values == {"psm_a_us": 4.0, "psm_a_over_b": 2.0, "psm_real_time_factor": 2.5}
 
 
 def test_zero_rounds_or_steps_are_rejected() -> None:
@@ -69,7 +52,6 @@ def test_zero_rounds_or_steps_are_rejected() -> None:
 def test_the_bench_also_steps_the_ecm() -> None:
     found = step_figures("ECM", rounds=2, steps=3)
     assert set(found) == {"ecm_mj_step_us", "ecm_step_us", "ecm_step_over_mj_step", "ecm_real_time_factor"}
-    assert found["ecm_real_time_factor"] == pytest.approx(1000.0 / found["ecm_step_us"])
     assert all(math.isfinite(value) and value > 0 for value in found.values())
 
 

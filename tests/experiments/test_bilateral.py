@@ -154,23 +154,23 @@ def test_an_engagement_holds_after_the_time_out_only() -> None:
         x[:] = 1e-3 * k
         # The first cell misses 20 packets, the second 50.
         fresh = np.array([not 100 <= k < 120, not 100 <= k < 150])
-        found = watch.update(fresh, x)
+        target = watch.update(fresh, x)
         if k == 140:
             assert watch.following.tolist() == [True, False]
     assert watch.following.all()
     assert watch.outages.tolist() == [0, 1]
-    assert found[0, 0] == pytest.approx(0.399)
-    assert found[0, 1] < 0.399 - 0.1  # follows from where it held
+    assert target[0, 0] == pytest.approx(0.399)
+    assert target[0, 1] < 0.399 - 0.1  # follows from where it held
 
 
 def test_the_energy_observer_splits_by_direction() -> None:
     observer = EnergyObserver(1)
-    given = random.normal(size=50)
-    for dE in given:
+    energies = random.normal(size=50)
+    for dE in energies:
         observer.add(np.array([dE]))
-    assert observer.E_in - observer.E_out == pytest.approx(given.sum())
-    assert observer.E_in == pytest.approx(given[given > 0].sum())
-    assert observer.margin(np.array([1.0])) == pytest.approx(1.0 + given[given < 0].sum())
+    assert observer.E_in - observer.E_out == pytest.approx(energies.sum())
+    assert observer.E_in == pytest.approx(energies[energies > 0].sum())
+    assert observer.margin(np.array([1.0])) == pytest.approx(1.0 + energies[energies < 0].sum())
 
 
 def test_waves_carry_the_power_of_their_ports() -> None:

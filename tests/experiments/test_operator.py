@@ -110,9 +110,11 @@ def test_a_recorded_master_is_replayed_from_its_first_position() -> None:
 def test_a_jigsaws_file_gives_the_path_of_the_master(tmp_path: Path, hand: str, first: int) -> None:
     table = np.random.default_rng(0).normal(size=(31, 76))
     np.savetxt(path := tmp_path / "Suturing_B001.txt", table)
-    found = jigsaws_master(path, hand)
-    assert isinstance(found, RecordedPath)
-    assert found(np.array([1.0]))[0] == pytest.approx(table[30, first : first + 3] - table[0, first : first + 3])
+    path_of_master = jigsaws_master(path, hand)
+    assert isinstance(path_of_master, RecordedPath)
+    assert path_of_master(np.array([1.0]))[0] == pytest.approx(
+        table[30, first : first + 3] - table[0, first : first + 3]
+    )
 
 
 @pytest.mark.parametrize("text", ["1 2 3\n4 5 6\n", "", "a b\n", "1 " * 76 + "\n", ("nan " * 76 + "\n") * 2])

@@ -20,7 +20,7 @@ from trocar.identification.recalibration import recalibrate
 from trocar.identification.recipes import search as recipe_search
 from trocar.identification.recipes.changes import alternatives, simpler
 from trocar.identification.recipes.recipe import RECIPES, load_recipe, recipe_of, recipe_table
-from trocar.identification.recipes.search import Found, search
+from trocar.identification.recipes.search import SearchResult, search
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator
@@ -298,7 +298,7 @@ def test_an_ecm_is_recalibrated_with_the_recipe_of_its_identification(ecm):
     base = identify(ecm, "ECM", recipe=recipe, cross_validate=False).parameters
     found = recalibrate(base, ecm, recipe=recipe)
     np.testing.assert_allclose(found.after, found.before, atol=0.02)
-    with pytest.raises(TrocarError, match="--recipe"):
+    with pytest.raises(TrocarError, match="give the recipe it was identified with"):
         recalibrate(base, ecm)
 
 
@@ -349,6 +349,6 @@ def test_the_search_prefers_fewer_parameters_then_smaller_errors():
 
     best, near, far = trial(0.10, 0.02, 50), trial(0.105, 0.02, 40), trial(0.3, 0.02, 10)
     nearer = trial(0.104, 0.02, 40)
-    found = Found(trials=(best, near, far, nearer), finished=True)
+    found = SearchResult(trials=(best, near, far, nearer), finished=True)
     assert found.best is best
     assert found.chosen is nearer

@@ -9,7 +9,7 @@ import trocar as tr
 from tests.support.hysteresis_set import full_set, memory_set
 from trocar.arms.parameter_file import to_toml
 from trocar.arms.parameters import Drive, load_parameters
-from trocar.mechanics.hysteresis import dahl_states
+from trocar.mechanics.drives import dahl_states
 
 
 def mechanism(parameters, **options):

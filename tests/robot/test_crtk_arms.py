@@ -6,7 +6,7 @@ import pytest
 from tests.support.crtk_robot import Events, busy, q_of, started
 from trocar.robot import Sensors
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.messages import CartesianImpedance, CartesianState, HalfPlaneGains, Joy
+from trocar.robot.messages import CartesianState, HalfPlaneGains, ImpedanceGoal, Joy
 from trocar.spatial import rotation_vector
 
 
@@ -223,7 +223,7 @@ def test_a_cartesian_impedance_pulls_the_master_to_its_goal(robot):
     gains = HalfPlaneGains(p=np.full(3, -200.0), d=np.full(3, -5.0))
     goal = T[:3, 3] + [0.0, 0.04, 0.0]
     mtm.servo_ci(
-        CartesianImpedance(
+        ImpedanceGoal(
             force_R=np.eye(3),
             force_position=goal,
             torque_R=T[:3, :3],

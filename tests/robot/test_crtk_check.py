@@ -349,7 +349,7 @@ def test_valid_data_of_an_arm_that_is_off_fail_power_cycle_alone(monkeypatch):
 
 def test_half_the_rate_fails_rates_alone(monkeypatch):
     robot = started("PSM")
-    monkeypatch.setattr("trocar.robot.robot.PUBLISHED", 30)
+    monkeypatch.setattr("trocar.robot.robot.PUBLISHED_CYCLES", 30)
     assert failed(robot, permission=Permission.read) == {"rates"}
 
 

@@ -85,11 +85,11 @@ class Fuzz:
         if kind is m.CartesianState:
             w, wrong = self.vector(6, 0.0, 0.1)
             return m.CartesianState(wrench=w), wrong
-        if kind is m.CartesianImpedance:
+        if kind is m.ImpedanceGoal:
             T = self.robot.bus.read(f"{self.name}/measured_cp").T
             side = m.HalfPlaneGains(p=np.full(3, -100.0), d=np.full(3, -3.0))
             goal = {"force_R": T[:3, :3], "force_position": T[:3, 3], "torque_R": T[:3, :3]}
-            return m.CartesianImpedance(position_positive=side, position_negative=side, **goal), False
+            return m.ImpedanceGoal(position_positive=side, position_negative=side, **goal), False
         if kind is m.Rotation:
             return m.Rotation(R=self.robot.bus.read(f"{self.name}/measured_cp").T[:3, :3]), False
         if kind is m.Bool:

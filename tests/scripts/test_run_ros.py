@@ -69,7 +69,7 @@ def test_every_command_survives_a_round_trip_through_ros():
             again = from_ros(to_ros(EXAMPLES[kind], ros), ros, kind)
             assert same(EXAMPLES[kind], again), (ros, again)
         else:
-            assert kind in (m.CartesianState, m.CartesianImpedance)
+            assert kind in (m.CartesianState, m.ImpedanceGoal)
             assert isinstance(from_ros(MESSAGES[ros](), ros, kind), kind)
 
 
@@ -78,7 +78,7 @@ def test_an_impedance_keeps_its_gains_and_axes():
     goal.force_orientation.w, goal.force_orientation.z = np.cos(0.2), np.sin(0.2)
     goal.force_position.y = 0.4
     goal.position_negative.deadband.z = 0.01
-    impedance = from_ros(goal, goal._type, m.CartesianImpedance)
+    impedance = from_ros(goal, goal._type, m.ImpedanceGoal)
     np.testing.assert_allclose(impedance.force_R, rotation("z", 0.4), atol=1e-12)
     np.testing.assert_array_equal(impedance.force_position, [0.0, 0.4, 0.0])
     np.testing.assert_array_equal(impedance.position_negative.deadband, [0.0, 0.0, 0.01])

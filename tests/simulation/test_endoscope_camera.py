@@ -5,7 +5,7 @@ import pytest
 
 import trocar as tr
 from trocar.appearance.endoscope_camera import BASELINE, StereoEndoscope
-from trocar.appearance.force_arrows import LEAST_FORCE, LONGEST, METRE_PER_NEWTON
+from trocar.appearance.force_arrows import MAX_LENGTH, METRE_PER_NEWTON, MIN_FORCE
 from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError, UnknownName
 from trocar.palette import of_cause, rgb
@@ -181,8 +181,8 @@ def test_forces_are_arrows_where_they_act(cart, eyes):
     red, green, blue = np.median(picture[changed], axis=0)
     wanted = rgb(of_cause("contact"))
     np.testing.assert_allclose([green / red, blue / red], [wanted[1] / wanted[0], 0.0], atol=0.06)  # in any light
-    assert not drawn(0.5 * LEAST_FORCE)[1].any()
-    assert (drawn(1e6)[0] == drawn(LONGEST / METRE_PER_NEWTON)[0]).all()
+    assert not drawn(0.5 * MIN_FORCE)[1].any()
+    assert (drawn(1e6)[0] == drawn(MAX_LENGTH / METRE_PER_NEWTON)[0]).all()
     assert (eyes.pair()[0] == plain).all()
 
 

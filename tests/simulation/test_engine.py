@@ -376,7 +376,7 @@ def test_closing_fingers_meet_unless_contact_is_off(mech, contacts):
 def test_an_unconverged_solver_warns_once():
     sim = tr.Simulator("PSM")
     sim.reset(np.array([0.2, -0.1, 0.12, 0.5, 0.3, -0.2, 0.4]), dq=np.full(7, 0.3))
-    sim._engine._most = 1  # friction that reverses takes more iterations
+    sim._engine._max_iterations = 1  # friction that reverses takes more iterations
     with pytest.warns(tr.Unsolved, match="within 1 iterations at t = 0.001 s") as told:
         sim.step(np.zeros(7))
     assert told[0].filename == __file__

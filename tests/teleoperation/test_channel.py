@@ -16,12 +16,12 @@ DT = 1e-3
 
 def test_a_constant_delay_delays_every_packet_by_the_same_time() -> None:
     channel = Channel(0.02)
-    found = channel.packets(50, DT)
-    assert (found == np.maximum(np.arange(50) - 20, -1)).all()
+    packets = channel.packets(50, DT)
+    assert (packets == np.maximum(np.arange(50) - 20, -1)).all()
     for k in range(50):  # the same one by one
         channel.send(k * DT, k)
         used = channel.receive(k * DT)
-        assert (-1 if used is None else used) == found[k]
+        assert (-1 if used is None else used) == packets[k]
 
 
 def test_the_same_seed_gives_the_same_channel() -> None:

@@ -14,7 +14,8 @@ from trocar.errors import TrocarError
 from trocar.recording.loading import load_recording
 from trocar.robot import Robot, Sensors, messages
 from trocar.robot.description import contact_forces
-from trocar.simulation import Scene
+from trocar.simulation import Scene, load_scene
+from trocar.simulation.objects.practice import GAP, PLATE
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Keyboard, MotionLog, Scripted, training_scene
 from trocar.teleoperation.devices.device import OPEN
@@ -42,9 +43,9 @@ class Rig:
         self.console.start()
 
     def send(self, duration: float, arm: str | None = None, **sample: object) -> None:
-        given = {"twist": np.zeros(6)} | sample if "pose" not in sample else sample
+        fields = {"twist": np.zeros(6)} | sample if "pose" not in sample else sample
         for name in self.arms if arm is None else (arm,):
-            self.samples[name] = DeviceSample(**given)  # type: ignore[arg-type]
+            self.samples[name] = DeviceSample(**fields)  # type: ignore[arg-type]
         self.robot.run(duration)
 
     def pinch(self, arm: str | None = None, **sample: object) -> None:
@@ -53,13 +54,27 @@ class Rig:
 
     def setpoint(self, arm: str = "PSM1") -> Array:
         """Set-point (4, 4) of the PSM in the camera."""
-        return self.robot.controllers[arm].reports.setpoint_pose().copy()
+        return self.robot.readings(arm).setpoint_pose().copy()
 
     def following(self, arm: str = "PSM1") -> bool:
         return self.console.pairs[arm].state.following
 
     def errors(self) -> list[str]:
-        return [said.text for said in self.console.messages if said.kind == "error"]
+        return [message.text for message in self.console.messages if message.kind == "error"]
+
+
+def test_the_training_scene_has_the_arms_of_the_scene_dvrk_and_objects_below_their_tips() -> None:
+    whole, training = load_scene("dvrk"), training_scene(("PSM2",))
+    assert set(training.arms) == {"PSM2", "ECM"}
+    assert training.timestep == whole.timestep
+    tip = training.T_world_tip("PSM2")[:3, 3]
+    np.testing.assert_allclose(tip, whole.T_world_tip("PSM2")[:3, 3], atol=1e-12)
+    plate = training.objects["plate"].pose[:3, 3]
+    np.testing.assert_allclose(plate[:2], tip[:2], atol=1e-9)
+    jaw = training.arms["PSM2"].arm.jaw_length
+    assert plate[2] + PLATE[2] / 2 == pytest.approx(tip[2] - jaw - GAP, abs=1e-9)
+    with pytest.raises(TrocarError, match="arm of the scene dvrk 'PSM9'"):
+        load_scene("dvrk", arms=["PSM9"])
 
 
 def along(x: float = 0.0, y: float = 0.0, z: float = 0.0, turn: float = 0.0) -> Array:
@@ -111,16 +126,16 @@ def test_the_gripper_moves_the_jaw() -> None:
     rig = Rig()
     rig.pinch()
     rig.send(1.5)
-    controller = rig.robot.controllers["PSM1"]
-    assert controller.hardware.setpoint()[-1] == pytest.approx(controller.arm.upper[-1], abs=1e-6)
+    psm = rig.robot.readings("PSM1")
+    assert psm.joint_setpoint()[-1] == pytest.approx(psm.arm.upper[-1], abs=1e-6)
     rig.send(0.3, gripper=OPEN / 2)
-    assert controller.hardware.setpoint()[-1] == pytest.approx(controller.arm.upper[-1] / 2, abs=1e-6)
+    assert psm.joint_setpoint()[-1] == pytest.approx(psm.arm.upper[-1] / 2, abs=1e-6)
 
 
 def test_the_camera_button_moves_the_endoscope_and_the_psm_stays() -> None:
     rig = Rig()
     rig.pinch()
-    ecm, tip = rig.robot.controllers["ECM"].reports, rig.robot.scene.arms["PSM1"].tip_pose()
+    ecm, tip = rig.robot.readings("ECM"), rig.robot.scene.arms["PSM1"].tip_pose()
     q = ecm.q_setpoint.copy()
     rig.send(0.3, twist=along(0.05, 0.0, 0.05), buttons=frozenset({"camera"}))
     assert not rig.following()
@@ -264,7 +279,7 @@ def test_the_contact_force_is_felt_recorded_and_seen(tmp_path: Path) -> None:
     [
         (lambda robot: DeviceConsole(robot, {}), "at least one device"),
         (lambda robot: DeviceConsole(robot, {"PSM7": Keyboard()}), "PSM of the robot"),
-        (lambda robot: DeviceConsole(robot, {"PSM1": Keyboard()}, scale=2.0), "scale must be at most 1"),
+        (lambda robot: DeviceConsole(robot, {"PSM1": Keyboard()}, scale=2.0), "scale must be a number from 0 to 1"),
         (lambda robot: DeviceConsole(robot, {"PSM1": Keyboard()}, delay=-1.0), "delay"),
         (lambda robot: training_scene(("PSM9",)), "PSM"),
         (lambda robot: training_scene(task="surgery"), "task"),

@@ -61,9 +61,9 @@ def _no_window(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_impossible_samples_are_named(sample: DeviceSample, reason: str) -> None:
-    found = problem(sample)
-    assert reason in found
-    assert bool(found) == bool(reason)
+    rejection = problem(sample)
+    assert reason in rejection
+    assert bool(rejection) == bool(reason)
 
 
 def test_a_carried_device_that_jumps_is_refused() -> None:

@@ -16,11 +16,11 @@ from trocar.recording.loading import load_recording
 
 
 def test_the_bench_writes_claims_and_a_report(tmp_path: Path) -> None:
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         app,
         ["teleop", "--bench", "--section", "engine", "--json", str(tmp_path / "a.json"), "--report", str(tmp_path)],
     )
-    assert found.exit_code == 0, found.output
+    assert result.exit_code == 0, result.output
     (claim,) = json.loads((tmp_path / "a.json").read_text())["claims"]
     assert claim["holds"] is True
     assert claim["id"].startswith("bilateral/")
@@ -41,10 +41,10 @@ def test_network_claims_hold_and_the_outage_is_kept_as_recordings(tmp_path: Path
     [([], "nothing to do: give --master"), (["--bench", "--section", "nothing"], "section of the bench")],
 )
 def test_a_senseless_command_line_is_a_one_line_error(arguments: list[str], message: str) -> None:
-    found = CliRunner().invoke(app, ["teleop", *arguments])
-    assert found.exit_code == 2
-    assert message in found.output
-    assert found.output.count("\n") == 1
+    result = CliRunner().invoke(app, ["teleop", *arguments])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert result.output.count("\n") == 1
 
 
 def test_claims_are_written_although_a_section_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,18 +53,18 @@ def test_claims_are_written_although_a_section_fails(tmp_path: Path, monkeypatch
 
     monkeypatch.setitem(SECTIONS, "drift", broken)
     (file := tmp_path / "a.json").write_text("left from before")
-    found = CliRunner().invoke(app, ["teleop", "--bench", "--section", "drift", "--json", str(file)])
-    assert found.exit_code == 2
-    assert "no compiler" in found.output
+    result = CliRunner().invoke(app, ["teleop", "--bench", "--section", "drift", "--json", str(file)])
+    assert result.exit_code == 2
+    assert "no compiler" in result.output
     assert json.loads(file.read_text()) == {"claims": []}
 
 
 def test_a_scripted_device_drives_a_psm_and_leaves_a_recording(tmp_path: Path) -> None:
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["teleop", "--master", "scripted", "--no-page", "--duration", "1.5", "-o", str(tmp_path)]
     )
-    assert found.exit_code == 0, found.output
-    assert str(tmp_path / "PSM1.npz") in found.output
+    assert result.exit_code == 0, result.output
+    assert str(tmp_path / "PSM1.npz") in result.output
     recording = load_recording(tmp_path / "PSM1.npz")
     assert recording.extra["following"].any()
     assert recording.provenance["teleoperation"] == "script"
@@ -75,15 +75,15 @@ def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     masters = ["--master", "vr", "--master", "phone", "--master", "vr"]
     command = ["teleop", *masters, "--no-page", "--duration", "0.1", "--device-port", "0", "--task", "none"]
-    found = CliRunner().invoke(app, command)
-    assert found.exit_code == 0, found.output
-    assert "PSM1: right controller" in found.output
-    assert "PSM3: left controller" in found.output
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "PSM1: right controller" in result.output
+    assert "PSM3: left controller" in result.output
     for name, device in (("headset", "vr"), ("phone", "phone")):
-        (line,) = [line for line in found.output.splitlines() if line.startswith(f"Open on the {name}: ")]
+        (line,) = [line for line in result.output.splitlines() if line.startswith(f"Open on the {name}: ")]
         assert re.fullmatch(rf"https://127\.0\.0\.1:\d+/\?device={device}&token=[\w-]{{22}}", line.split()[-1])
     (file,) = tmp_path.rglob("*.pem")
-    assert str(file) in found.output
+    assert str(file) in result.output
     assert file.stat().st_mode & 0o777 == 0o600
 
 
@@ -113,8 +113,8 @@ def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_unusable_masters_are_a_one_line_error(arguments: list[str], message: str) -> None:
-    found = CliRunner().invoke(app, ["teleop", *arguments])
-    assert found.exit_code == 2, found.output
-    (line,) = [line for line in found.output.splitlines() if line.startswith("error:")]
+    result = CliRunner().invoke(app, ["teleop", *arguments])
+    assert result.exit_code == 2, result.output
+    (line,) = [line for line in result.output.splitlines() if line.startswith("error:")]
     assert message in line
     assert len(line) < 490

@@ -64,9 +64,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def messages(path: Path, topic: str) -> tuple[Array, list[object]]:
     """Stamps from the first one on [s] and messages of a topic of a bag."""
     with Bag(str(path)) as bag:
-        found = [entry.message for entry in bag.read_messages(topic)]
-    stamps = np.array([message.header.stamp.to_nsec() for message in found])
-    return 1e-9 * (stamps - stamps[0]), found
+        contents = [entry.message for entry in bag.read_messages(topic)]
+    stamps = np.array([message.header.stamp.to_nsec() for message in contents])
+    return 1e-9 * (stamps - stamps[0]), contents
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -85,9 +85,9 @@ def test_a_bag_holds_the_motion_of_the_npz_file(folder: Path, psm: str, suffix: 
 def test_masters_and_set_points_are_recorded(folder: Path, psm: str) -> None:
     bag, table = folder / "run.mcap", tr.load_recording(folder / f"run-{psm}.npz")
     for topic, channel in (("measured_cp", "hand"), ("setpoint_cp", "received")):
-        t, found = messages(bag, f"/{ARMS[psm]}/{topic}")
+        t, contents = messages(bag, f"/{ARMS[psm]}/{topic}")
         assert len(t) == len(table)
-        p = np.array([[x.pose.position.x, x.pose.position.y, x.pose.position.z] for x in found])
+        p = np.array([[x.pose.position.x, x.pose.position.y, x.pose.position.z] for x in contents])
         np.testing.assert_array_equal(p, table.extra[f"{channel}_position"])
     _, grippers = messages(bag, f"/{ARMS[psm]}/gripper/measured_js")
     np.testing.assert_array_equal([x.position[0] for x in grippers], table.extra["gripper"])
@@ -115,9 +115,9 @@ def test_a_bag_has_only_the_topics_of_the_pairs_and_the_endoscope(folder: Path) 
 def test_the_command_records(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"run{suffix}"
     command = ["teleop", "--master", "scripted", "--no-page", "--duration", "0.6", "--record", str(file)]
-    found = CliRunner().invoke(app, command)
-    assert found.exit_code == 0, found.output
-    assert str(file) in re.sub(r"\s", "", found.output)
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert str(file) in re.sub(r"\s", "", result.output)
     recording = tr.load_recording(file, "PSM", **({"namespace": "PSM1"} if suffix == ".bag" else {}))
     assert len(recording) > 10
     assert [path.name for path in tmp_path.iterdir()] == [file.name]

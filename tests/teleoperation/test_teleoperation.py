@@ -19,9 +19,9 @@ class Listener:
     """All messages of a device, and the goals that an arm is sent."""
 
     def __init__(self, robot, name):
-        self.said = {kind: [] for kind in ("error", "warning", "status")}
-        for kind, kept in self.said.items():
-            robot.bus.subscribe(f"{name}/{kind}", lambda message, kept=kept: kept.append(message.value))
+        self.texts = {kind: [] for kind in ("error", "warning", "status")}
+        for kind, texts in self.texts.items():
+            robot.bus.subscribe(f"{name}/{kind}", lambda message, texts=texts: texts.append(message.value))
 
 
 # -- masters -----------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_the_console_starts_pairs_and_pedals_stop_them(whole):
     console.teleop_set_scale(0.4)
     robot.run(0.01)
     assert pair.get_scale() == 0.4
-    # pedal by foot: told 0.2 s later
+    # pedal by foot: reported 0.2 s later
     teleoperation.press("clutch")
     robot.run(0.15)
     assert pair.is_following()
@@ -200,8 +200,8 @@ def test_a_master_that_reports_nan_stops_the_psm():
     rig.teleoperation.drive(MASTER, lambda sample: replace(sample, master=pose(p=(np.nan, 0, 0))))
     rig.robot.step(3)
     assert holds(rig)
-    assert len(heard.said["error"]) == 1
-    assert "MTM measured_cp has a value that is not finite" in heard.said["error"][0]
+    assert len(heard.texts["error"]) == 1
+    assert "MTM measured_cp has a value that is not finite" in heard.texts["error"][0]
     rig.teleoperation.drive(MASTER, None)
     assert rig.until(lambda: rig.pair.state.following, 3.0) > 0.0
     assert rig.pair.state.following
@@ -216,7 +216,7 @@ def test_a_master_beyond_its_limits_stops_the_psm():
     rig.hand.arm.inject(EncoderBias(motor=rig.hand.arm.arm.motors.names[0], bias=3.0))
     rig.robot.step(3)
     assert holds(rig)
-    assert "MTMR joint 1 (outer_yaw) is beyond its limit" in heard.said["error"][0]
+    assert "MTMR joint 1 (outer_yaw) is beyond its limit" in heard.texts["error"][0]
     assert not rig.pair.state.following
     rig.hand.arm.inject()
 
@@ -228,7 +228,7 @@ def test_a_psm_that_faults_disables_the_pair():
     rig.robot.controllers[SLAVE].fault("PID: tracking error, mask: 1 0 0 0 0 0 0")
     rig.robot.run(0.05)
     assert rig.pair.state.current == "DISABLED"
-    assert any("tracking error" in text for text in heard.said["error"])
+    assert any("tracking error" in text for text in heard.texts["error"])
     assert rig.robot.controllers[MASTER].mode == "position"  # the master holds
     # the operator at the console starts again: the PSM is enabled, homed and aligned with first
     rig.robot.console().teleop_start()

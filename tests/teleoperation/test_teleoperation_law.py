@@ -47,7 +47,7 @@ def enabled(settings=AT_ONCE, **more):
     return pair, 6e-3
 
 
-def said(output, kind):
+def events(output, kind):
     return [event.value for event in output.events if event.topic == kind]
 
 
@@ -80,9 +80,9 @@ class PublishedLaw:
         self.caught |= abs(distance) < 2 * DEGREE
         most = (4 * math.pi if self.caught else 0.2 * math.pi) * 1e-3
         self.ghost += np.clip(distance, -most, most)
-        found = max(self.ghost * self.jaw_max / (60 * DEGREE), self.jaw_min)
-        self.ghost = found * (60 * DEGREE) / self.jaw_max
-        return found
+        angle = max(self.ghost * self.jaw_max / (60 * DEGREE), self.jaw_min)
+        self.ghost = angle * (60 * DEGREE) / self.jaw_max
+        return angle
 
 
 def test_goals_of_a_long_run_equal_the_published_law():
@@ -151,15 +151,15 @@ def test_locks_keep_position_or_orientation():
 
 
 @pytest.mark.parametrize(
-    ("gripper", "roll", "shown"), [(0, 3.9, False), (0, 4.1, True), (35, 0, False), (36, 0, True), (33, 3, True)]
+    ("gripper", "roll", "active"), [(0, 3.9, False), (0, 4.1, True), (35, 0, False), (36, 0, True), (33, 3, True)]
 )
-def test_an_operator_shows_by_gripper_or_roll(gripper, roll, shown):
+def test_an_operator_shows_by_gripper_or_roll(gripper, roll, active):
     pair = PsmTeleoperation()
     pair.state_command("enable")
     for k in range(200):
         share = 0.5 + 0.5 * math.cos(2 * math.pi * k / 100)
         pair.step(1e-3 * k, sample(pose(rotation("x", roll * share * DEGREE)), gripper=gripper * share * DEGREE))
-    assert pair.state.following is shown
+    assert pair.state.following is active
 
 
 def test_a_gripper_that_opens_steadily_shows_no_operator():
@@ -184,9 +184,9 @@ def test_arms_are_enabled_and_then_homed_first():
     outs = [pair.step(1.0 + 1e-3 * k, sample(master_state=on)) for k in range(5)]
     assert [c for out in outs for c in out.commands] == [("MTM", "state_command", "home")]
     assert pair.state.current == "SETTING_ARMS_STATE"
-    assert not said(pair.step(59.9, sample(master_state=on)), "error")
+    assert not events(pair.step(59.9, sample(master_state=on)), "error")
     out = pair.step(60.1, sample(master_state=on))
-    assert said(out, "error") == ["MTMR_PSM1: timed out while setting up MTM state"]
+    assert events(out, "error") == ["MTMR_PSM1: timed out while setting up MTM state"]
     assert pair.state.desired == "DISABLED"
     assert pair.step(60.2, sample()).events[0] == ("current_state", "DISABLED")
     pair.state_command("enable")
@@ -205,7 +205,7 @@ def test_alignment_turns_the_master_and_sends_the_psm_nothing():
     assert len(goals) == 1
     assert np.allclose(goals[0], pose(slave[:3, :3], at[:3, 3]))
     assert not any(command.arm == "PSM" for o in out for command in o.commands)
-    assert [text for o in out for text in said(o, "warning")] == [
+    assert [text for o in out for text in events(o, "warning")] == [
         f"MTMR_PSM1: unable to align MTM, angle error is {0.4 / DEGREE:.1f} (deg)"
     ]
     # the PSM turns: once more when it is beyond the tolerance
@@ -247,7 +247,7 @@ def test_following_frees_the_master_and_the_clutch_locks_its_orientation():
     assert names == ["move_cp", "use_gravity_compensation", "body/servo_cf", "unlock_orientation"]
     pair.clutch(True)
     out = pair.step(0.01, sample())
-    assert said(out, "following") == [False]
+    assert events(out, "following") == [False]
     assert [c.name for c in out.commands] == ["use_gravity_compensation", "body/servo_cf", "lock_orientation", "hold"]
     assert not sent(pair.step(0.011, sample(pose(p=(1.0, 0.0, 0.0)))), "PSM", "servo_cp")
     pair.clutch(False)
@@ -285,7 +285,7 @@ def test_a_wrench_of_the_user_acts_while_following_only():
     assert not sent(pair.step(0.2, sample()), "MTM", "body/servo_cf")
     pair.following_mtm_body_servo_cf(np.array([np.nan] * 6))
     out = pair.step(0.3, sample())
-    assert len(said(out, "warning")) == 1
+    assert len(events(out, "warning")) == 1
     assert not sent(out, "MTM", "body/servo_cf")
 
 
@@ -301,8 +301,8 @@ def test_a_sample_that_is_not_valid_stops_the_psm_until_realigned(part):
         "reflected": {"master": 2.0 * np.eye(4)},
     }[part]
     outs = [pair.step(t + 1e-3 * k, replace(sample(), **bad)) for k in range(20)]
-    errors = [text for out in outs for text in said(out, "error")]
-    assert len(errors) == 1  # said once
+    errors = [text for out in outs for text in events(out, "error")]
+    assert len(errors) == 1  # reported once
     assert "the PSM holds until the MTM is aligned again" in errors[0]
     assert [c.name for out in outs for c in out.commands if c.arm == "PSM"] == ["hold"]
     assert not pair.state.following
@@ -320,7 +320,7 @@ def test_errors_and_states_of_arms_disable():
     pair, t = enabled()
     pair.arm_error("PSM1: PID: tracking error")
     out = pair.step(t, sample())
-    assert said(out, "error") == ["MTMR_PSM1: received from arm [PSM1: PID: tracking error]"]
+    assert events(out, "error") == ["MTMR_PSM1: received from arm [PSM1: PID: tracking error]"]
     assert pair.state.current == "DISABLED"
     assert [c.name for c in out.commands] == ["hold", "hold"]  # PSM, MTM
     pair, t = enabled()
@@ -336,7 +336,7 @@ def test_wrong_commands_are_answered_with_a_warning():
     pair.set_scale(0.0)
     pair.set_scale(1.1)
     pair.set_scale(math.nan)
-    assert len(said(pair.step(0.0, sample()), "warning")) == 4
+    assert len(events(pair.step(0.0, sample()), "warning")) == 4
     assert pair.state.scale == 0.2
 
 
@@ -351,15 +351,15 @@ def test_defaults_are_the_published_ones():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "parameters",
     [
         {"scale": 0.0}, {"scale": 1.5}, {"scale": math.nan}, {"scale": "0.2"}, {"align_MTM": 1}, {"jaw_rate": -1.0},
         {"gripper_max": -1.0}, {"start_roll_threshold": -0.1}, {"gripper_scaling": {"max": 1.0}}, {"speed": 2.0},
     ],
 )  # fmt: skip
-def test_wrong_settings_are_refused(given):
+def test_wrong_settings_are_refused(parameters):
     with pytest.raises(TrocarError):
-        PSMSettings.configured(given)
+        PSMSettings.configured(parameters)
 
 
 def test_wrong_camera_settings_are_refused():
@@ -461,7 +461,7 @@ def test_camera_control_refuses_grips_outside_the_box():
     teleop = EcmTeleoperation()
     teleop.state_command("enable")
     outs = [teleop.step(1e-3 * k, at(LEFT, np.array([-0.5, 0.0, 0.4]))) for k in range(5)]
-    assert [text for out in outs for text in said(out, "error")] == [
+    assert [text for out in outs for text in events(out, "error")] == [
         "MTML_MTMR_ECM: MTMR position doesn't seem to be in the work area"
     ]
     assert teleop.state.current == "DISABLED"
@@ -477,7 +477,7 @@ def test_the_clutch_stops_the_camera_and_a_bad_sample_disables_it():
     goals = [q for out in outs for q in sent(out, "ECM", "servo_jp")]
     assert np.allclose(goals[0], [0.1, 0.2, 0.05, 0.3])
     outs = [teleop.step(0.03, at(LEFT * np.nan, RIGHT)), teleop.step(0.031, at(LEFT, RIGHT))]
-    assert sum(len(said(out, "error")) for out in outs) == 1
+    assert sum(len(events(out, "error")) for out in outs) == 1
     assert teleop.state.current == "DISABLED"
 
 
@@ -505,15 +505,15 @@ def test_a_tap_of_the_clutch_swaps_two_pairs_of_a_master():
 def test_pedals_are_reported_late_and_taps_as_clicks():
     pedal = Pedal()
 
-    def told(begin, end, until):
+    def reports(begin, end, until):
         return [
             (round(0.001 * k, 3), what)
             for k in range(until)
             if (what := pedal.step(0.001 * k, begin <= k < end)) is not None
         ]
 
-    assert told(100, 500, 1000) == [(0.3, 1), (0.7, 0)]
+    assert reports(100, 500, 1000) == [(0.3, 1), (0.7, 0)]
     pedal = Pedal()
-    assert told(100, 250, 1000) == [(0.25, 2)]
+    assert reports(100, 250, 1000) == [(0.25, 2)]
     pedal = Pedal(debounce=0.0)
-    assert told(100, 150, 200) == [(0.1, 1), (0.15, 0)]
+    assert reports(100, 150, 200) == [(0.1, 1), (0.15, 0)]

@@ -34,7 +34,7 @@ from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_sc
 from trocar.teleoperation.devices.device import OPEN
 from trocar.view.webxr import PoseServer, certificate_file
 from trocar.view.webxr import certificate as certificates
-from trocar.view.webxr.pose_messages import MOST_MESSAGE
+from trocar.view.webxr.pose_messages import MAX_MESSAGE
 from trocar.view.webxr.pose_server import BURST
 
 INTERVAL = 0.015  # between two poses of a headset [s]
@@ -80,11 +80,11 @@ class Rig:
             self.robot.run(INTERVAL)
 
     def pinch(self, **hands: dict[str, object]) -> None:
-        self.stream(0.05, **{side: found | {"closed": 1.0} for side, found in hands.items()})
+        self.stream(0.05, **{side: pose | {"closed": 1.0} for side, pose in hands.items()})
         self.stream(0.05, **hands)
 
     def setpoint(self, psm: str) -> Array:
-        return self.robot.controllers[psm].reports.setpoint_pose().copy()
+        return self.robot.readings(psm).setpoint_pose().copy()
 
     def following(self, psm: str = "PSM1") -> bool:
         return self.console.pairs[psm].state.following
@@ -101,9 +101,9 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def shared(certificate: Path) -> Iterator[Rig]:
-    made = Rig(certificate)
-    yield made
-    made.close()
+    rig = Rig(certificate)
+    yield rig
+    rig.close()
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_a_device_gets_forces_status_and_pictures(rig: Rig) -> None:
     rig.hands["left"].feel(np.array([0.0, 3.0, 4.0, 0.0, 0.0, 0.0]))
     texts, pictures = [], []
     while len(pictures) < 2 or texts[-1]["force"]["left"] < 4.9:
-        found = rig.device.receive()
-        (texts.append(json.loads(found)) if isinstance(found, str) else pictures.append(found))
+        content = rig.device.receive()
+        (texts.append(json.loads(content)) if isinstance(content, str) else pictures.append(content))
     assert texts[-1] == {"force": {"right": 0.0, "left": 5.0}, "status": ["PSM1: following"]}
     assert pictures == [b"\x00left", b"\x01right"]
 
@@ -231,10 +231,10 @@ def test_a_device_that_vanishes_makes_the_psm_hold(rig: Rig, how: str) -> None:
 
 
 def test_a_message_that_is_too_long_ends_the_connection(rig: Rig) -> None:
-    rig.device.post(b" " * (MOST_MESSAGE + 1))
+    rig.device.post(b" " * (MAX_MESSAGE + 1))
     until(lambda: not rig.server._current, "the connection to end")
     rig.robot.run(0.02)
-    assert f"more than {MOST_MESSAGE} bytes" in rig.errors("PSM1")[0]
+    assert f"more than {MAX_MESSAGE} bytes" in rig.errors("PSM1")[0]
     assert not rig.following()
 
 
@@ -302,7 +302,7 @@ def test_the_page_is_served_with_strict_headers(rig: Rig) -> None:
 def test_a_port_that_is_taken_or_impossible_is_an_error(rig: Rig) -> None:
     with pytest.raises(TrocarError, match="in use"):
         PoseServer({}, port=rig.server.port, certificate=rig.certificate)
-    with pytest.raises(TrocarError, match="--device-port must be"):
+    with pytest.raises(TrocarError, match="port must be"):
         PoseServer({}, port=70000, certificate=rig.certificate)
     with pytest.raises(TrocarError, match="--host"):
         PoseServer({}, "no such host", port=0, certificate=rig.certificate)

@@ -39,7 +39,7 @@ SIX = np.arange(1.0, 7.0)
 STAMP = 1_700_000_000_000_000_003
 LENS = Lens(width=64, height=48, fx=50.0, fy=51.0, cx=32.0, cy=24.0, distortion=(0.1,) * 5)
 STATISTICS = dict.fromkeys((field.name for field in dataclasses.fields(m.IntervalStatistics)[2:]), 3)
-IMPEDANCE = m.CartesianImpedance(
+IMPEDANCE = m.ImpedanceGoal(
     force_R=T[:3, :3],
     force_position=SIX[:3],
     torque_R=np.eye(3),

@@ -341,7 +341,7 @@ def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
 
 @needs_ros
 def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, monkeypatch):
-    monkeypatch.setattr("trocar.transports.ros1.client.UNUSED", 0.3)
+    monkeypatch.setattr("trocar.transports.remote_bus.UNUSED", 0.3)
     topic, sampled = "ECM/measured_cv", served.bridge._sampler.read
     with Ros1Client(served.bridge.master) as client:
         heard = []

@@ -20,10 +20,9 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.recording import load_recording
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.devices import devices
-from trocar.transports.protocol import SystemState
+from trocar.transports.devices import devices, topics_of_nodes
 from trocar.transports.ros1 import debian
-from trocar.transports.ros1.client import Ros1Client, known_topics
+from trocar.transports.ros1.client import Ros1Client
 
 pytestmark = pytest.mark.xdist_group("ros1")
 SPEED = "0.4"  # slow enough for a busy machine: the checks wait by the robot's clock
@@ -107,8 +106,7 @@ def test_ctrl_c_ends_the_command_its_node_and_its_master(serving):
 def test_topics_of_other_nodes_get_the_directions_of_the_table():
     joints, state = "sensor_msgs/JointState", "crtk_msgs/OperatingState"
     published = {"A/setpoint_js": joints, "A/operating_state": state, "A/servo_jp": joints, "A/odd": "odd_msgs/Odd"}
-    found = SystemState(published, {"A/servo_jp": joints, "A/setpoint_js": joints, "A/own": joints}, {})
-    topics = known_topics(found)
+    topics = topics_of_nodes(published, {"A/servo_jp": joints, "A/setpoint_js": joints, "A/own": joints})
     assert {name: str(topic.direction) for name, topic in topics.items()} == {
         "A/setpoint_js": "state",
         "A/operating_state": "event",
@@ -124,7 +122,7 @@ def test_devices_in_ros_are_known_by_their_topics():
     listed = [(f"{name}/{topic.name}", topic) for name, kind in kinds.items() for topic in INTERFACES[kind].topics]
     commands = {name: topic.ros for name, topic in listed if topic.direction is Direction.command}
     published = {name: topic.ros for name, topic in listed if topic.direction is not Direction.command}
-    topics = known_topics(SystemState(published, commands, {}))
+    topics = topics_of_nodes(published, commands)
     assert devices(topics) == kinds
     assert {name: (found.message, found.direction) for name, found in topics.items()} == {
         name: (topic.message, topic.direction) for name, topic in listed

@@ -10,9 +10,7 @@ from tests.support.crtk_robot import started
 from tests.support.odd_values import INPUTS, SEED, number, numbers, rounds, text
 from trocar.errors import TrocarError
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.devices import devices
-from trocar.transports.protocol import SystemState
-from trocar.transports.ros1.client import known_topics
+from trocar.transports.devices import devices, topics_of_nodes
 from trocar.transports.ros_conversion import from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES
 from trocar.transports.ros_services import answer
@@ -132,7 +130,7 @@ def test_any_names_and_types_of_other_nodes_are_sorted():
             for _ in range(2)
         ]
         INPUTS["ROS graphs"] += 1
-        topics = known_topics(SystemState(seen[0], seen[1], {}))
+        topics = topics_of_nodes(seen[0], seen[1])
         assert set(topics) <= set(seen[0]) | set(seen[1])
         assert set(devices(topics).values()) <= set(INTERFACES)
 

@@ -12,7 +12,7 @@ import numpy as np
 from manifold3d import CrossSection, FillRule, JoinType, Manifold, OpType
 from numpy.typing import ArrayLike
 
-from trocar.appearance.sketch import Interval, Span, Surface, ends
+from trocar.appearance.sketch import Interval, Span, TriangleMesh, ends
 from trocar.spatial import Array
 
 SEGMENTS = 16  # segments of a circle in an outline
@@ -23,14 +23,14 @@ KEY = np.sqrt([2.0, 3.0, 5.0]) / 10.0
 Circle = tuple[ArrayLike, float]  # centre (3,) and radius [m]
 
 
-def triangles(solid: Manifold) -> Surface:
+def triangles(solid: Manifold) -> TriangleMesh:
     """The surface of a solid; vertices on edges are repeated for every side."""
     mesh = solid.to_mesh64()
     vertices, faces = np.asarray(mesh.vert_properties), np.asarray(mesh.tri_verts, dtype=np.int64)
     normals = corner_normals(vertices, faces)
     pairs = faces.ravel() + np.round(normals, 4) @ KEY
     _, first, corner = np.unique(pairs, return_index=True, return_inverse=True)
-    return Surface(vertices[faces.ravel()[first]], normals[first], corner.reshape(faces.shape))
+    return TriangleMesh(vertices[faces.ravel()[first]], normals[first], corner.reshape(faces.shape))
 
 
 def corner_normals(vertices: Array, faces: Array) -> Array:

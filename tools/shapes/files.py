@@ -19,7 +19,7 @@ from tools.shapes.si import add_si
 from trocar.appearance.arm_shapes import joints_by_body
 from trocar.appearance.instrument_shapes import FILE
 from trocar.appearance.shape_files import COLLIDES
-from trocar.appearance.sketch import Drawing, Surface
+from trocar.appearance.sketch import Drawing, TriangleMesh
 from trocar.arms import geometries, load_arm
 from trocar.arms.suj import CARTS, set_up_arms
 from trocar.spatial import Array
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 
 def _packed(
-    surfaces: Mapping[str, Surface],
+    surfaces: Mapping[str, TriangleMesh],
     looks: Mapping[str, str],
     geoms: list[Any],
     joints: Mapping[str, Array],

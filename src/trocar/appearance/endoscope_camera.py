@@ -31,7 +31,7 @@ HIDDEN = 4  # group of geoms that MuJoCo does not draw
 
 
 @dataclass(frozen=True)
-class View:
+class CameraView:
     """Picture, depth and segmentation of one camera.
 
     Attributes:
@@ -49,10 +49,10 @@ class View:
 
     def mask(self, name: str) -> NDArray[np.bool_]:
         """Mask (height, width) of a link ("PSM1/wrist_yaw"), a whole arm ("PSM1") or an object."""
-        wanted = [k for k, label in enumerate(self.labels) if label == name or label.startswith(f"{name}/")]
-        if not wanted:
+        matching = [k for k, label in enumerate(self.labels) if label == name or label.startswith(f"{name}/")]
+        if not matching:
             raise UnknownName("thing in the scene", name, sorted({label.split("/")[0] for label in self.labels}))
-        return np.isin(self.segmentation, wanted)
+        return np.isin(self.segmentation, matching)
 
     def point_cloud(self) -> tuple[Array, Picture]:
         """Points (N, 3) [m] in the optical frame and their colours (N, 3), of all pixels that are not background."""
@@ -101,7 +101,7 @@ class StereoEndoscope:
         aside = self.baseline / 2 if eye == "left" else -self.baseline / 2
         return self.scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL, [aside, 0.0, 0.0])
 
-    def view(self, eye: str) -> View:
+    def view(self, eye: str) -> CameraView:
         """Current picture, depth and segmentation of one camera."""
         T = self.T_world_camera(eye)
         stage = self._arrange()
@@ -111,7 +111,7 @@ class StereoEndoscope:
         segmentation = stage.label_of_id()[number]
         if self._map is not None:
             rgb, depth, segmentation = self._map.smooth(rgb), self._map.nearest(depth), self._map.nearest(segmentation)
-        return View(rgb, depth, segmentation, stage.labels, T, self.lens)
+        return CameraView(rgb, depth, segmentation, stage.labels, T, self.lens)
 
     def pair(self, forces: Array | None = None) -> tuple[Picture, Picture]:
         """Colour images (height, width, 3) of the left and the right camera, as a surgeon sees them.
@@ -182,11 +182,11 @@ class _Stage:
     def label_of_id(self) -> NDArray[np.int32]:
         """Label of each number in a segmented picture; 0 is the background."""
         scene = self.studio.scene
-        found = np.zeros(scene.ngeom + 2, dtype=np.int32)
+        labels = np.zeros(scene.ngeom + 2, dtype=np.int32)
         for geom in scene.geoms[: scene.ngeom]:
             if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
-                found[geom.segid + 1] = self._label_of_geom[geom.objid]
-        return found
+                labels[geom.segid + 1] = self._label_of_geom[geom.objid]
+        return labels
 
 
 def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:

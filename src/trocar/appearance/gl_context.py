@@ -24,8 +24,8 @@ def gl_context() -> Any:
 
 
 def _new_gl_context() -> Any:
-    shown = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if sys.platform == "linux" and not shown:
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform == "linux" and not display:
         os.environ.setdefault("MUJOCO_GL", "egl")
     backend = os.environ.get("MUJOCO_GL", "").lower()
     try:

@@ -83,16 +83,16 @@ class Lens:
         """The inverse of `distort`; raises an error for coordinates that no ray reaches."""
         if not self.distorted:
             return x
-        found = np.array(x, dtype=float)
+        undistorted = np.array(x, dtype=float)
         for _ in range(ITERATIONS):
-            left = self.distort(found) - x
+            left = self.distort(undistorted) - x
             if np.abs(left).max() < SETTLED:
-                return found
+                return undistorted
             # the radial part's stretch across the radius: a good first guess of the slope
-            found = found - left / self._radial(found[..., 0], found[..., 1])[1][..., None]
-        if np.abs(self.distort(found) - x).max() > 1e-9:
+            undistorted = undistorted - left / self._radial(undistorted[..., 0], undistorted[..., 1])[1][..., None]
+        if np.abs(self.distort(undistorted) - x).max() > 1e-9:
             raise TrocarError(f"the distortion {self.distortion} cannot be undone over the whole image: it folds over")
-        return found
+        return undistorted
 
     def _radial(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Squared distance (...) of normalised coordinates from the axis, and the radial factor there."""

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,85 +18,14 @@ import mujoco
 import numpy as np
 
 from trocar.appearance.sketch import VISUAL
-from trocar.arms import Arm
+from trocar.arms import ARMS, Arm
 from trocar.arms.arm import poses_at_zero
+from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, pose, quaternion, rotation
 
 VARIABLE = "TROCAR_DVRK_MODEL"
 READABLE = (".stl", ".STL", ".obj", ".OBJ")  # formats that MuJoCo reads; it does not read Collada (.dae)
-
-
-@dataclass(frozen=True)
-class Description:
-    """Location of an arm's description in the checkout.
-
-    Attributes:
-        file: xacro file. macros: its macros that make up the arm.
-        root: link whose frame is our base frame, rotated by `turn` about z [rad].
-        links: our body (None for fixed links) by link name in version 2.5 of the checkout.
-    """
-
-    file: str
-    macros: tuple[str, ...]
-    root: str
-    links: Mapping[str, str | None]
-    turn: float = 0.0
-
-
-_SI = Description(
-    "urdf/Si/PSM_base.urdf.xacro",
-    ("base",),
-    "RCM_link",
-    {"base_link": None, "yaw_link": "yaw", "pitch_link": "back", "pitch_2_link": "middle", "pitch_3_link": "end"},
-)
-_MTM_LINKS = {
-    "top_panel": None,
-    "outer_yaw_link": "outer_yaw",
-    "back_parallel_link": "upper_arm",
-    "top_parallel_link": "crank",
-    "bottom_parallel_link": "forearm",
-    "wrist_platform_link": "wrist_platform",
-    "wrist_pitch_link": "wrist_pitch",
-    "wrist_yaw_link": "wrist_yaw",
-    "wrist_roll_link": "wrist_roll",
-}
-DESCRIPTIONS: dict[str, Description] = {
-    "PSM": Description(
-        "urdf/Classic/PSM_base.urdf.xacro",
-        ("base",),
-        "RCM_link",
-        {
-            "base_link": None,
-            "yaw_link": "yaw",
-            "pitch_2_link": "back",
-            "pitch_3_link": "front",
-            "pitch_4_link": "bottom",
-            "pitch_5_link": "top",
-            "insertion_link": "end",
-        },
-    ),
-    "ECM": Description(
-        "urdf/Classic/ECM_base.urdf.xacro",
-        ("ecm_base",),
-        "RCM_link",
-        {
-            "base_link": None,
-            "yaw_link": "yaw",
-            "pitch_link": "front",
-            "pitch_2_link": "bottom",
-            "pitch_3_link": "end",
-            "pitch_4_link": "top",
-            "pitch_5_link": "back",
-            "insertion_link": "insertion",
-        },
-        turn=math.pi / 2,
-    ),
-    "PSM_Si": _SI,
-    "ECM_Si": _SI,
-    "MTML": Description("urdf/Classic/MTM.urdf.xacro", ("mtm", "mtm_platform_left"), "top_panel", _MTM_LINKS),
-    "MTMR": Description("urdf/Classic/MTM.urdf.xacro", ("mtm", "mtm_platform_right"), "top_panel", _MTM_LINKS),
-}
 
 
 @dataclass(frozen=True)
@@ -134,25 +63,29 @@ def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
 
 def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
     """Every readable mesh of an arm in a checkout; raises an error if there is none."""
-    described = DESCRIPTIONS[arm.name]
-    source = folder / described.file
+    if arm.name not in ARMS:
+        raise TrocarError(f"dvrk_model has no meshes of {arm.name}; unset {VARIABLE}")
+    described = read(stem(arm.name))["dvrk_model"]
+    macros = described["macros"]
+    source = folder / described["file"]
     if not source.is_file():
         raise TrocarError(
-            f"{VARIABLE}={folder} has no {described.file}: name the top folder of a dvrk_model checkout, or unset it"
+            f"{VARIABLE}={folder} has no {described['file']}: name the top folder of a dvrk_model checkout, or unset it"
         )
-    links, T = _read(source, described)
-    found, missing = [], []
-    for link, body in described.links.items():
+    T_root = pose(R=rotation("z", described.get("turn", 0.0)))
+    links, T = _read(source, macros[arm.name] if isinstance(macros, dict) else macros, {described["root"]: T_root})
+    meshes, missing = [], []
+    for link, body in described["links"].items():
         for filename, T_link_mesh, scale in links.get(link, ()):
             path = _readable(folder, filename)
             if path is None:
                 missing.append(filename)
             elif link in T:
-                found.append(MakerMesh(body, path, T[link] @ T_link_mesh, scale))
-    if not found:
+                meshes.append(MakerMesh(body or None, path, T[link] @ T_link_mesh, scale))
+    if not meshes:
         named = f" ({', '.join(missing[:3])}, ... are missing as .stl or .obj)" if missing else ""
         raise TrocarError(f"{VARIABLE}={folder} has no readable mesh of {arm.name}{named}")
-    return found
+    return meshes
 
 
 def _readable(folder: Path, filename: str) -> Path | None:
@@ -165,22 +98,24 @@ def _readable(folder: Path, filename: str) -> Path | None:
 Visual = tuple[str, Array, tuple[float, float, float]]
 
 
-def _read(source: Path, described: Description) -> tuple[dict[str, list[Visual]], dict[str, Array]]:
-    """Visual meshes (file name, pose on the link, scale) by link, and poses of the links in our base at q = 0."""
+def _read(source: Path, macros: Sequence[str], T: dict[str, Array]) -> tuple[dict[str, list[Visual]], dict[str, Array]]:
+    """Visual meshes (file name, pose on the link, scale) by link, and poses of the links in our base at q = 0.
+
+    macros: those that make up the arm. T: pose of the root link.
+    """
     try:
         tree = ElementTree.parse(source)
     except ElementTree.ParseError as error:
         raise TrocarError(f"{source} is not XML: {error}") from None
     links: dict[str, list[Visual]] = {}
     joints: list[tuple[str, str, Array]] = []
-    for macro in _macros(tree.getroot(), described.macros):
+    for macro in _macros(tree.getroot(), macros):
         for link in macro.iter("link"):
             links.setdefault(_plain(link.get("name")), []).extend(_visuals(link))
         for joint in macro.iter("joint"):
             parent, child = joint.find("parent"), joint.find("child")
             if parent is not None and child is not None:
                 joints.append((_plain(parent.get("link")), _plain(child.get("link")), _origin(joint)))
-    T = {described.root: pose(R=rotation("z", described.turn))}
     for _ in joints:  # joints may be listed in any order
         for parent_link, child_link, T_parent_child in joints:
             if parent_link in T and child_link not in T:
@@ -188,7 +123,7 @@ def _read(source: Path, described: Description) -> tuple[dict[str, list[Visual]]
     return links, T
 
 
-def _macros(root: ElementTree.Element, names: tuple[str, ...]) -> Iterator[ElementTree.Element]:
+def _macros(root: ElementTree.Element, names: Sequence[str]) -> Iterator[ElementTree.Element]:
     for element in root.iter():
         if element.tag.endswith("}macro") and element.get("name") in names:
             yield element

@@ -141,10 +141,10 @@ def new_studio(scene: PicturedScene, samples: int = 8) -> Studio:
         home[: len(arm.bodies)] = arm.E @ np.array(arm.home)
         length = float(np.linalg.norm(scene.gravity))
         floor = "below" if length > 0.0 and scene.gravity[2] < -0.999 * length else None
-    found = Studio(scene.spec, home, floor, samples)
+    studio = Studio(scene.spec, home, floor, samples)
     if scene.cart is not None:
-        found.model.light("key").dir = CART_LIGHT / np.linalg.norm(CART_LIGHT)
-    return found
+        studio.model.light("key").dir = CART_LIGHT / np.linalg.norm(CART_LIGHT)
+    return studio
 
 
 class _Studios(threading.local):
@@ -165,8 +165,8 @@ def studio(scene: PicturedScene) -> Studio:
 
 
 def _scene(subject: PicturedScene | OfScene) -> PicturedScene:
-    found: Any = getattr(subject, "scene", subject)
-    return cast(PicturedScene, found)
+    scene: Any = getattr(subject, "scene", subject)
+    return cast(PicturedScene, scene)
 
 
 def _direction(camera: str | tuple[float, float] | None, on_cart: bool) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, Surface
+from trocar.appearance.sketch import COLLISION, VISUAL, Drawing, TriangleMesh
 from trocar.arms.tables import DATA
 from trocar.spatial import Array
 
@@ -34,7 +34,7 @@ class ShapeFile:
         shaft_end: the shaft of an instrument ends this far below the insertion frame [m].
     """
 
-    surfaces: Mapping[str, Surface]
+    surfaces: Mapping[str, TriangleMesh]
     looks: Mapping[str, str]
     drawing: Drawing
     joints: Mapping[str, Array]
@@ -54,7 +54,7 @@ def shape_file(name: str) -> ShapeFile:
         vertices, normals, faces = (file[key] for key in ("vertices", "normals", "faces"))
     surfaces, v, f = {}, 0, 0
     for label, (_, V, F) in about["surfaces"].items():
-        surfaces[label] = Surface(vertices[v : v + V], normals[v : v + V], faces[f : f + F])
+        surfaces[label] = TriangleMesh(vertices[v : v + V], normals[v : v + V], faces[f : f + F])
         v, f = v + V, f + F
     drawing = Drawing()
     for body, look, shape in about["geoms"]:

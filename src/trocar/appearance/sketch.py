@@ -62,23 +62,23 @@ def ends(span: Span) -> Interval:
 
 
 @dataclass(frozen=True)
-class Surface:
+class TriangleMesh:
     """A triangle mesh: vertices (V, 3) [m] and their normals (V, 3), faces (F, 3); vertices on edges are repeated."""
 
     vertices: Array
     normals: Array
     faces: Array
 
-    def moved(self, T: Array) -> Surface:
+    def moved(self, T: Array) -> TriangleMesh:
         """The surface in another frame, in which T (4, 4) is the pose of its own."""
-        return Surface(self.vertices @ T[:3, :3].T + T[:3, 3], self.normals @ T[:3, :3].T, self.faces)
+        return TriangleMesh(self.vertices @ T[:3, :3].T + T[:3, 3], self.normals @ T[:3, :3].T, self.faces)
 
-    def deformed(self, f: Deformation) -> Surface:
+    def deformed(self, f: Deformation) -> TriangleMesh:
         """The surface with deformed vertices and the normals that go with them."""
         p = np.asarray(self.vertices, dtype=float)
         J_transposed = np.stack([(f(p + STEP * e) - f(p - STEP * e)) / (2 * STEP) for e in np.eye(3)], axis=1)
         normals = np.linalg.solve(J_transposed, self.normals[:, :, None])[:, :, 0]
-        return Surface(f(p), normals / np.linalg.norm(normals, axis=1, keepdims=True), self.faces)
+        return TriangleMesh(f(p), normals / np.linalg.norm(normals, axis=1, keepdims=True), self.faces)
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Drawing:
     """
 
     base: str = "base"
-    meshes: dict[str, Surface] = field(default_factory=dict)
+    meshes: dict[str, TriangleMesh] = field(default_factory=dict)
     geoms: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
@@ -181,7 +181,7 @@ class Sketch:
         kind = mujoco.mjtGeom.mjGEOM_SPHERE
         self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
-    def surface(self, surface: Surface, look: str | dict[str, Any]) -> None:
+    def surface(self, surface: TriangleMesh, look: str | dict[str, Any]) -> None:
         """Triangle mesh."""
         name = f"{self.body or self.drawing.base}_{len(self.drawing.meshes)}"
         self.drawing.meshes[name] = surface.moved(self.T_body_drawing)

@@ -98,8 +98,8 @@ class Jointed:
 
     def check_within_limits(self, q: Array, what: str = "") -> None:
         """Raise an error that names joint and limits if q (n,) is outside them; `what` is its prefix."""
-        if found := self.violation(q):
-            raise TrocarError(f"{what}: {found}" if what else found)
+        if violation := self.violation(q):
+            raise TrocarError(f"{what}: {violation}" if what else violation)
 
 
 def violation_text(j: int, name: str, lower: float, value: float, upper: float, unit: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from trocar.arms.file_fields import LONGEST, Fields
+from trocar.arms.file_fields import MAX_LENGTH, Fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,21 +48,21 @@ Elastic = CableTorque | LeverSpring
 KINDS: dict[str, type[CableTorque] | type[LeverSpring]] = {"cable": CableTorque, "lever": LeverSpring}
 
 
-def elastic(name: str, given: Fields) -> Elastic:
+def elastic(name: str, entry: Fields) -> Elastic:
     """An element from its table in a parameter file; errors name the field."""
-    cls = KINDS[given.choice("kind", tuple(KINDS), "")]
+    cls = KINDS[entry.choice("kind", tuple(KINDS), "")]
     values: dict[str, Any] = {}
     for field in fields(cls):
         if field.name == "joint":
-            values["joint"] = given.text("joint")
+            values["joint"] = entry.text("joint")
         elif field.name == "coefficients":
-            values["coefficients"] = given.numbers("coefficients")
+            values["coefficients"] = entry.numbers("coefficients")
         elif field.name in ("r", "h"):
-            values[field.name] = given.positive(field.name, most=LONGEST, unit="m")
+            values[field.name] = entry.positive(field.name, most=MAX_LENGTH, unit="m")
         elif field.name != "name":
             default = () if field.default is MISSING else (field.default,)
-            values[field.name] = given.number(field.name, *default)
-    given.check_all_read()
+            values[field.name] = entry.number(field.name, *default)
+    entry.check_all_read()
     if cls is CableTorque and values["lower"] > values["upper"]:
-        raise given.error(f"has lower {values['lower']:g} > upper {values['upper']:g}")
+        raise entry.error(f"has lower {values['lower']:g} > upper {values['upper']:g}")
     return cls(name=name, **values)

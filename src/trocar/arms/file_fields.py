@@ -12,9 +12,9 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.spatial import ROTATION_TOLERANCE, Array
 
 # Largest plausible number of an arm or a scene, in SI units; a larger one has a wrong unit or exponent.
-LARGEST = 1e6
-LIGHTEST, HEAVIEST = 1e-9, 1e4  # [kg]
-LONGEST = 100.0  # [m], and [rad] for angles listed among lengths
+MAX_NUMBER = 1e6
+MIN_MASS, MAX_MASS = 1e-9, 1e4  # [kg]
+MAX_LENGTH = 100.0  # [m], and [rad] for angles listed among lengths
 
 _MISSING: Any = object()
 
@@ -39,21 +39,21 @@ class Fields:
         check_known(f"{self.path}: field", known, *self._table)
 
     def number(
-        self, key: str, default: float = _MISSING, *, least: float = -np.inf, most: float = LARGEST, unit: str = ""
+        self, key: str, default: float = _MISSING, *, least: float = -np.inf, most: float = MAX_NUMBER, unit: str = ""
     ) -> float:
         value = float(self._array(key, (), default, most, unit))
         if value < least:
             raise self._error(key, f"must be at least {least:g}{_in(unit)}, got {value:g}")
         return value
 
-    def positive(self, key: str, default: float = _MISSING, *, most: float = LARGEST, unit: str = "") -> float:
+    def positive(self, key: str, default: float = _MISSING, *, most: float = MAX_NUMBER, unit: str = "") -> float:
         value = self.number(key, default, most=most, unit=unit)
         if value <= 0:
             raise self._error(key, f"must be positive{_in(unit)}, got {value:g}")
         return value
 
     def vector(
-        self, key: str, size: int, default: Sequence[float] = _MISSING, *, most: float = LARGEST, unit: str = ""
+        self, key: str, size: int, default: Sequence[float] = _MISSING, *, most: float = MAX_NUMBER, unit: str = ""
     ) -> Array:
         return self._array(key, (size,), default, most, unit)
 
@@ -81,7 +81,7 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self._table
 
-    def rows(self, key: str, sizes: Sequence[int], expected: str, *, most: float = LARGEST) -> list[list[float]]:
+    def rows(self, key: str, sizes: Sequence[int], expected: str, *, most: float = MAX_NUMBER) -> list[list[float]]:
         """A list of lists of numbers, each as long as one of `sizes`; empty if there is no `key`."""
         rows = self._get(key, [])
         if not (isinstance(rows, list) and all(isinstance(row, list) and len(row) in sizes for row in rows)):
@@ -174,7 +174,7 @@ class Fields:
         return Fields(value, f"{self.path}: '{key}'")
 
     def _array(
-        self, key: str, shape: tuple[int, ...], default: Any = _MISSING, most: float = LARGEST, unit: str = ""
+        self, key: str, shape: tuple[int, ...], default: Any = _MISSING, most: float = MAX_NUMBER, unit: str = ""
     ) -> Array:
         value = self._get(key, default)
         size = " x ".join(map(str, shape))

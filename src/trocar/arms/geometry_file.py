@@ -21,7 +21,7 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from trocar.arms.file_fields import LONGEST, Fields
+from trocar.arms.file_fields import MAX_LENGTH, Fields
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.toml_file import read_toml, toml_text
 
@@ -66,16 +66,16 @@ def read_geometry(path: str | PathLike[str], arm: str, published: Mapping[str, M
     if frames not in published:
         raise UnknownName(f"{place}: frames", frames, published)
     base = published[frames]
-    wanted = length_names(base)
-    numbers.check_known(wanted)
-    for name in wanted:
+    names = length_names(base)
+    numbers.check_known(names)
+    for name in names:
         if name not in numbers:
             raise TrocarError(f"{place}: length '{name}' is missing; {frames} has {base[name]!r}")
     return Geometry(
         name=fields.text("name") if "name" in fields else Path(path).stem,
         arm=arm,
         frames=frames,
-        lengths={**base, **{name: numbers.number(name, most=LONGEST, unit="m or rad") for name in wanted}},
+        lengths={**base, **{name: numbers.number(name, most=MAX_LENGTH, unit="m or rad") for name in names}},
         source=fields.text("source"),
         parameters=fields.text("parameters") if "parameters" in fields else None,
     )

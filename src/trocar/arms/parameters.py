@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.elastics import Elastic, elastic
-from trocar.arms.file_fields import HEAVIEST, LIGHTEST, LONGEST, Fields
+from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, MIN_MASS, Fields
 from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
@@ -123,11 +123,11 @@ class Drive:
 
     def row(self, arm: Arm) -> Array:
         """a (n,): weights of s in the joints q."""
-        for kind, given, known in (
+        for kind, weights, known in (
             ("joint", self.joints, arm.joint_names),
             ("motor", self.motors, arm.motors.names if self.motors else ()),
         ):
-            if unknown := [name for name in given if name not in known]:
+            if unknown := [name for name in weights if name not in known]:
                 raise UnknownName(f"drive '{self.name}': {kind} of {arm.name}", unknown[0], known)
         a = np.array([self.joints.get(name, 0.0) for name in arm.joint_names])
         if self.motors:
@@ -192,10 +192,10 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
         return _named(arm, str(name))
     path = Path(name)
     if path.suffix == ".toml":
-        found = _read(path)
-        if stem(found.arm) != stem(arm):
-            raise TrocarError(f"{path} holds parameters of {found.arm}, not of {arm}")
-        return replace(found, arm=arm)
+        parameters = _read(path)
+        if stem(parameters.arm) != stem(arm):
+            raise TrocarError(f"{path} holds parameters of {parameters.arm}, not of {arm}")
+        return replace(parameters, arm=arm)
     raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
 
 
@@ -212,7 +212,7 @@ def _read(file: Path) -> Parameters:
     for key in ("bodies", "drives"):
         if key not in head:
             raise TrocarError(f"{path} has no field '{key}'")
-    found = Parameters(
+    parameters = Parameters(
         **{key: head.text(key) for key in ("name", "arm", "geometry", "source")},
         physical=head.flag("physical", True),
         inertias={body: _inertia(fields) for body, fields in head.tables("bodies").items()},
@@ -220,19 +220,19 @@ def _read(file: Path) -> Parameters:
         path=path,
         elastics=tuple(elastic(name, fields) for name, fields in head.tables("elastics").items()),
     )
-    if found.physical:
+    if parameters.physical:
         try:
-            found.check_drives()
+            parameters.check_drives()
         except TrocarError as error:
             raise TrocarError(f"{path}: {error}; a published set with such values must set physical = false") from None
-    return found
+    return parameters
 
 
 def _inertia(fields: Fields) -> Inertia:
     xx, xy, xz, yy, yz, zz = fields.vector("inertia", 6, unit="kg m^2")
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    mass = fields.number("mass", least=LIGHTEST, most=HEAVIEST, unit="kg")  # omit bodies without mass
-    com = fields.vector("com", 3, most=LONGEST, unit="m")
+    mass = fields.number("mass", least=MIN_MASS, most=MAX_MASS, unit="kg")  # omit bodies without mass
+    com = fields.vector("com", 3, most=MAX_LENGTH, unit="m")
     fields.check_all_read()
     return Inertia(mass=mass, com=com, I=I)
 
@@ -240,10 +240,10 @@ def _inertia(fields: Fields) -> Inertia:
 def _drive(name: str, fields: Fields) -> Drive:
     fields.check_known((*DRIVE_TERMS, "hysteresis", "joints", "motors"))
     terms = tuple(t for t in DRIVE_TERMS if t in fields)
-    given: dict[str, Any] = {**drive_coordinate(fields), **{t: fields.number(t) for t in terms}}
+    values: dict[str, Any] = {**drive_coordinate(fields), **{t: fields.number(t) for t in terms}}
     rows = fields.rows("hysteresis", (2, 3), "[delta, F] or [delta, F, slope]")
     try:
-        return Drive(name=name, terms=terms, hysteresis=tuple(Dahl(*row) for row in rows), **given)
+        return Drive(name=name, terms=terms, hysteresis=tuple(Dahl(*row) for row in rows), **values)
     except TrocarError as error:
         raise fields.error(str(error)) from None
 

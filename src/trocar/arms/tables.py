@@ -33,10 +33,10 @@ def read(name: str) -> dict[str, Any]:
     return read_toml(DATA / f"{name}.toml", "file")
 
 
-def built(kind: type[T], entry: Mapping[str, Any], **given: Any) -> T:
-    """Build a dataclass from the entries of a table that are its fields (lists as tuples) and the given fields."""
-    names = {field.name for field in fields(kind)} - set(given)  # type: ignore[arg-type]
-    return kind(**{name: _tuples(value) for name, value in entry.items() if name in names}, **given)
+def built(kind: type[T], entry: Mapping[str, Any], **values: Any) -> T:
+    """Build a dataclass from the entries of a table that are its fields (lists as tuples) and the values fields."""
+    names = {field.name for field in fields(kind)} - set(values)  # type: ignore[arg-type]
+    return kind(**{name: _tuples(value) for name, value in entry.items() if name in names}, **values)
 
 
 def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling: Array) -> dict[str, Any]:

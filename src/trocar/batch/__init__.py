@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trocar.batch.arms import BatchArms
-from trocar.batch.contact import Plane, Sphere
-from trocar.batch.control import ComputedTorque, JointPD, JointPID
+from trocar.batch.contact import Plane, TipSphere
+from trocar.batch.control import BatchComputedTorque, BatchJointPD, BatchJointPID
 from trocar.batch.loading import load
 from trocar.batch.log import BatchLog
 from trocar.batch.parameters import BatchParameters
@@ -25,6 +25,9 @@ from trocar.batch.state import BatchState, NotFinite
 if TYPE_CHECKING:
     from trocar.batch.reduced_simulator import ReducedSimulator
     from trocar.batch.scenes import SceneBatch, SceneState
+
+# Short names: those of `trocar.control` and `trocar.simulation` are for one simulated arm.
+ComputedTorque, JointPD, JointPID, Sphere = BatchComputedTorque, BatchJointPD, BatchJointPID, TipSphere
 
 __all__ = [
     "BatchArms",

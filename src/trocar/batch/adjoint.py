@@ -27,14 +27,14 @@ def adjoint(program: Program, by_fixed: Sequence[int] = ()) -> Program:
     copy = _Copy(program)
     weights = [copy.graph.input(f"w@{k}") for k in range(len(copy.results))]
     by = [*program.state, *program.inputs, *(program.fixed[k] for k in by_fixed)]
-    found = gradients(copy.results, weights, copy.of(by))
+    by_inputs = gradients(copy.results, weights, copy.of(by))
     states = len(program.state)
     return Program(
         name=f"{program.name}_adjoint",
         state=weights[:states],
-        next_state=found[:states],
-        inputs=[*copy.given, *weights[states:]],
-        outputs=found[states:],
+        next_state=by_inputs[:states],
+        inputs=[*copy.inputs, *weights[states:]],
+        outputs=by_inputs[states:],
     )
 
 
@@ -49,17 +49,17 @@ def rollout_adjoint(program: Program, by_fixed: Sequence[int], own: Sequence[int
     states, inputs = len(program.state), len(program.inputs)
     weights = [copy.graph.input(f"w@{k}") for k in range(states)]
     by = [*program.state, *program.inputs, *(program.fixed[k] for k in by_fixed)]
-    found = gradients(copy.results, weights, copy.of(by))
+    by_inputs = gradients(copy.results, weights, copy.of(by))
     added = [copy.graph.input(f"own@{k}") for k in own]
     for k, node in zip(own, added, strict=True):
-        found[k] = found[k] + node
+        by_inputs[k] = by_inputs[k] + node
     sums = [copy.graph.input(f"sum@{k}") for k in by_fixed]
     return Program(
         name=f"{program.name}_rollout_adjoint",
         state=[*weights, *sums],
-        next_state=[*found[:states], *(a + b for a, b in zip(sums, found[states + inputs :], strict=True))],
-        inputs=[*copy.given, *added],
-        outputs=found[states : states + inputs],
+        next_state=[*by_inputs[:states], *(a + b for a, b in zip(sums, by_inputs[states + inputs :], strict=True))],
+        inputs=[*copy.inputs, *added],
+        outputs=by_inputs[states : states + inputs],
     )
 
 
@@ -71,8 +71,8 @@ def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
     inputs = {node.name: node for node in program.parameters}
     graph = program.fixed[0].graph
     weights = [graph.input(f"by@{k}", fixed=True) for k in range(len(program.fixed))]
-    found = gradients(program.fixed, weights, [inputs[name] for name in by])
-    return Program(name=f"{program.name}_preparation_adjoint", state=(), next_state=(), inputs=(), outputs=found)
+    results = gradients(program.fixed, weights, [inputs[name] for name in by])
+    return Program(name=f"{program.name}_preparation_adjoint", state=(), next_state=(), inputs=(), outputs=results)
 
 
 class _Copy:
@@ -80,10 +80,10 @@ class _Copy:
 
     def __init__(self, program: Program) -> None:
         self.graph = graph = Graph()
-        given = {node.index: graph.input(f"x@{k}") for k, node in enumerate([*program.state, *program.inputs])}
+        inputs = {node.index: graph.input(f"x@{k}") for k, node in enumerate([*program.state, *program.inputs])}
         fixed = {node.index: graph.input(str(k), fixed=True) for k, node in enumerate(program.fixed)}
-        self.given = list(given.values())
-        self._nodes = given | fixed
+        self.inputs = list(inputs.values())
+        self._nodes = inputs | fixed
         results = [*program.next_state, *program.outputs]
         for node in schedule(results, stop=lambda node: node.index in self._nodes, branches=True):
             if node.index not in self._nodes:
@@ -99,15 +99,15 @@ class _Copy:
 
 def gradients(outputs: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
     """Gradient of sum(weights * outputs) by the variables, weights taken as given."""
-    found = _Sums()
+    sums = _Sums()
     for output, weight in zip(outputs, weights, strict=True):
-        found.add(output, weight)
+        sums.add(output, weight)
     for work in reversed(ordered(outputs, ())):
         if isinstance(work, Branch):
-            _pass_branch(work, found)
+            _pass_branch(work, sums)
         else:
-            found.pass_back(work)
-    return [found.of(variable) for variable in variables]
+            sums.pass_back(work)
+    return [sums.of(variable) for variable in variables]
 
 
 class _Sums:
@@ -132,20 +132,20 @@ class _Sums:
                 self.add(arg, value)
 
 
-def _pass_branch(branch: Branch, found: _Sums) -> None:
+def _pass_branch(branch: Branch, sums: _Sums) -> None:
     """Add the gradients by the shortcuts of a branch to those by the nodes outside that it depends on."""
     full, short = _Sums(), _Sums()
     for node in branch.shortcuts:
         assert node.branch is not None
-        full.add(node.args[0], found.of(node))
-        short.add(node.branch[1], found.of(node))
+        full.add(node.args[0], sums.of(node))
+        short.add(node.branch[1], sums.of(node))
     for node in reversed(branch.inside):
         full.pass_back(node)
     inside = {node.index for node in branch.inside}
     nodes = [node for index, node in sorted((full.nodes | short.nodes).items()) if index not in inside]
     values = shortcuts(another(branch.condition), [full.of(node) for node in nodes], [short.of(node) for node in nodes])
     for node, value in zip(nodes, values, strict=True):
-        found.add(node, value)
+        sums.add(node, value)
 
 
 def _backwards(node: Node, w: Node) -> tuple[Node, ...]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy import ndarray
 
 from trocar import checks
-from trocar.batch.contact import Surface
-from trocar.batch.control import Control, JointPID
+from trocar.batch.backend import Backend
+from trocar.batch.contact import TipSurface
+from trocar.batch.control import BatchJointPID, Control
 from trocar.batch.equations.queries import QUERIES
 from trocar.batch.equations.step import step_program
 from trocar.batch.gradients import RolloutGradients
@@ -19,7 +20,6 @@ from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import BatchState, NotFinite, Values
 from trocar.batch.stepper import Stepper, check_sizes
-from trocar.control import Controller
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 
@@ -42,10 +42,10 @@ class BatchArms:
     def __init__(
         self,
         mechanism: Mechanism,
-        backend: Any,
+        backend: Backend,
         parameters: BatchParameters,
         limits: bool,
-        surfaces: Sequence[Surface] = (),
+        surfaces: Sequence[TipSurface] = (),
         motor_limits: bool = False,
     ) -> None:
         self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
@@ -83,8 +83,8 @@ class BatchArms:
         if mask.shape != state.batch or mask.dtype != bool:
             raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
         shape = (self.n, *state.batch)
-        given = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
-        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in given))
+        states = [None if x is None else held_inputs(self.backend, (x,), self.n, state.batch) for x in (q, dq)]
+        new = self.state(*(x if x is None or x.shape == shape else np_.broadcast_to(x[:, None], shape) for x in states))
         integral = None if state.integral is None else np_.where(mask, 0.0, state.integral)
         return BatchState(self.backend.placed(np_.where(mask, new.rows, state.rows)), state.layout, integral)
 
@@ -95,9 +95,9 @@ class BatchArms:
 
         Raises `NotFinite` if a state is no longer finite.
         """
-        layout, kept_dt, one = self._one
+        layout, last_dt, one = self._one
         # A step of one arm in C takes a fifth of a microsecond: this is the fastest way to call it.
-        if state.layout is layout and dt == kept_dt:
+        if state.layout is layout and dt == last_dt:
             if type(tau) is not ndarray:
                 tau = np.asarray(tau, dtype=float)
             rows = state.rows
@@ -109,8 +109,8 @@ class BatchArms:
         self._check_layout(state)
         stepper = self._stepper("effort")
         fixed = stepper.prepared(dt, state.batch)
-        if self.backend.name == "c" and not state.batch:
-            self._one = state.layout, dt, stepper.kernel.one(fixed)
+        if not state.batch and (one := stepper.kernel.one(fixed)) is not None:
+            self._one = state.layout, dt, one
         inputs = held_inputs(self.backend, (tau,), self.n, state.batch)
         new, _, bad = stepper.kernel.run(state.rows, fixed, inputs, 1, True)
         if bad >= 0:
@@ -123,11 +123,13 @@ class BatchArms:
         `rows` of the result is its state and `inputs` (n,) its efforts; both are writable. A call returns -1, or 0 if
         the state is no longer finite.
         """
-        if self.backend.name != "c" or state.batch:
+        stepper, in_place = self._stepper("effort"), None
+        if not state.batch:
+            self._check_layout(state)
+            in_place = stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
+        if in_place is None:
             raise TrocarError("in_place() supports one arm of the C backend only; use step() or rollout()")
-        self._check_layout(state)
-        stepper = self._stepper("effort")
-        return stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
+        return in_place
 
     def rollout(
         self,
@@ -151,7 +153,7 @@ class BatchArms:
         """
         every = checks.count("every", every)
         self._check_layout(state)
-        if isinstance(tau, Controller):
+        if callable(tau) and hasattr(tau, "period"):  # a Controller of trocar.control
             raise TrocarError(
                 f"a rollout takes batch.JointPD, batch.JointPID, batch.ComputedTorque or a function of (state, t); "
                 f"{type(tau).__name__} of trocar.control controls one simulated arm only"
@@ -159,17 +161,17 @@ class BatchArms:
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
         if isinstance(tau, Control):
-            given = tau.references
-            stepper, gains = self._stepper(tau.law, len(given)), self._gains(tau)
+            references = tau.references
+            stepper, gains = self._stepper(tau.law, len(references)), self._gains(tau)
         else:
-            given, stepper, gains = (tau,), self._stepper("effort"), None
+            references, stepper, gains = (tau,), self._stepper("effort"), None
         fixed = stepper.prepared(dt, state.batch, gains)
         if steps is None:
-            inputs = inputs_over_time(self.backend, given, self.n, state.batch)
+            inputs = inputs_over_time(self.backend, references, self.n, state.batch)
             count = inputs.shape[0]
         else:
-            inputs, count = held_inputs(self.backend, given, self.n, state.batch), checks.count("steps", steps)
-        if log and self.backend.name != "cuda":  # on the GPU the allocation itself reports
+            inputs, count = held_inputs(self.backend, references, self.n, state.batch), checks.count("steps", steps)
+        if log and self.backend.in_host_memory:  # elsewhere the allocation itself reports
             size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
             check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
@@ -206,39 +208,39 @@ class BatchArms:
             Gradients with respect to q and dq, (n,) or (n, N), and tau, (T, n) or (T, n, N). With `parameters`, also
             a dictionary of gradients, each with the parameter's shape and summed over the arms that share it.
         """
-        if self.backend.name == "jax":
-            raise TrocarError("gradients() supports the C and CUDA backends only; with JAX use jax.grad")
+        if instead := self.backend.own_gradients:
+            raise TrocarError(f"gradients() supports the C and CUDA backends; with {self.backend.name} use {instead}")
         check_known("parameter of a batch", list(self.parameters), *parameters)
         self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
         steps, end = len(inputs), (n, *state.batch)
-        given = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
-        for name, x in zip(("by_q", "by_dq"), given, strict=True):
+        by_state = [None if x is None else self.backend.array(x) for x in (by_q, by_dq)]
+        for name, x in zip(("by_q", "by_dq"), by_state, strict=True):
             if x is not None and x.shape not in (end, (steps + 1, *end)):
                 raise TrocarError(
                     f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
                 )
-        if self.backend.name != "cuda":
+        if self.backend.in_host_memory:
             count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
             check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
-        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in given]
+        last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in by_state]
         last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
-        own = [k for k, x in enumerate(given) if x is not None and x.shape != end]
+        own = [k for k, x in enumerate(by_state) if x is not None and x.shape != end]
         key = tuple(own), tuple(sorted(parameters))
         if key not in self._gradients:
             rows = [k * n + j for k in own for j in range(n)]
             self._gradients[key] = RolloutGradients(stepper.program, self.backend, rows, parameters)
         fixed, code = stepper.prepared(dt, state.batch), self._gradients[key]
         first, by_tau, by_fixed, bad = code.run(
-            state.rows, fixed, inputs, self.backend.joined(last), [given[k] for k in own]
+            state.rows, fixed, inputs, self.backend.joined(last), [by_state[k] for k in own]
         )
         if bad >= 0:
             raise self._not_finite(state, bad, steps)
-        found = first[:n], first[n : 2 * n], by_tau
+        gradients = first[:n], first[n : 2 * n], by_tau
         if not parameters:
-            return found
-        return *found, code.by_parameters(parameters, self.parameters, {"dt": dt, **self.surface_values}, by_fixed)
+            return gradients
+        return *gradients, code.by_parameters(parameters, self.parameters, {"dt": dt, **self.surface_values}, by_fixed)
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
@@ -288,18 +290,17 @@ class BatchArms:
 
     def _stepper(self, law: str, references: int = 0) -> Stepper:
         """The compiled step of a control law that uses the first `references`."""
-        found = self._steppers.get((law, references))
-        if found is None:
+        if (law, references) not in self._steppers:
             tree, parameters = self.mechanism.tree, self.parameters
             program, layout = step_program(
                 tree, parameters, self.limits, law, self.surfaces, references, self.motor_limits
             )
             kernel = self.backend.kernel(program)
-            found = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)
-            self._steppers[law, references] = found
-        return found
+            stepper = Stepper(self.mechanism, program, layout, kernel, parameters, self.surface_values)
+            self._steppers[law, references] = stepper
+        return self._steppers[law, references]
 
-    def _query(self, name: str, *given: Values) -> Any:
+    def _query(self, name: str, *joint_values: Values) -> Any:
         if name not in self._queries:
             program = QUERIES[name](self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
@@ -307,12 +308,12 @@ class BatchArms:
             self._queries[name] = kernel, kernel.fixed(values)
         kernel, fixed = self._queries[name]
         np_ = self.backend.arrays
-        arrays = [self._checked(x, "a joint array") for x in given]
+        arrays = [self._checked(x, "a joint array") for x in joint_values]
         batch = max((x.shape[1:] for x in arrays), key=len) or self.parameters.batch
         check_sizes(self.parameters.batch, batch)
         inputs = held_inputs(self.backend, arrays, self.n, batch)
-        found = kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
-        return self.backend.fetched(found)[0]
+        outputs = kernel.run(np_.zeros((0, *batch), dtype=inputs.dtype), fixed, inputs, 1, True, 1)[1]
+        return self.backend.fetched(outputs)[0]
 
     def _checked(self, x: Values, name: str) -> Any:
         array = self.backend.fetched(self.backend.array(x))
@@ -353,7 +354,7 @@ class BatchArms:
             now = BatchState(rows, state.layout, state.integral)
             return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
 
-        if hasattr(kernel, "run_function"):
+        if kernel.run_function is not None:
             rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checks.count("steps", steps), every)
             if bad >= 0:
                 raise self._not_finite(state, bad, steps)
@@ -375,11 +376,11 @@ class BatchArms:
 
     def _gains(self, control: Control) -> dict[str, Any]:
         """Gains (n,) or (n, N) by name."""
-        published = self.mechanism.arm.gains if isinstance(control, JointPID) else None
-        found: dict[str, Any] = {}
-        for name, given in control.gains.items():
-            traced = self.backend.traced(given)
-            value = given if traced else np.asarray(getattr(published, name) if given is None else given, dtype=float)
+        published = self.mechanism.arm.gains if isinstance(control, BatchJointPID) else None
+        gains: dict[str, Any] = {}
+        for name, gain in control.gains.items():
+            traced = self.backend.traced(gain)
+            value = gain if traced else np.asarray(getattr(published, name) if gain is None else gain, dtype=float)
             value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
             fine = value.ndim <= 2 and value.shape[0] == self.n
             if not fine or not (traced or (np.isfinite(value) & (value >= 0)).all()):
@@ -387,5 +388,5 @@ class BatchArms:
                     f"{name} must be finite and not negative: one number, ({self.n},) or ({self.n}, N); "
                     f"got shape {value.shape}"
                 )
-            found[name] = value
-        return found
+            gains[name] = value
+        return gains

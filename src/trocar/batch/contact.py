@@ -15,7 +15,7 @@ NOT_NEGATIVE = ("radius", "damping", "friction")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Surface:
+class TipSurface:
     """Options of every surface. Values may have a trailing axis (..., N), one for each arm.
 
     Attributes:
@@ -29,7 +29,7 @@ class Surface:
 
     def values(self) -> dict[str, Array]:
         """Checked values by name, () or (3,), or with a trailing axis."""
-        found = {}
+        checked = {}
         for field in fields(self):
             value = np.array(getattr(self, field.name), dtype=float)
             shape = (3,) if field.name in self.vectors else ()
@@ -44,22 +44,22 @@ class Surface:
                 )
             if field.name == "stiffness" and not (value > 0).all():
                 raise TrocarError(f"stiffness of a {type(self).__name__} must be positive, got {value.min():.3g}")
-            found[field.name] = value
-        return found
+            checked[field.name] = value
+        return checked
 
     def entries(self, index: int) -> dict[str, Any]:
         """Scalars () or (N,) by the names of the generated inputs."""
-        found: dict[str, Any] = {}
+        scalars: dict[str, Any] = {}
         for name, value in self.values().items():
             if name in self.vectors:
-                found |= {f"contact{index}.{name}@{k}": value[k] for k in range(3)}
+                scalars |= {f"contact{index}.{name}@{k}": value[k] for k in range(3)}
             else:
-                found[f"contact{index}.{name}@"] = value
-        return found
+                scalars[f"contact{index}.{name}@"] = value
+        return scalars
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Plane(Surface):
+class Plane(TipSurface):
     """The half space normal . p < offset.
 
     Attributes:
@@ -73,15 +73,15 @@ class Plane(Surface):
 
     def values(self) -> dict[str, Array]:
         """Numbers by name, with the normal of unit length."""
-        found = super().values()
-        length = np.linalg.norm(found["normal"], axis=0)
+        checked = super().values()
+        length = np.linalg.norm(checked["normal"], axis=0)
         if not (length > 0).all():
             raise TrocarError("normal of a Plane must not be zero")
-        return found | {"normal": found["normal"] / length}
+        return checked | {"normal": checked["normal"] / length}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sphere(Surface):
+class TipSphere(TipSurface):
     """A ball.
 
     Attributes:

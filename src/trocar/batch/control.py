@@ -12,7 +12,7 @@ from trocar.errors import check_known
 
 
 @dataclass(frozen=True, eq=False)
-class JointPD:
+class BatchJointPD:
     """tau = kp (q_ref - q) + kd (dq_ref - dq).
 
     Args:
@@ -36,11 +36,11 @@ class JointPD:
 
 
 @dataclass(frozen=True, eq=False)
-class JointPID:
+class BatchJointPID:
     """tau_motor = kp e + ki int(e) + kd e' in actuator space, like the dVRK's own controller; see `control.JointPID`.
 
     Args:
-        q_ref, dq_ref: as for `JointPD`.
+        q_ref, dq_ref: as for `BatchJointPD`.
         kp, ki, kd: gains of the actuators, one number, (n,), or (n, N). Default: the arm's published ones.
     """
 
@@ -61,11 +61,11 @@ class JointPID:
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque:
+class BatchComputedTorque:
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g.
 
     Args:
-        q_ref, dq_ref, ddq_ref: as for `JointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
+        q_ref, dq_ref, ddq_ref: as for `BatchJointPD`. kp: [1/s^2]. kd: [1/s]. One number, (n,), or (n, N).
         model: "nominal", the equations of `arms.mechanism`; or "own", those with each arm's parameters.
     """
 
@@ -77,7 +77,7 @@ class ComputedTorque:
     model: str = "nominal"
 
     def __post_init__(self) -> None:
-        check_known("model of ComputedTorque", ("nominal", "own"), self.model)
+        check_known("model of BatchComputedTorque", ("nominal", "own"), self.model)
 
     @property
     def law(self) -> str:
@@ -98,4 +98,4 @@ def _given(*references: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
     return references[:count]
 
 
-Control = JointPD | JointPID | ComputedTorque
+Control = BatchJointPD | BatchJointPID | BatchComputedTorque

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.adjoint import preparation_adjoint, rollout_adjoint
-from trocar.batch.backends import array_source
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
 from trocar.spatial import Array
 
 
@@ -52,12 +52,12 @@ class RolloutGradients:
             self._prepared = fixed, self._backward.fixed([values[int(node.name)] for node in self._adjoint.parameters])
         if self._by_fixed:
             last = self._backend.joined([last, self._backend.zeros((len(self._by_fixed), *rows.shape[1:]))])
-        found, by_inputs, bad = self._backward.run_backwards(last, self._prepared[1], (states, inputs, *own))
+        by_rows, by_inputs, bad = self._backward.run_backwards(last, self._prepared[1], (states, inputs, *own))
         count = len(self._program.state)
-        return found[:count], by_inputs, found[count:], bad
+        return by_rows[:count], by_inputs, by_rows[count:], bad
 
     def by_parameters(
-        self, names: Sequence[str], given: BatchParameters, others: Any, by_fixed: Any
+        self, names: Sequence[str], parameters: BatchParameters, others: Any, by_fixed: Any
     ) -> dict[str, Array]:
         """Gradients with respect to parameters, each with its shape, from those of the fixed values (F, ...).
 
@@ -65,23 +65,23 @@ class RolloutGradients:
             others: values of the other fixed inputs, by name.
         """
         by_fixed = np.asarray(by_fixed, dtype=float)
-        if not given.batch and by_fixed.ndim == 2:
+        if not parameters.batch and by_fixed.ndim == 2:
             by_fixed = by_fixed.sum(axis=1)
         nodes = self._to_parameters.parameters
-        values = [self._value(node.name, given, others, by_fixed) for node in nodes]
+        values = [self._value(node.name, parameters, others, by_fixed) for node in nodes]
         prepared = array_source.preparation(self._to_parameters, np)(values)
         places = {node.index: k for k, node in enumerate(self._to_parameters.fixed)}
-        found = {name: np.zeros(given[name].shape) for name in names}
+        gradients = {name: np.zeros(parameters[name].shape) for name in names}
         for entry, node in zip(self._entries, self._to_parameters.outputs, strict=True):
             name, _, index = entry.partition("@")
             at = tuple(int(i) for i in index.split(",") if i)
             value = np.broadcast_to(
                 node.value if node.is_constant else prepared[places[node.index]], by_fixed.shape[1:]
             )
-            found[name][at] = value if np.ndim(given.entry(entry)) else value.sum()
-        return found
+            gradients[name][at] = value if np.ndim(parameters.entry(entry)) else value.sum()
+        return gradients
 
-    def _value(self, name: str, given: BatchParameters, others: Any, by_fixed: Array) -> Any:
+    def _value(self, name: str, parameters: BatchParameters, others: Any, by_fixed: Array) -> Any:
         if name.startswith("by@"):
             return by_fixed[int(name[3:])]
-        return others[name] if name in others else given.entry(name)
+        return others[name] if name in others else parameters.entry(name)

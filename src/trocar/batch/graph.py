@@ -84,11 +84,11 @@ class Graph:
 
     def constant(self, value: Number) -> Node:
         value = float(value) + 0.0  # -0.0 becomes 0.0
-        return self._made(("constant", value), "constant", (), value=value, fixed=True)
+        return self._node(("constant", value), "constant", (), value=value, fixed=True)
 
     def input(self, name: str, fixed: bool = False) -> Node:
         """An input of the program; fixed: a parameter, which stays the same over many steps."""
-        return self._made(("input", name), "input", (), name=name, fixed=fixed)
+        return self._node(("input", name), "input", (), name=name, fixed=fixed)
 
     def node(self, value: Node | Number) -> Node:
         return value if isinstance(value, Node) else self.constant(float(value))
@@ -96,9 +96,9 @@ class Graph:
     def operation(self, op: str, *args: Node) -> Node:
         """A node without folding."""
         key = (op, *(arg.index for arg in args))
-        return self._made(key, op, args, fixed=all(arg.fixed for arg in args))
+        return self._node(key, op, args, fixed=all(arg.fixed for arg in args))
 
-    def _made(
+    def _node(
         self,
         key: tuple[object, ...],
         op: str,
@@ -214,15 +214,15 @@ def _condition(op: str, ranges: Sequence[Range]) -> Node:
 
 def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> list[Node]:
     """The values `full`. Unless the condition holds, they equal `short` up to rounding, and `short` may be used."""
-    found = []
+    pairs = []
     for value, other in zip(full, short, strict=True):
         if value is other:
-            found.append(value)
+            pairs.append(value)
             continue
         node = Node(value.graph, "shortcut", (value,), 0.0, "", fixed=False)
         node.branch = (condition, other)
-        found.append(node)
-    return found
+        pairs.append(node)
+    return pairs
 
 
 def another(condition: Node) -> Node:
@@ -363,14 +363,14 @@ def schedule(
     Args:
         branches: include the conditions and short values of shortcuts.
     """
-    found: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     pending = list(outputs)
     while pending:
         node = pending.pop()
-        if node.index not in found:
-            found[node.index] = node
+        if node.index not in nodes:
+            nodes[node.index] = node
             if not stop(node):
                 pending.extend(node.args)
                 if branches and node.branch is not None:
                     pending.extend(node.branch)
-    return [found[index] for index in sorted(found)]
+    return [nodes[index] for index in sorted(nodes)]

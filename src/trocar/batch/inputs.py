@@ -8,25 +8,25 @@ from typing import Any
 from trocar.errors import TrocarError
 
 
-def held_inputs(backend: Any, given: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
     """Rows (I,), or (I, N) if one of the arrays (n,) or (n, N) has a value for each arm; None is zero."""
     np = backend.arrays
-    arrays = [np.zeros(n, backend.dtype) if x is None else backend.array(x) for x in given]
+    arrays = [np.zeros(n, backend.dtype) if x is None else backend.array(x) for x in values]
     return _joined(backend, arrays, (n,), batch, "")
 
 
-def inputs_over_time(backend: Any, given: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
     """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
-    lengths = {len(x) for x in given if x is not None and hasattr(x, "__len__")}
+    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__")}
     if len(lengths) != 1 or not all(lengths):
-        found = ", ".join(map(str, sorted(lengths))) or "none"
+        got = ", ".join(map(str, sorted(lengths))) or "none"
         raise TrocarError(
-            f"efforts and references must share a number of steps T, (T, {n}) or (T, {n}, N), got {found}; "
+            f"efforts and references must share a number of steps T, (T, {n}) or (T, {n}, N), got {got}; "
             "pass steps= to hold them constant"
         )
     (steps,) = lengths
     np = backend.arrays
-    arrays = [np.zeros((steps, n), backend.dtype) if x is None else backend.array(x) for x in given]
+    arrays = [np.zeros((steps, n), backend.dtype) if x is None else backend.array(x) for x in values]
     return _joined(backend, arrays, (steps, n), batch, "; pass steps= to hold them constant")
 
 

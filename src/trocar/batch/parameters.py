@@ -58,9 +58,9 @@ class BatchParameters(Mapping[str, Array]):
         """A copy with some parameters changed; values that are not traced are checked."""
         check_known("parameter of a batch", list(self._values), *changes)
         values = dict(self._values)
-        for name, given in changes.items():
-            check = _checked_shape if traced(given) else _checked
-            values[name] = check(name, given, self._shapes[name])
+        for name, value in changes.items():
+            check = _checked_shape if traced(value) else _checked
+            values[name] = check(name, value, self._shapes[name])
         return type(self)(values, self._shapes)
 
     def __getitem__(self, name: str) -> Array:
@@ -125,8 +125,8 @@ def _checked_shape(name: str, value: Any, shape: Shape) -> Any:
     return value
 
 
-def _checked(name: str, given: Any, shape: Shape) -> Array:
-    value = _checked_shape(name, np.array(given, dtype=float), shape)
+def _checked(name: str, number: Any, shape: Shape) -> Array:
+    value = _checked_shape(name, np.array(number, dtype=float), shape)
     if not np.isfinite(value).all():
         raise TrocarError(f"{name} must be finite")
     if name in NOT_NEGATIVE and (value < 0).any():

@@ -36,11 +36,11 @@ class Program:
     def fixed(self) -> list[Node]:
         """Nodes that depend on parameters only and that other nodes or the results use."""
         results = [*self.next_state, *self.outputs]
-        found = {node.index: node for node in results if _varies_by_parameter(node)}
+        nodes = {node.index: node for node in results if _varies_by_parameter(node)}
         for node in schedule(results, stop=_is_fixed, branches=True):
             if not node.fixed:
-                found |= {arg.index: arg for arg in (*node.args, *(node.branch or ())) if _varies_by_parameter(arg)}
-        return list(found.values())
+                nodes |= {arg.index: arg for arg in (*node.args, *(node.branch or ())) if _varies_by_parameter(arg)}
+        return list(nodes.values())
 
     def without_outputs(self, logged: int = 0) -> Program:
         """This program with the same fixed values, but without outputs."""

@@ -19,8 +19,8 @@ from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.backends.c_source import MAX_THREADS
 from trocar.batch.log import BatchLog, check_fits
+from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.batch.state import NotFinite
 from trocar.errors import TrocarError
 from trocar.simulation import Simulator
@@ -70,8 +70,8 @@ class SceneBatch:
                 "scenes require parameters without them (wang2019, gondokaryono2019) or friction=False"
             )
         self.model, bodies = sim.model, len(self.mechanism.tree.names)
-        given = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
-        self._varied = {name: _checked(name, x, rows) for name, (x, rows) in given.items() if x is not None}
+        varied = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
+        self._varied = {name: _checked(name, x, rows) for name, (x, rows) in varied.items() if x is not None}
         sizes = {x.shape[-1] for x in self._varied.values()}
         if len(sizes) > 1:
             raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
@@ -88,12 +88,12 @@ class SceneBatch:
             raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
         if self._models is not None and len(self._models) != q.shape[1]:
             raise TrocarError(f"the parameters belong to {len(self._models)} scenes, but q has {q.shape[1]}")
-        kept = self.sim.snapshot()
+        before = self.sim.snapshot()
         rows = np.empty((q.shape[1], mujoco.mj_stateSize(self.model, STATE)))
         for k, row in enumerate(rows):
             self.sim.reset(q[:, k], dq[:, k])
             mujoco.mj_getState(self.model, self.sim.data, row, STATE)
-        self.sim.restore(kept)
+        self.sim.restore(before)
         return SceneState(rows, q, dq)
 
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.arms import BatchArms
-from trocar.batch.control import JointPD
+from trocar.batch.control import BatchJointPD
 from trocar.batch.loading import load
 from trocar.spatial import Array
 
@@ -35,28 +35,28 @@ def gpu_figures(
     16,384 random shifts of the setpoints of the next 60 steps, their rollouts, and the weighted mean of the shifts.
     Both are omitted if JAX has no GPU.
     """
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     arms = load(arm, backend="cuda", precision="float32")
     start = time.perf_counter()
     gains = _gains(arms)
     _moving(arms, 32, 1, gains)()
-    found["cuda_compile_s"] = time.perf_counter() - start
+    figures["cuda_compile_s"] = time.perf_counter() - start
     for size in sizes:
-        found[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
+        figures[f"cuda_steps_per_s_{size}"] = size * steps / _best(_moving(arms, size, steps, gains), seconds)
     most = max(sizes)
     wide = load(arm, backend="cuda", precision="float64")
-    found[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
+    figures[f"cuda_float64_steps_per_s_{most}"] = most * steps / _best(_moving(wide, most, steps, gains), seconds)
     mass = arms.mechanism.tree.mass[:, None] * np.random.default_rng(0).uniform(0.8, 1.2, most)
     own = arms.with_parameters(mass=mass)
-    found[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
+    figures[f"cuda_own_masses_steps_per_s_{most}"] = most * steps / _best(_moving(own, most, steps, gains), seconds)
     few = min(4096, most)
-    found["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, few, min(100, steps)), seconds)
+    figures["cuda_gradient_ms"] = 1e3 * _best(_gradient(arms, few, min(100, steps)), seconds)
     jax = _jax_on_gpu()
     if jax is not None:
-        found |= _policy_figures(jax, arms, most, seconds, gains)
+        figures |= _policy_figures(jax, arms, most, seconds, gains)
         planning = load(arm, backend="cuda", precision="float32", motor_limits=True)
-        found["cuda_mppi_ms"] = 1e3 * _best(_plan(jax, planning, min(ROLLOUTS, most), gains), seconds)
-    return found
+        figures["cuda_mppi_ms"] = 1e3 * _best(_plan(jax, planning, min(ROLLOUTS, most), gains), seconds)
+    return figures
 
 
 def _best(call: Callable[[], Any], seconds: float) -> float:
@@ -87,7 +87,7 @@ def _moving(arms: BatchArms, size: int, steps: int, gains: tuple[Array, Array]) 
     t = TIMESTEP * np.arange(steps)[:, None]
     centre, way = (arm.lower + arm.upper) / 2, 0.1 * (arm.upper - arm.lower)
     reference = centre + way * np.sin(6.0 * t + np.arange(arm.n))
-    state, control = arms.state(_spread(arms, size)), JointPD(reference, *gains)
+    state, control = arms.state(_spread(arms, size)), BatchJointPD(reference, *gains)
     return lambda: arms.rollout(state, control, TIMESTEP, log=False)
 
 
@@ -135,7 +135,7 @@ def _plan(jax: Any, arms: BatchArms, size: int, gains: tuple[Array, Array]) -> C
     def plan() -> Array:
         state = arms.state(np.tile(centre[:, None], size), np.zeros((arm.n, size)))
         shifts, reference = sampled(next(seeds), mean)
-        _, log = arms.rollout(state, JointPD(reference.block_until_ready(), *gains), TIMESTEP, every=TICK)
+        _, log = arms.rollout(state, BatchJointPD(reference.block_until_ready(), *gains), TIMESTEP, every=TICK)
         assert log is not None
         return np.asarray(weighted(shifts, jnp.asarray(log.samples)))
 
@@ -160,7 +160,7 @@ def _policy_figures(
         return targets(jnp.asarray(state.q), jnp.asarray(state.dq)).block_until_ready()
 
     def both() -> Any:
-        return arms.rollout(state, JointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
+        return arms.rollout(state, BatchJointPD(policy(), *gains), TIMESTEP, BETWEEN, log=False)
 
     whole = _best(both, seconds)
     return {

@@ -1,11 +1,31 @@
-"""State of the arms in a batch."""
+"""State of the arms in a batch, and the meaning of its rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from trocar.batch.layout import Layout
 from trocar.errors import TrocarError
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers of rows, in this order: q and dq (n each), Coulomb friction forces, contact forces, stop forces,
+    states of Dahl elements, memory of a controller.
+    """
+
+    n: int
+    friction: int
+    contact: int
+    stops: int
+    dahl: int
+    control: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of a state, without those of a controller."""
+        return 2 * self.n + self.friction + self.contact + self.stops + self.dahl
+
 
 Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values that convert to one
 

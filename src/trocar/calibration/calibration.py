@@ -28,7 +28,7 @@ from trocar.spatial import Array, unit
 FRAMES = "gondokaryono2019"
 LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
 STRANGE = 0.010  # [m] from the published axes: beyond it, the arm or the marker names are wrong
-MOST_DROPPED = 0.3  # largest fraction of dropped rows
+MAX_DROPPED = 0.3  # largest fraction of dropped rows
 PERIODS = (7.3, 5.9, 9.7, 6.1, 4.3, 3.7, 5.3)  # [s] of the joints: the combined motion does not repeat
 REACH = 0.8  # fraction of the distance from the middle of a joint's range to its limits, at most 0.8 rad
 
@@ -70,10 +70,10 @@ class Calibration:
             source=f"trocar calibrate {self.source}",
             parameters=frames if frames in SETS.get(self.arm, ()) else None,
         )
-        kept = [name for name in length_names(geometry.lengths) if name not in self.lengths.sigma]
+        unchanged = [name for name in length_names(geometry.lengths) if name not in self.lengths.sigma]
         comments = [
             f"Calibrated from markers: the axes fit these lengths to {1e3 * self.lengths.rms:.3f} mm (rms). SI units.",
-            f"Kept as published: {', '.join(kept) or 'nothing'}.",
+            f"Kept as published: {', '.join(unchanged) or 'nothing'}.",
             *self.notes,
         ]
         measured: dict[str, dict[str, object]] = {
@@ -158,9 +158,9 @@ def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple
             if not drop_jumps:
                 raise
             left = markers.without(jump.rows)
-            if len(left) < (1.0 - MOST_DROPPED) * rows:
+            if len(left) < (1.0 - MAX_DROPPED) * rows:
                 raise TrocarError(
-                    f"{markers.source}: bodies jump in more than {MOST_DROPPED:.0%} of the rows; the first: {jump}"
+                    f"{markers.source}: bodies jump in more than {MAX_DROPPED:.0%} of the rows; the first: {jump}"
                 ) from None
             markers = left
 

@@ -60,28 +60,28 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
         return misfit(linkage, load_arm(arm, geometry(x)), x[len(free)], offset)
 
     x0 = np.concatenate([start, [orientation(linkage, load_arm(arm, frames))], [0.0] * with_offset])
-    kept = _undecided(residual, x0, len(free))
-    move = np.setdiff1d(np.arange(x0.size), kept)
+    undecided = _undecided(residual, x0, len(free))
+    move = np.setdiff1d(np.arange(x0.size), undecided)
 
     def moved(y: Array) -> Array:
         x = x0.copy()
         x[move] = y
         return x
 
-    found = least_squares(
+    solution = least_squares(
         lambda y: residual(moved(y)), x0[move], method="lm", x_scale="jac", xtol=1e-15, ftol=1e-15, gtol=1e-15
     )
-    if found.status <= 0:
-        raise TrocarError(f"the lengths of {arm} do not converge: {found.message}")
-    x = moved(found.x)
-    dof = max(1, found.fun.size - move.size)
-    covariance = np.linalg.pinv(found.jac.T @ found.jac) * (found.fun @ found.fun / dof)
+    if solution.status <= 0:
+        raise TrocarError(f"the lengths of {arm} do not converge: {solution.message}")
+    x = moved(solution.x)
+    dof = max(1, solution.fun.size - move.size)
+    covariance = np.linalg.pinv(solution.jac.T @ solution.jac) * (solution.fun @ solution.fun / dof)
     sigma = {free[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(free)}
     return Lengths(
         geometry=geometry(x),
         sigma=sigma,
         pitch_offset=float(x[-1]) if with_offset else None,
-        rms=_rms(found.fun),
+        rms=_rms(solution.fun),
     )
 
 
@@ -102,9 +102,9 @@ def misfit(linkage: Linkage, arm: Arm, angle: float, pitch_offset: float = 0.0) 
     for points in linkage.points.values():
         difference = np.array([R @ point - model[name] for name, point in points.items()])
         rows.append((difference - difference.mean(0)).ravel())
-    for direction, wanted in ((linkage.yaw, "yaw axis"), (linkage.insertion, "insertion axis")):
+    for direction, axis in ((linkage.yaw, "yaw axis"), (linkage.insertion, "insertion axis")):
         if direction is not None:
-            turned, (a, b) = R @ direction, model[wanted]
+            turned, (a, b) = R @ direction, model[axis]
             rows.append([LEVER * np.arctan2(a * turned[1] - b * turned[0], a * turned[0] + b * turned[1])])
     return np.concatenate(rows)
 
@@ -138,17 +138,17 @@ def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     motion = tree.motion(batch_last(q))
     T = {name: tree.frame(motion, i, np.eye(4))[0] for i, name in enumerate(tree.names)}
     plane = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0]])  # the pitch axis is -x of the base
-    found = {"rcm": np.zeros(2)}
+    points = {"rcm": np.zeros(2)}
     for number, links in axes_of(arm.name).items():
         for body in arm.bodies:
             if {body.name, body.parent} == set(links):
-                found[number] = plane @ T[body.name][:3, 3]
+                points[number] = plane @ T[body.name][:3, 3]
         for loop in arm.loops:
             if {loop.body_a, loop.body_b} == set(links):
-                found[number] = plane @ (T[loop.body_a] @ [*loop.point_a, 1.0])[:3]
-    found["yaw axis"] = plane @ T["yaw"][:3, 2]
-    found["insertion axis"] = plane @ T["insertion"][:3, 2]
-    return found
+                points[number] = plane @ (T[loop.body_a] @ [*loop.point_a, 1.0])[:3]
+    points["yaw axis"] = plane @ T["yaw"][:3, 2]
+    points["insertion axis"] = plane @ T["insertion"][:3, 2]
+    return points
 
 
 def _undecided(residual: Callable[[Array], Array], x0: Array, lengths: int) -> Array:

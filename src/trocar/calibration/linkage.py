@@ -58,14 +58,14 @@ class Linkage:
     @property
     def distances(self) -> dict[str, tuple[float, float]]:
         """Distance between two axes and its standard deviation [m], by "3-6", both on one link."""
-        found = {}
+        distances = {}
         for pair in DISTANCES:
             a, b = pair.split("-")
             for link, points in self.points.items():
                 if a in points and b in points:
                     sigma = np.hypot(self.sigma[link][a], self.sigma[link][b])
-                    found[pair] = (float(np.linalg.norm(points[b] - points[a])), float(sigma))
-        return found
+                    distances[pair] = (float(np.linalg.norm(points[b] - points[a])), float(sigma))
+        return distances
 
     @property
     def layout(self) -> dict[str, Array]:
@@ -81,12 +81,12 @@ class Linkage:
     @property
     def gaps(self) -> dict[str, float]:
         """Gaps of the loops [m]: axes c1, c2 and the RCM as seen from their two sides."""
-        found: dict[str, float] = {}
+        lengths: dict[str, float] = {}
         for name in ("c1", "c2", "rcm"):
             a, b = (self._from_joint(link, name) for link in axes_of(self.arm)[name])
             if a is not None and b is not None:
-                found[name] = float(np.linalg.norm(b - a))
-        return found
+                lengths[name] = float(np.linalg.norm(b - a))
+        return lengths
 
     def _from_joint(self, link: str, axis: str) -> Array | None:
         joint = dict(self._chain()).get(link)

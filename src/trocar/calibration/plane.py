@@ -91,7 +91,7 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
             f"{markers.source}: the pitch moves by {np.ptp(pitch):.3f} rad, too little to find axes "
             f"(at least {MIN_TURN} rad)"
         )
-    found = []
+    slopes = []
     for body in bodies[1:]:
         T, rows = _relative(poses, "yaw", body)
         if len(T) < 2:
@@ -110,10 +110,10 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
                 "those of this motion"
             )
         if body in TURNING:
-            found.append(slope)
-    if not found:
+            slopes.append(slope)
+    if not slopes:
         raise TrocarError(f"{markers.source}: no link that turns with the pitch has markers; mark back, front or end")
-    return unit(np.mean(found, axis=0))
+    return unit(np.mean(slopes, axis=0))
 
 
 def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Array) -> Axis:
@@ -128,7 +128,7 @@ def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Arra
         lines = np.asarray(markers.lines)[whole]
         raise Jump(
             f"{markers.source}: {jump}, from line {lines[0]} (t = {markers.t[whole][0]:.3f} s) on: were "
-            "markers swapped or bodies confused? Drop these rows (drop_jumps=True, --drop-jumps), or correct them",
+            "markers swapped or bodies confused? Drop these rows (drop_jumps=True), or correct them",
             whole,
         ) from None
     T_yaw, _ = _relative(poses, "yaw", a)

@@ -20,7 +20,7 @@ from trocar.mechanics import Mechanism
 from trocar.spatial import Array, inverse, pose, pose_error, unit
 
 LEVER = 0.1  # [m] an angular error is weighted as a distance by this lever
-MOST_ROWS = 200  # of a long recording, evenly spaced: enough to fit a few numbers
+MAX_ROWS = 200  # of a long recording, evenly spaced: enough to fit a few numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registra
     """Base in the cameras, markers on the tip and joint offsets, from readings (N, n) and poses (N, 4, 4)."""
     if len(q) < MIN_ROWS:
         raise TooLittleMotion(f"the tip is seen in {len(q)} rows only; at least {MIN_ROWS} are needed")
-    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), MOST_ROWS)).astype(int))
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), MAX_ROWS)).astype(int))
     q, T_cm = mechanism.checked_state(q)[rows], T_camera_marker[rows]
     T_bt = mechanism.forward_kinematics(q)
     # motions over half the recording, which are large
@@ -83,22 +83,22 @@ def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registra
         error = pose_error(T_cm, Y @ _small(x[:6]) @ mechanism.forward_kinematics(shifted) @ X @ _small(x[6:12]))
         return (error * [1.0, 1.0, 1.0, LEVER, LEVER, LEVER]).ravel()
 
-    told = _told(residual, m)
-    columns = np.concatenate([np.arange(12), 12 + told])
+    identifiable = _told(residual, m)
+    columns = np.concatenate([np.arange(12), 12 + identifiable])
 
     def full(y: Array) -> Array:
         x = np.zeros(12 + m)
         x[columns] = y
         return x
 
-    found = least_squares(lambda y: residual(full(y)), np.zeros(columns.size), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    if not found.success:
-        raise TrocarError(f"the registration does not converge: {found.message}")
-    x, left = full(found.x), found.fun.reshape(-1, 6)
+    solution = least_squares(lambda y: residual(full(y)), np.zeros(columns.size), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    if not solution.success:
+        raise TrocarError(f"the registration does not converge: {solution.message}")
+    x, left = full(solution.x), solution.fun.reshape(-1, 6)
     return Registration(
         T_camera_base=Y @ _small(x[:6]),
         T_tip_marker=X @ _small(x[6:12]),
-        offsets={joints[j]: float(x[12 + j]) for j in told},
+        offsets={joints[j]: float(x[12 + j]) for j in identifiable},
         position_rms=float(np.sqrt(np.mean(np.sum(left[:, :3] ** 2, axis=1)))),
         rotation_rms=float(np.sqrt(np.mean(np.sum(left[:, 3:] ** 2, axis=1))) / LEVER),
     )
@@ -110,15 +110,15 @@ def _told(residual: Callable[[Array], Array], m: int) -> Array:
     J = np.stack([(residual(h * e) - residual(-h * e)) / (2 * h) for e in np.eye(12 + m)], axis=1)
     scale = np.linalg.norm(J, axis=0)
     basis = np.linalg.qr(J[:, :12])[0]
-    told = []
+    identifiable = []
     for j in range(m):
         column = J[:, 12 + j]
         rest = column - basis @ (basis.T @ column)
         rest -= basis @ (basis.T @ rest)
         if scale[12 + j] > 0 and np.linalg.norm(rest) > 0.02 * scale[12 + j]:
-            told.append(j)
+            identifiable.append(j)
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
-    return np.array(told, dtype=int)
+    return np.array(identifiable, dtype=int)
 
 
 def _small(x: Array) -> Array:

@@ -35,10 +35,10 @@ def compare(
 
     check_writable(output)
     a, b = (tr.load_recording(path, arm, namespace=namespace) for path in (first, second))
-    t, found = differences(a, b)
-    figures = [f(x) for x in found.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
+    t, changes = differences(a, b)
+    figures = [f(x) for x in changes.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
     rows = [(joint, *(figure_text(figure[j], 2) for figure in figures)) for j, joint in enumerate(a.joints)]
-    headings = ("joint", *(f"{channel} {kind}" for channel in found for kind in ("RMS", "max")))
+    headings = ("joint", *(f"{channel} {kind}" for channel in changes for kind in ("RMS", "max")))
     name_a, name_b = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     title = f"{name_b} minus {name_a}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
     show_table(title, headings, rows)

@@ -57,14 +57,14 @@ def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list
     except ValueError:
         values = []
     if len(values) not in counts or not all(map(math.isfinite, values)):
-        wanted = " or ".join(map(str, counts))
-        raise TrocarError(f"--{name} takes {wanted} comma-separated numbers ({meaning}), got {shown(text)}")
+        allowed = " or ".join(map(str, counts))
+        raise TrocarError(f"--{name} takes {allowed} comma-separated numbers ({meaning}), got {shown(text)}")
     return values
 
 
-def master_uri(given: str | None) -> str:
+def master_uri(uri: str | None) -> str:
     """URI of the ROS master: the given one, else ROS_MASTER_URI, else the default one on this machine."""
-    return given or os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
+    return uri or os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
 
 
 def check_positive(**values: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OWN_MASTER = "own"
 STARTS = ("ready", "off")
-WATCHED = 0.2  # interval between checks of the simulation [s]
+POLL_INTERVAL = 0.2  # between checks of the simulation [s]
 
 
 @plain_errors()
@@ -65,6 +65,8 @@ def serve(
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
+    view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
@@ -98,58 +100,53 @@ def serve(
     if replay is not None and not replay.exists():
         raise TrocarError(f"--replay {replay}: the bag does not exist")
     names = [name for group in arms or [] for name in group.split(",") if name]
-    from trocar.transports.bags import bags_of
-
-    with_bags = partial(bags_of, record=record, played=replay, say=typer.echo)
-    uri, number = "", 0
-    if ros2:
-        if master:
-            raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
-        number = _checked_domain(domain, interface, distro)
-    else:
-        uri = master_uri(master)
+    if ros2 and master:
+        raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
+    number = _checked_domain(domain, interface, distro) if ros2 else 0
     from trocar.robot import Robot
     from trocar.robot.controller.constants import PERIOD
     from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
+    from trocar.transports.bags import bags_of
     from trocar.transports.camera import CameraSettings
     from trocar.transports.ros1.bridge import Ros1Bridge
     from trocar.transports.ros2.bridge import Ros2Bridge
-    from trocar.transports.topic_bridge import TopicBridge
 
     built = load_scene(scene, timestep=PERIOD)
     check_known("arm of the scene", built.arms, *names)
-    description = _description(built)
-    with Robot(built, speed=speed, start=start, arms=names or None) as robot, Teleoperation(robot), with_bags(robot):
-        options: Any = {
-            "rate": rate,
-            "speed": speed,
-            "description": description,
-            "hold_when_lost": hold_when_lost,
-            "priority": priority,
-        }
+    options: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
+    options["description"] = _description(built)
+    with ExitStack() as running:
+        robot = running.enter_context(Robot(built, speed=speed, start=start, arms=names or None))
+        running.enter_context(Teleoperation(robot))
+        running.enter_context(bags_of(robot, record, replay, typer.echo))
         options["camera"] = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
-        bridge: TopicBridge
+        bridge: Ros1Bridge | Ros2Bridge
         if ros2:
             bridge = Ros2Bridge(robot, domain=number, interface=interface, distro=distro, **options)
             place = f"ROS_DOMAIN_ID={number} on {interface}"
         else:
-            ros1_bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **options)
-            bridge, place = ros1_bridge, f"ROS_MASTER_URI={ros1_bridge.master}"
-        with bridge:
-            typer.echo(
-                f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
-                f"{place}; press Ctrl-C to stop"
-            )
-            if priority and not bridge.prioritised:
-                typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
-            try:
-                while bridge.running and robot.error is None:
-                    bridge.wait(WATCHED)
-            except KeyboardInterrupt:
-                typer.echo("stopped")
-                return
-            raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
+            uri = master_uri(master)
+            bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **options)
+            place = f"ROS_MASTER_URI={bridge.master}"
+        running.enter_context(bridge)
+        typer.echo(
+            f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
+            f"{place}; press Ctrl-C to stop"
+        )
+        if view:
+            from trocar.commands.view import open_page
+
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
+        if priority and not bridge.prioritised:
+            typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
+        try:
+            while bridge.running and robot.error is None:
+                bridge.wait(POLL_INTERVAL)
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+            return
+        raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
 
 
 def _checked_domain(domain: int | None, interface: str, distro: str) -> int:

@@ -114,7 +114,9 @@ def sim(
     if recorded is not None and duration > longest:
         raise tr.TrocarError(f"--duration {duration:g} s is longer than {along}, which has {longest:.4g} s")
     if timestep is None:
-        timestep = 1 / 1500 if controller == "pid" else 1e-3
+        from trocar.arms.arm import CONTROL_RATE
+
+        timestep = 1 / CONTROL_RATE if controller == "pid" else 1e-3
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
@@ -140,10 +142,10 @@ def sim(
     simulator.reset(first.q, first.dq)
     if wrench is not None:
         simulator.apply_wrench(wrench)
-    made = _controller(controller, mechanism, reference, friction)
+    law = _controller(controller, mechanism, reference, friction)
     with progress_bar(f"{arm}, {duration:g} s") as progress:
         began = time.perf_counter()
-        recording = tr.simulate(simulator, made, reference, duration, progress, diagnostics=True)
+        recording = tr.simulate(simulator, law, reference, duration, progress, diagnostics=True)
         wall = time.perf_counter() - began
     pushed = {} if wrench is None else {"tip_force": wrench[:3]}
     recording = replace(recording, provenance={**recording.provenance, "trajectory": motion, **model, **pushed})

@@ -10,15 +10,11 @@ from trocar.control.cartesian_feedback_linearisation import CartesianFeedbackLin
 from trocar.control.cartesian_impedance import CartesianImpedance
 from trocar.control.cartesian_kinematic import CartesianKinematic
 from trocar.control.cartesian_regulation import CartesianRegulation
-from trocar.control.computed_torque import ComputedTorque
 from trocar.control.controller import Controller, Setpoint, State, Sum
-from trocar.control.effort import ConstantEffort, EffortFunction
-from trocar.control.gravity_compensation import GravityCompensation
 from trocar.control.hybrid import HybridForcePosition
-from trocar.control.joint_pd import JointPD, VelocityServo
-from trocar.control.joint_pid import JointPID
-from trocar.control.options import Saturated, SoftStart
+from trocar.control.joint_space import ComputedTorque, GravityCompensation, JointPD, JointPID, VelocityServo
 from trocar.control.trajectories import CartesianPath, Reference, TipMotion, hold, quintic, sinusoid, step_to
+from trocar.control.wrappers import ConstantEffort, EffortFunction, Saturated, SoftStart
 
 __all__ = [
     "CartesianFeedbackLinearisation",

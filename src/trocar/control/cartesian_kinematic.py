@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.control.controller import Controller, Setpoint, State
-from trocar.control.joint_pd import VelocityServo
+from trocar.control.joint_space import VelocityServo
 from trocar.control.tip_task import TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.errors import TrocarError

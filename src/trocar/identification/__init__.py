@@ -1,7 +1,7 @@
 """Identification of dynamic parameters from recordings of a robot.
 
-    found = identify(load_recording("one_results.csv", "PSM", as_recorded=True), "PSM")
-    write_whole("mine.toml", identified_text(found, "one_results.csv"))
+    identified = identify(load_recording("one_results.csv", "PSM", as_recorded=True), "PSM")
+    write_whole("mine.toml", identified_text(identified, "one_results.csv"))
 
 `identify` fits a physically consistent set by the recipe of the arm (`load_recipe`). `recalibrate` refits only friction
 and effort bias. `excite` searches for a motion that excites the parameters. `fit_gravity` fits gravity to static poses.

@@ -53,9 +53,9 @@ def consistent(
     penalty = np.where(np.arange(len(h)) < count, 0.0, problem.penalty)
     # Condensed: |R theta - d|^2 differs from the objective by a constant. Unexcited directions are excluded from R.
     values, axes = np.linalg.eigh(G + np.diag(penalty))
-    kept = values > 1e-13 * values[-1]
-    R = np.sqrt(values[kept])[:, None] * axes[:, kept].T
-    d = (axes[:, kept].T @ h) / np.sqrt(values[kept]) + R @ problem.theta_prior
+    excited = values > 1e-13 * values[-1]
+    R = np.sqrt(values[excited])[:, None] * axes[:, excited].T
+    d = (axes[:, excited].T @ h) / np.sqrt(values[excited]) + R @ problem.theta_prior
     theta = cp.Variable(len(h))
     constraints: list[cp.Constraint] = []
     divergence = 0.0
@@ -83,7 +83,7 @@ def consistent(
         "another arm"
     )
     status = solve(cp.Problem(cp.Minimize(objective), constraints), "no physically consistent parameters", advice)
-    found = np.asarray(theta.value)
+    values = np.asarray(theta.value)
     # The solver satisfies its bounds to 1e-9: friction that is zero at an end of its range must not become negative
     # there.
-    return np.where(problem.positive, np.maximum(found, 0.0), found), status
+    return np.where(problem.positive, np.maximum(values, 0.0), values), status

@@ -12,8 +12,7 @@ from trocar.identification.prediction import efforts
 from trocar.identification.signals import Signals
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
-from trocar.recording.channels import UNITS
-from trocar.recording.motor_columns import column_units, joint_from_columns
+from trocar.recording.motor_columns import UNITS, column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
 
@@ -29,14 +28,14 @@ def effort_figure(signals: Signals, predicted: Array, columns: tuple[str, ...], 
     """Effort of every column over time, and its residual; predicted (N, n) at every row."""
     used = signals.used
     t = signals.t[used]
-    shown = t <= t[0] + 15.0
+    first = t <= t[0] + 15.0
     with style():
         figure = Figure(figsize=(10.0, 1.4 * len(columns) + 0.8))
         for j, axes in enumerate(figure.subplots(len(columns), 1, sharex=True)):
-            measured, model = signals.tau[used, j][shown], predicted[used, j][shown]
-            axes.plot(t[shown], measured, color=COLOURS[0], label="measured")
-            axes.plot(t[shown], model, color=COLOURS[1], lw=1.0, label="model")
-            axes.plot(t[shown], measured - model, color=COLOURS[2], lw=0.8, label="difference")
+            measured, model = signals.tau[used, j][first], predicted[used, j][first]
+            axes.plot(t[first], measured, color=COLOURS[0], label="measured")
+            axes.plot(t[first], model, color=COLOURS[1], lw=1.0, label="model")
+            axes.plot(t[first], measured - model, color=COLOURS[2], lw=0.8, label="difference")
             axes.set_ylabel(columns[j])
             axes.yaxis.set_label_coords(-0.09, 0.5)
         figure.axes[0].set_title(title)
@@ -79,31 +78,31 @@ def _link_table(parameters: Parameters) -> TextTable:
     return caption, ("link", "mass [kg]", "centre of mass [mm]", "half the trace of inertia [kg m^2]"), rows
 
 
-def identification_report(found: Identified, other: Recording | None, name: str) -> Report:
+def identification_report(identified: Identified, other: Recording | None, name: str) -> Report:
     """Errors and figures on the fitted recording `name`, and on another one if given."""
-    mechanism = found.mechanism()
-    T = joint_from_columns(mechanism.arm, found.columns)
-    labels = effort_labels(found.columns, column_units(mechanism.arm, found.columns))
-    errors = {"train": found.train_relative_error, "cross-validation": found.cv_relative_error}
-    shown = {f"Training recording {name}": (found.signals, efforts(mechanism, T, found.signals))}
+    mechanism = identified.mechanism()
+    T = joint_from_columns(mechanism.arm, identified.columns)
+    labels = effort_labels(identified.columns, column_units(mechanism.arm, identified.columns))
+    errors = {"train": identified.train_relative_error, "cross-validation": identified.cv_relative_error}
+    plotted = {f"Training recording {name}": (identified.signals, efforts(mechanism, T, identified.signals))}
     if other is not None:
-        errors["test"] = found.relative_error(other)
-        shown["Test recording"] = found.prepared(other), found.efforts(other)
-    page = Report(f"{found.parameters.arm} identified from {name}")
+        errors["test"] = identified.relative_error(other)
+        plotted["Test recording"] = identified.prepared(other), identified.efforts(other)
+    page = Report(f"{identified.parameters.arm} identified from {name}")
     page.paragraphs += [
-        f"Solver status: {found.status}. Smallest eigenvalue of a pseudo-inertia "
-        f"{found.min_pseudo_inertia_eigenvalue:.2g}: above 0, so every link is physical.",
+        f"Solver status: {identified.status}. Smallest eigenvalue of a pseudo-inertia "
+        f"{identified.min_pseudo_inertia_eigenvalue:.2g}: above 0, so every link is physical.",
         "Friction of the wrist changes from one session to the next. On a later day, refit friction alone with "
         "trocar identify RECORDING --recalibrate PARAMETERS.toml.",
     ]
     page.add_table(
         "Relative error of effort",
         ("", *errors),
-        [(column, *(f"{values[j]:.4f}" for values in errors.values())) for j, column in enumerate(found.columns)],
+        [(column, *(f"{values[j]:.4f}" for values in errors.values())) for j, column in enumerate(identified.columns)],
     )
-    page.add_table(*_friction_table(found.parameters))
-    page.add_table(*_link_table(found.parameters))
-    page.add_figure(error_figure(errors, found.columns), "Relative error of effort, by column of the recording.")
-    for title, (signals, predicted) in shown.items():
+    page.add_table(*_friction_table(identified.parameters))
+    page.add_table(*_link_table(identified.parameters))
+    page.add_figure(error_figure(errors, identified.columns), "Relative error of effort, by column of the recording.")
+    for title, (signals, predicted) in plotted.items():
         page.add_figure(effort_figure(signals, predicted, labels, title), f"{title}, first 15 s.")
     return page

@@ -25,10 +25,10 @@ from trocar.spatial import Array
 from trocar.toml_file import read_toml, toml_text
 
 
-def identified_text(found: Identified, recording: str) -> str:
+def identified_text(identified: Identified, recording: str) -> str:
     """Text of the file of an identified arm; `recording` names its source."""
     head = [
-        f"Dynamic parameters of a {found.parameters.arm}, identified by trocar from {recording}. SI units.",
+        f"Dynamic parameters of a {identified.parameters.arm}, identified by trocar from {recording}. SI units.",
         "Physically consistent: pseudo-inertias positive definite, rotors not negative, friction passive.",
         "Fo is the bias of the measured effort, K0 a constant force.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
@@ -37,45 +37,46 @@ def identified_text(found: Identified, recording: str) -> str:
         "provenance": {
             "recording": recording,
             "trocar": version("trocar"),
-            "recipe": found.recipe.name,
-            "solver": f"Clarabel, {found.status}",
-            "filter_effort_hz": found.recipe.effort_cutoff,
-            "filter_motion_hz": list(found.recipe.motion_cutoffs),
-            "delay_s": found.recipe.delay,
-            "weight_prior": found.recipe.weights.prior,
-            "weight_friction": found.recipe.weights.friction,
-            "weight_other": found.recipe.weights.other,
+            "recipe": identified.recipe.name,
+            "solver": f"Clarabel, {identified.status}",
+            "filter_effort_hz": identified.recipe.effort_cutoff,
+            "filter_motion_hz": list(identified.recipe.motion_cutoffs),
+            "delay_s": identified.recipe.delay,
+            "weight_prior": identified.recipe.weights.prior,
+            "weight_friction": identified.recipe.weights.friction,
+            "weight_other": identified.recipe.weights.other,
         },
         "residuals": {
-            "columns": list(found.columns),
-            "train_relative_error": _rounded(found.train_relative_error),
-            "cv_relative_error": _rounded(found.cv_relative_error),
-            "train_rms": _rounded(found.train_rms),
+            "columns": list(identified.columns),
+            "train_relative_error": _rounded(identified.train_relative_error),
+            "cv_relative_error": _rounded(identified.cv_relative_error),
+            "train_rms": _rounded(identified.train_rms),
         },
         "covariance": {
-            "names": list(found.names),
-            "lower_triangle": [_rounded(row[: i + 1]) for i, row in enumerate(found.covariance)],
+            "names": list(identified.names),
+            "lower_triangle": [_rounded(row[: i + 1]) for i, row in enumerate(identified.covariance)],
         },
     }
-    return _text(found.parameters, f"identified from {recording}", head, tables)
+    return _text(identified.parameters, f"identified from {recording}", head, tables)
 
 
-def recalibrated_text(found: Recalibrated, base: str, recording: str) -> str:
+def recalibrated_text(recalibrated: Recalibrated, base: str, recording: str) -> str:
     """Text of the file of a recalibrated arm."""
     head = [
-        f"Dynamic parameters of a {found.parameters.arm}: {base} with friction and effort bias refitted by trocar to",
+        f"Dynamic parameters of a {recalibrated.parameters.arm}: {base} with friction and effort bias refitted by "
+        "trocar to",
         f"{recording}. SI units.",
     ]
     tables = {
         "provenance": {"base": base, "recording": recording, "trocar": version("trocar")},
         "residuals": {
-            "columns": list(found.columns),
-            "relative_error_before": _rounded(found.before),
-            "relative_error": _rounded(found.after),
-            "rms": _rounded(found.rms_after),
+            "columns": list(recalibrated.columns),
+            "relative_error_before": _rounded(recalibrated.before),
+            "relative_error": _rounded(recalibrated.after),
+            "rms": _rounded(recalibrated.rms_after),
         },
     }
-    return _text(found.parameters, f"{base}, friction of {recording}", head, tables)
+    return _text(recalibrated.parameters, f"{base}, friction of {recording}", head, tables)
 
 
 def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:

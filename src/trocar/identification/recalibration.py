@@ -18,7 +18,7 @@ from trocar.identification.estimators import expanded
 from trocar.identification.pipeline import checked, problem_of
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recipes.recipe import Recipe, load_recipe
-from trocar.identification.recording_checks import SHORTEST
+from trocar.identification.recording_checks import MIN_DURATION
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.recording import Recording
@@ -56,8 +56,8 @@ def recalibrate(
     _check_structure(recipe, base)
     mechanism, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
-    if seconds is not None and seconds < SHORTEST:
-        raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {SHORTEST:g} s or more")
+    if seconds is not None and seconds < MIN_DURATION:
+        raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {MIN_DURATION:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
     problem = problem_of(recipe, mechanism, T, replace(signals, used=fitted))
@@ -76,14 +76,14 @@ def recalibrate(
     parameters = with_values(recipe.template, problem.names, problem.M @ theta)
     parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted
-    found = [efforts(Mechanism(recipe.arm, p), T, signals)[rows] for p in (base, parameters)]
+    predicted = [efforts(Mechanism(recipe.arm, p), T, signals)[rows] for p in (base, parameters)]
     tau = signals.tau[rows]
     return Recalibrated(
         parameters=parameters,
         columns=tuple(recording.joints),
-        before=relative_error(tau, found[0]),
-        after=relative_error(tau, found[1]),
-        rms_after=root_mean_square(tau, found[1]),
+        before=relative_error(tau, predicted[0]),
+        after=relative_error(tau, predicted[1]),
+        rms_after=root_mean_square(tau, predicted[1]),
         judged=bool(later.any()),
     )
 
@@ -113,5 +113,5 @@ def _check_structure(recipe: Recipe, base: Parameters) -> None:
         raise TrocarError(
             f"'{base.name}' ({base.path}) was not identified with this recipe, so its friction cannot be refitted; "
             "identify the arm once (trocar identify TRAIN -o BASE.toml) and recalibrate that, or give the recipe "
-            "it was identified with (--recipe)"
+            "it was identified with"
         )

@@ -9,12 +9,11 @@ from trocar.arms.arm import Joint
 from trocar.errors import TrocarError
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
-from trocar.recording.channels import UNITS
 from trocar.recording.filters import sampling_rate
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.motor_columns import UNITS, joint_from_columns
 from trocar.spatial import Array
 
-SHORTEST = 4.0  # [s] of motion to fit
+MIN_DURATION = 4.0  # [s] of motion to fit
 FLAT_ROWS = 8  # an effort that stays at its largest value for this many rows is saturated
 
 
@@ -23,8 +22,8 @@ def check(recording: Recording, arm: Arm) -> None:
     if recording.tau is None:
         raise TrocarError("the recording has no effort: a column tau of every joint is needed")
     duration = float(recording.t[-1] - recording.t[0])
-    if duration < SHORTEST:
-        raise TrocarError(f"the recording is too short: {duration:.2f} s, at least {SHORTEST:g} s are needed")
+    if duration < MIN_DURATION:
+        raise TrocarError(f"the recording is too short: {duration:.2f} s, at least {MIN_DURATION:g} s are needed")
     T = joint_from_columns(arm, tuple(recording.joints))
     for j, (name, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
         _check_rate(name, unit, recording, j)
@@ -63,7 +62,7 @@ def _check_range(joint: Joint, q: Array) -> None:
     limit = 1.5 * max(abs(joint.lower), abs(joint.upper), 1.0)
     if largest > limit:
         # no joint of any arm exceeds a full turn
-        causes = ["it is from another arm (--arm)", "it is in degrees (multiply by pi/180)"]
+        causes = ["it is from another arm", "it is in degrees (multiply by pi/180)"]
         likely, other = causes if largest < 2 * np.pi else reversed(causes)
         raise TrocarError(
             f"q of {joint.name} reaches {largest:.4g}, more than the {limit:.3g} rad that the arm allows. Check the "
@@ -90,7 +89,7 @@ def _check_rate(name: str, unit: str, recording: Recording, j: int) -> None:
             raise TrocarError(f"dq of {name} looks like {what}, not {where}: multiply it by {factor:.4g}")
     raise TrocarError(
         f"dq of {name} is {1 / ratio:.3g} times the difference of q at {rate:g} samples per second: the sampling "
-        f"rate is probably {rate / ratio:.0f} Hz (--rate), or dq is not in {where}"
+        f"rate is probably {rate / ratio:.0f} Hz, or dq is not in {where}"
     )
 
 

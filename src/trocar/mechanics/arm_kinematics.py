@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +16,10 @@ from trocar.errors import TrocarError, Unreachable, check_known, shown
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics.inverse_kinematics import one_pose
 from trocar.mechanics.kinematics import Motion, Tree, Variant
-from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, checked_pose
+
+if TYPE_CHECKING:
+    from trocar.mechanics.pinocchio_tree import PinocchioChain
 
 FLOAT = np.dtype(float)
 MAX_SQUARE = checks.MAX_STATE**2
@@ -31,7 +35,6 @@ class ArmKinematics:
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
         self._serial = Tree(arm.serial, arm.joint_names)
-        self._chain = PinocchioChain(arm, self._serial.E)
         self.links = Tree(arm.bodies, arm.joint_names)
         self._one_pose, self._at_platform = one_pose.solver(arm), one_pose.platform_solver(arm)
 
@@ -48,6 +51,12 @@ class ArmKinematics:
     def tree_configuration(self, q: ArrayLike) -> Array:
         """Joint values (..., bodies) of every link, `E q` [rad, m]."""
         return self.checked_state(q) @ self.arm.E.T
+
+    @cached_property
+    def _chain(self) -> PinocchioChain:
+        from trocar.mechanics.pinocchio_tree import PinocchioChain  # here, because batches do without Pinocchio
+
+        return PinocchioChain(self.arm, self._serial.E)
 
     def forward_kinematics(self, q: ArrayLike) -> Array:
         """Tip pose (..., 4, 4) in the base, by the dVRK's serial table. The jaw does not move the tip."""
@@ -150,9 +159,9 @@ class ArmKinematics:
         T = checked_pose(T)
         if T.ndim == 2 and self._one_pose is not None:
             seeds = self._seeds(q_seed, ())
-            found = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
-            if found is not None:
-                return found
+            q = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
+            if q is not None:
+                return q
         return self._solved(ik.nearest, T, q_seed)
 
     def inverse_kinematics_at_platform(self, T: ArrayLike, platform: float, q_seed: ArrayLike | None = None) -> Array:
@@ -171,10 +180,10 @@ class ArmKinematics:
         seeds = self._seeds(q_seed, ())
         if len(seeds) != 1:
             raise TrocarError(f"inverse_kinematics_at_platform takes one seed ({self.n},), got {len(seeds)}")
-        found = self._at_platform(T, float(platform), seeds[0])
-        if found is None:
+        q = self._at_platform(T, float(platform), seeds[0])
+        if q is None:
             raise Unreachable((), f"no joints within limits reach it with the platform at {platform:.3f} rad")
-        return found
+        return q
 
     def inverse_kinematics_all(self, T: ArrayLike, q_seed: ArrayLike | None = None) -> list[Array]:
         """Every solution (n,) within limits of one pose T (4, 4), nearest to the seed (or home) first.

@@ -39,11 +39,11 @@ class Cart:
     ) -> None:
         self.name = name
         self._chains = {arm: SetUpChain(facts) for arm, facts in set_up.items()}
-        given, mounted = _by_arm("q_setup", q_setup), _by_arm("instruments", instruments)
-        for arm in (*given, *mounted):
+        positions, mounted = _by_arm("q_setup", q_setup), _by_arm("instruments", instruments)
+        for arm in (*positions, *mounted):
             self._chain(arm)
         self.q_setup: Mapping[str, Array] = MappingProxyType(
-            {arm: chain.checked(given.get(arm, chain.facts.q_simulated)) for arm, chain in self._chains.items()}
+            {arm: chain.checked(positions.get(arm, chain.facts.q_simulated)) for arm, chain in self._chains.items()}
         )
         self.instruments: Mapping[str, str] = MappingProxyType(mounted)
         self._arms = {

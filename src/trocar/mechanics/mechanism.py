@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +17,15 @@ from trocar.mechanics.arm_kinematics import FLOAT, MAX_SQUARE, ArmKinematics, ba
 from trocar.mechanics.drives import Drives
 from trocar.mechanics.elastics import Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
-from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.mechanics.recursion import TreeInertia
 from trocar.mechanics.regressor import BaseParameters, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording, filtered
 from trocar.recording.filters import MIN_ROWS
 from trocar.spatial import Array, pose
+
+if TYPE_CHECKING:
+    from trocar.mechanics.pinocchio_tree import PinocchioTree
 
 
 class Mechanism(ArmKinematics):
@@ -303,6 +306,8 @@ class Mechanism(ArmKinematics):
 
     @cached_property
     def _pinocchio(self) -> PinocchioTree:
+        from trocar.mechanics.pinocchio_tree import PinocchioTree  # here, because batches do without Pinocchio
+
         return PinocchioTree(self.arm.bodies, self.tree_inertia, self.arm.E, self.gravity_vector)
 
     def _mass_and_gravity(self, q: Array) -> tuple[Array, Array]:

@@ -136,12 +136,12 @@ def _se3(T: Array) -> pin.SE3:
 def _carrying(bodies: Sequence[Body], inertia: TreeInertia) -> list[int]:
     """Indices of the bodies that have inertia or carry one that has; the rest (a massless wrist) has no effect."""
     names = [body.name for body in bodies]
-    wanted = set(inertia.massive)
+    carrying = set(inertia.massive)
     for i in reversed(range(len(bodies))):
         parent = bodies[i].parent
-        if i in wanted and parent is not None:
-            wanted.add(names.index(parent))
-    return sorted(wanted)
+        if i in carrying and parent is not None:
+            carrying.add(names.index(parent))
+    return sorted(carrying)
 
 
 def _dynamic_parameters(inertia: TreeInertia, i: int) -> Array:

@@ -83,17 +83,17 @@ def _search_reaches(arm: Arm, p: Array) -> Array:
     """Search by damped least squares on the position alone, from home and from starts spread over the limits."""
     m = arm.tip_joints
     lower, upper = arm.lower[:m], arm.upper[:m]
-    found = np.zeros(len(p), bool)
+    reached = np.zeros(len(p), bool)
     spread = lower + (upper - lower) * sobol(m)
     together = max(1, BATCH // max(1, len(p)))
     for starts in (np.array([arm.home[:m]]), *np.split(spread, range(together, len(spread), together))):
-        rows = np.repeat(np.flatnonzero(~found), len(starts))
+        rows = np.repeat(np.flatnonzero(~reached), len(starts))
         T = np.tile(np.eye(4), (len(rows), 1, 1))
         T[:, :3, 3] = p[rows]
         q = np.tile(starts, (len(rows) // len(starts), 1))
         _, error = solved(arm, T, q, lower, upper, length=0.0, tolerance=SEARCH)
-        found[rows[error <= SEARCH]] = True
-    return found
+        reached[rows[error <= SEARCH]] = True
+    return reached
 
 
 def _sampled_box(arm: Arm) -> tuple[Array, Array]:
@@ -113,14 +113,14 @@ def _shaft_reaches(arm: Arm, offset: float, a: float, bend: float, p: Array) -> 
     # bending is useful only until the tip is at a right angle to the point
     most = np.minimum(bend, np.arcsin(np.minimum(1.0, rho / a))) if a else np.full_like(rho, bend)
     along = np.sqrt(np.maximum(0.0, rho * rho - (a * np.sin(most)) ** 2))
-    found = np.zeros(len(p), bool)
+    reached = np.zeros(len(p), bool)
     for side in (1.0, -1.0):  # of the tip: ahead of or behind the remote centre
         ends = side * rho - a, side * along - a * np.cos(most)  # depth with the wrist straight, and fully bent
         low, high = np.maximum(np.minimum(*ends), L[0]), np.minimum(np.maximum(*ends), L[1])
         angles = [_apex(rho, depth, a) for depth in (low, high)]
         overlap = (np.minimum(*angles) <= farthest + ANGLE) & (np.maximum(*angles) >= nearest - ANGLE)
-        found |= (low <= high) & (overlap | (rho <= DEPTH))  # the remote centre itself is in every direction
-    return found
+        reached |= (low <= high) & (overlap | (rho <= DEPTH))  # the remote centre itself is in every direction
+    return reached
 
 
 def _apex(rho: Array, L: Array, a: float) -> Array:
@@ -136,12 +136,12 @@ def _angles_to_shaft(p: Array, q1: Range, q2: Range) -> tuple[Array, Array]:
     The direction has longitude q1 and latitude q2, so at a given latitude the nearest one has the nearest yaw.
     """
     longitude, latitude = np.arctan2(p[:, 0], -p[:, 2]), np.arctan2(-p[:, 1], np.hypot(p[:, 0], p[:, 2]))
-    found = []
+    angles = []
     for end, turn in enumerate(_offsets(longitude, q1)):
         level, up = np.cos(latitude) * np.cos(turn), np.sin(latitude)
         away = _offsets(np.arctan2(up, level), q2)[end]
-        found.append(np.arccos(np.clip(np.hypot(level, up) * np.cos(away), -1.0, 1.0)))
-    return found[0], found[1]
+        angles.append(np.arccos(np.clip(np.hypot(level, up) * np.cos(away), -1.0, 1.0)))
+    return angles[0], angles[1]
 
 
 def _offsets(angle: Array, limits: Range) -> tuple[Array, Array]:
@@ -157,7 +157,7 @@ def _gimballed_reaches(arm: Arm, lengths: GimballedArm, p: Array) -> Array:
     yaw, shoulder, elbow = _limits(arm)
     rho, v = np.hypot(p[:, 0], p[:, 1]), p[:, 2]
     cosine = (rho * rho + v * v - a_2 * a_2 - r * r) / (2.0 * a_2 * r)
-    found = np.zeros(len(p), bool)
+    reached = np.zeros(len(p), bool)
     for bend in (1.0, -1.0):
         angle = bend * np.arccos(np.clip(cosine, -1.0, 1.0))
         fits = (np.abs(cosine) <= 1.0) & (_offsets(angle - lengths.gamma - HALF_PI, elbow)[0] <= ANGLE)
@@ -166,8 +166,8 @@ def _gimballed_reaches(arm: Arm, lengths: GimballedArm, p: Array) -> Array:
         for side in (1.0, -1.0):
             q1 = np.arctan2(side * p[rows, 0], -side * p[rows, 1])
             q2 = np.arctan2(v[rows], side * rho[rows]) - lag + HALF_PI
-            found[rows] |= (_offsets(q1, yaw)[0] <= ANGLE) & (_offsets(q2, shoulder)[0] <= ANGLE)
-    return found
+            reached[rows] |= (_offsets(q1, yaw)[0] <= ANGLE) & (_offsets(q2, shoulder)[0] <= ANGLE)
+    return reached
 
 
 def _shaft_volume(arm: Arm, lengths: Shaft) -> float:

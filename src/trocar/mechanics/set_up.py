@@ -63,8 +63,8 @@ class SetUpChain:
     def poses(self, q_setup: Array) -> dict[str, Array]:
         """Frame (4, 4) of every joint in the world, named after it, and of the arm's base ("base")."""
         motion = self._tree.motion(batch_last(q_setup))
-        found = {name: self._pose(motion, i, np.eye(4), q_setup) for i, name in enumerate(self.facts.joint_names)}
-        return {**found, "base": self.T_world_base(q_setup)}
+        poses = {name: self._pose(motion, i, np.eye(4), q_setup) for i, name in enumerate(self.facts.joint_names)}
+        return {**poses, "base": self.T_world_base(q_setup)}
 
     def fixed_tilt(self) -> float | None:
         """Angle [rad] between the shaft and straight down that no set-up joint changes; None if one does."""
@@ -111,10 +111,10 @@ class SetUpChain:
                     f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} requested): "
                     "they set its heading, not its tilt",
                 )
-        found = self._nearest(q_start, rcm, shaft, position_tolerance, direction_tolerance)
-        if found.position_error > position_tolerance or found.direction_error > direction_tolerance:
-            raise Unreachable((), self._reason(found, shaft is not None))
-        return found
+        nearest = self._nearest(q_start, rcm, shaft, position_tolerance, direction_tolerance)
+        if nearest.position_error > position_tolerance or nearest.direction_error > direction_tolerance:
+            raise Unreachable((), self._reason(nearest, shaft is not None))
+        return nearest
 
     def _nearest(
         self, q_start: Array, rcm: Array, shaft: Array | None, position_tolerance: float, direction_tolerance: float
@@ -142,19 +142,19 @@ class SetUpChain:
             there = (position <= position_tolerance) & (direction <= direction_tolerance)
             cost = np.linalg.norm(q - q_start, axis=-1) if there.any() else np.hypot(position, direction)
             i = int(np.where(there, cost, np.inf).argmin() if there.any() else cost.argmin())
-            found = Placement(facts.name, q[i], T[i], float(position[i]), float(direction[i]))
+            candidate = Placement(facts.name, q[i], T[i], float(position[i]), float(direction[i]))
             if there.any():
-                return found
+                return candidate
             if best is None or cost[i] < np.hypot(best.position_error, best.direction_error):
-                best = found
+                best = candidate
         assert best is not None
         return best
 
-    def _reason(self, found: Placement, directed: bool) -> str:
-        left = f"{1e3 * found.position_error:.3g} mm"
+    def _reason(self, nearest: Placement, directed: bool) -> str:
+        left = f"{1e3 * nearest.position_error:.3g} mm"
         if directed:
-            left += f" and {np.degrees(found.direction_error):.3g} deg"
-        q, facts = found.q_setup, self.facts
+            left += f" and {np.degrees(nearest.direction_error):.3g} deg"
+        q, facts = nearest.q_setup, self.facts
         stops = [j.name for j, x, y in zip(facts.joints, q - facts.lower, facts.upper - q, strict=True) if x * y <= 0.0]
         at = f", with {' and '.join(stops)} at the limit" if stops else ""
         return f"no set-up joints of {facts.name} were found with an error below {left}{at}"

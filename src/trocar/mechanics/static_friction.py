@@ -44,10 +44,10 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
         return np.asarray((F * -np.expm1(-np.abs(s) / drives.delta) * np.sign(s)) @ A - effort)
 
     stiffness = A.T @ ((F / drives.delta)[:, None] * A)
-    found = root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
-    if np.abs(found.fun).max() > 1e-6 * np.abs(effort).max():
-        raise TrocarError(f"no rest position was found: {found.message}")
-    return np.asarray(found.x)
+    solution = root(excess, np.linalg.lstsq(stiffness, effort, rcond=None)[0], tol=1e-12)
+    if np.abs(solution.fun).max() > 1e-6 * np.abs(effort).max():
+        raise TrocarError(f"no rest position was found: {solution.message}")
+    return np.asarray(solution.x)
 
 
 def _one_state(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> tuple[Array, Array]:
@@ -61,7 +61,7 @@ def _share(A: Array, F: Array, effort: Array) -> float:
     """Smallest x with A' f = effort and |f_i| <= x F_i, by a linear program in (f / F, x)."""
     A, F = A[F > 0], F[F > 0]
     m, n = A.shape
-    found = linprog(
+    solution = linprog(
         np.eye(m + 1)[-1],
         A_ub=np.column_stack([np.vstack([np.eye(m), -np.eye(m)]), -np.ones(2 * m)]),
         b_ub=np.zeros(2 * m),
@@ -69,8 +69,8 @@ def _share(A: Array, F: Array, effort: Array) -> float:
         b_eq=effort,
         bounds=[(None, None)] * (m + 1),
     )
-    if found.status == 2:  # infeasible
+    if solution.status == 2:  # infeasible
         return float("inf")
-    if found.status != 0:
-        raise TrocarError(f"the linear program of static friction ended with: {found.message}")
-    return float(found.x[-1])
+    if solution.status != 0:
+        raise TrocarError(f"the linear program of static friction ended with: {solution.message}")
+    return float(solution.x[-1])

@@ -105,8 +105,8 @@ class Workspace:
         """Mask (...) of the poses T (..., 4, 4) that inverse kinematics solves."""
         T = checked_pose(T)
         T_base_tip = inverse(self.T_world_base) @ T.reshape(-1, 4, 4)
-        found = [ik.solvable(self.mechanism.arm, part) for part in _chunks(T_base_tip)]
-        return np.concatenate(found).reshape(T.shape[:-2])
+        solvable = [ik.solvable(self.mechanism.arm, part) for part in _chunks(T_base_tip)]
+        return np.concatenate(solvable).reshape(T.shape[:-2])
 
     @cached_property
     def wrist_volume(self) -> float:

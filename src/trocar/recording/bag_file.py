@@ -52,7 +52,7 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
         if namespace is None and len(arms) > 1:
-            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); choose one with --namespace")
+            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); choose one by its namespace")
         chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:

@@ -25,8 +25,8 @@ REFUSED = 3  # exit status
 def read_bag_apart(path: Path, arm: str) -> Recording:
     """The recording of one arm in a bag, like `read_bag`."""
     with tempfile.TemporaryDirectory() as folder:
-        found = Path(folder) / "recording.npz"
-        command = [sys.executable, "-m", "trocar.recording.bag_process", str(path), arm, str(found), str(MEMORY)]
+        output = Path(folder) / "recording.npz"
+        command = [sys.executable, "-m", "trocar.recording.bag_process", str(path), arm, str(output), str(MEMORY)]
         source = os.fspath(Path(__file__).parents[2])  # this package, wherever it was imported from
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
         try:
@@ -34,17 +34,17 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
         except subprocess.TimeoutExpired:
             raise TrocarError(f"{path}: reading the bag takes more than {SECONDS:.0f} s; use a shorter bag") from None
         if ran.returncode == 0:
-            return Recording.load(found)
+            return Recording.load(output)
         reason = ran.stdout.strip() if ran.returncode == REFUSED else ""
         raise TrocarError(reason or f"{path}: reading the bag failed; it may use {MEMORY >> 20} MiB of memory")
 
 
-def main(path: str, arm: str, found: str, memory: str) -> int:
+def main(path: str, arm: str, output: str, memory: str) -> int:
     """Read a bag and write its recording; returns the exit status."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + int(memory), used + int(memory)))
     try:
-        read_bag(Path(path), load_arm(arm)).save(found)
+        read_bag(Path(path), load_arm(arm)).save(output)
     except TrocarError as error:
         print(error)
         return REFUSED

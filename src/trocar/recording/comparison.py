@@ -23,9 +23,9 @@ def differences(a: Recording, b: Recording) -> tuple[Array, dict[str, Array]]:
         )
     t, there = a.t - a.t[0], b.t - b.t[0]
     rows = t <= there[-1]
-    found = {}
+    changes = {}
     for channel in CHANNELS:
         x, y = getattr(a, channel), getattr(b, channel)
         if x is not None and y is not None:
-            found[channel] = np.stack([np.interp(t[rows], there, column) for column in y.T], axis=1) - x[rows]
-    return t[rows], found
+            changes[channel] = np.stack([np.interp(t[rows], there, column) for column in y.T], axis=1) - x[rows]
+    return t[rows], changes

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.errors import TrocarError, check_known, shown
-from trocar.recording.channels import SPACES, TIP_COMMANDS, UNITS
 from trocar.recording.csv_table import CsvTable
+from trocar.recording.motor_columns import SPACES, TIP_COMMANDS, UNITS
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -62,37 +62,37 @@ def _json_or_text(value: str) -> Any:
 def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Fields derived from the titles, and the columns of each channel by field ("commands", "extra", or "" for the
     recording's own channels) and name."""
-    found: dict[str, int] = {}
+    columns_of: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, title in enumerate(titles):
         name, bracket, unit = title.removesuffix("]").rpartition("[")
         if not (bracket and title.endswith("]")) or "]" in unit:
             raise TrocarError(f"{place}: column {shown(title)} has no unit; write it as 'q_yaw [rad]'")
         name = name.rstrip()
-        if name in found:
+        if name in columns_of:
             raise TrocarError(f"{place}: column {shown(name)} occurs twice")
-        found[name], units[name] = i, unit
+        columns_of[name], units[name] = i, unit
     if units.get("t") != "s":
         raise TrocarError(f"{place}: the column 't [s]' is missing")
-    joints = [name.removeprefix("q_") for name in found if name.startswith("q_") and "[" not in name]
+    joints = [name.removeprefix("q_") for name in columns_of if name.startswith("q_") and "[" not in name]
     if not joints:
         raise TrocarError(f"{place}: no column gives a joint position, such as 'q_yaw [rad]'")
     joint_units = [units[f"q_{joint}"] for joint in joints]
-    columns: dict[str, dict[str, Any]] = {"": {"t": found.pop("t")}, "commands": {}, "extra": {}}
+    columns: dict[str, dict[str, Any]] = {"": {"t": columns_of.pop("t")}, "commands": {}, "extra": {}}
     for group, start in (("", ""), ("commands", "command_")):
         for name in UNITS:
             prefix = f"{start}{name}_"
-            if not any(column.startswith(prefix) and "[" not in column for column in found):
+            if not any(column.startswith(prefix) and "[" not in column for column in columns_of):
                 continue
             for joint, unit in zip(joints, joint_units, strict=True):
                 check_known(f"{place}: unit of q_{joint}", UNITS["q"], unit)
-                wanted = UNITS[name][unit]
-                if units.get(prefix + joint) != wanted:
-                    raise TrocarError(f"{place}: the column '{prefix}{joint} [{wanted}]' is missing")
-            columns[group][name] = [found.pop(prefix + joint) for joint in joints]
+                components = UNITS[name][unit]
+                if units.get(prefix + joint) != components:
+                    raise TrocarError(f"{place}: the column '{prefix}{joint} [{components}]' is missing")
+            columns[group][name] = [columns_of.pop(prefix + joint) for joint in joints]
     extra_units: dict[str, str] = {}
     vectors: dict[str, list[int]] = {}
-    for column, i in found.items():
+    for column, i in columns_of.items():
         vector = _VECTOR_COLUMN.fullmatch(column)
         name = vector[1] if vector else column
         if vector is None:
@@ -103,10 +103,10 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
             vectors[name].append(i)
         if extra_units.setdefault(name, units[column]) != units[column]:
             raise TrocarError(f"{place}: columns of {shown(name)} have different units")
-    for command, (_, wanted) in TIP_COMMANDS.items():
+    for command, (_, components) in TIP_COMMANDS.items():
         if f"command_{command}" in vectors:
-            if extra_units.pop(f"command_{command}") != wanted:
-                raise TrocarError(f"{place}: the columns of 'command_{command}' must be in [{wanted}]")
+            if extra_units.pop(f"command_{command}") != components:
+                raise TrocarError(f"{place}: the columns of 'command_{command}' must be in [{components}]")
             columns["commands"][command] = vectors.pop(f"command_{command}")
     columns["extra"] |= vectors
     names = {"joints": joints, "joint_units": joint_units, "extra_units": extra_units}

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trocar.plots import COLOURS, style
-from trocar.recording.channels import UNITS
+from trocar.recording.motor_columns import UNITS
 
 if TYPE_CHECKING:
     from trocar.recording.recording import Recording

@@ -123,10 +123,12 @@ def _table(topic: str, state: Sequence[Sequence[float]]) -> Array:
 def _order(names: Sequence[str], columns: int, joints: Sequence[str]) -> list[int]:
     """Columns of a message, one for each joint of the arm."""
     plain = [name.split("/")[-1] for name in names]
-    found = {name: i for i, name in enumerate(plain)} | {name.removeprefix("outer_"): i for i, name in enumerate(plain)}
-    if len(names) == columns and all(joint in found for joint in joints):
-        return [found[joint] for joint in joints]
+    places = {name: i for i, name in enumerate(plain)} | {
+        name.removeprefix("outer_"): i for i, name in enumerate(plain)
+    }
+    if len(names) == columns and all(joint in places for joint in joints):
+        return [places[joint] for joint in joints]
     if columns == len(joints):
         return list(range(columns))
-    given = ", ".join(names) if len(names) == columns else f"{columns} unnamed ones"
-    raise TrocarError(f"the messages have the joints {given}; the arm has {', '.join(joints)}")
+    got = ", ".join(names) if len(names) == columns else f"{columns} unnamed ones"
+    raise TrocarError(f"the messages have the joints {got}; the arm has {', '.join(joints)}")

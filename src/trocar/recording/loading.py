@@ -47,7 +47,6 @@ def load_recording(
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
     """
     check_type("path", path, (str, os.PathLike), "the path of a recording")
-    check_type("the path of a recording", path, (str, os.PathLike), "a string or a path")
     path = Path(path)
     if not os.path.exists(path):  # also False for a name that is too long, for which Path.exists raises
         raise TrocarError(f"the recording {path} does not exist; `trocar sim` writes one")

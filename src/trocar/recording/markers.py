@@ -87,8 +87,8 @@ class Markers:
 
     def seen(self, *bodies: str) -> Array:
         """Mask (N,) of rows in which all these bodies are seen."""
-        found = [np.isfinite(self.poses[body]).all((-1, -2)) for body in bodies]
-        return np.logical_and.reduce(found) if found else np.ones(len(self), dtype=bool)
+        visible = [np.isfinite(self.poses[body]).all((-1, -2)) for body in bodies]
+        return np.logical_and.reduce(visible) if visible else np.ones(len(self), dtype=bool)
 
     def longest_gap(self, body: str) -> float:
         """Longest time for which a body is not seen [s]."""

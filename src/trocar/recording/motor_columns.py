@@ -1,10 +1,11 @@
-"""Motor columns: recordings whose columns are positions and efforts of actuators instead of joints.
+"""Channels of a recording: names, units, and columns of motors instead of joints.
 
 q = T q_columns and tau_columns = T' tau, with T from the coupling of the arm and its instrument.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,20 @@ from trocar.arms import Arm
 from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
+
+# Units of the joint channels by the unit of the joint's position.
+UNITS: dict[str, dict[str, str]] = {
+    "q": {"rad": "rad", "m": "m"},
+    "dq": {"rad": "rad/s", "m": "m/s"},
+    "ddq": {"rad": "rad/s^2", "m": "m/s^2"},
+    "tau": {"rad": "N m", "m": "N"},
+}
+SPACES = ("joints", "motors")  # coordinates of the columns
+# Commands that are not joint channels: columns and unit.
+TIP_COMMANDS: dict[str, tuple[str, str]] = {"tip_position": ("xyz", "m")}
+
+NAME = re.compile(r"[A-Za-z][\w.-]*")
+JOINT_COLUMN = re.compile(r"(command_)?(q|dq|ddq|tau)_(.+)")
 
 
 def joint_from_columns(arm: Arm, columns: Sequence[str]) -> Array:

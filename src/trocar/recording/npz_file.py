@@ -13,7 +13,7 @@ import numpy as np
 
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory, memory, read_whole, size
-from trocar.recording.channels import UNITS
+from trocar.recording.motor_columns import UNITS
 
 if TYPE_CHECKING:
     from trocar.recording.recording import Recording

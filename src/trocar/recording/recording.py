@@ -21,8 +21,7 @@ from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
 from trocar.recording import csv_file, npz_file
-from trocar.recording.channels import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS
-from trocar.recording.motor_columns import joint_from_columns
+from trocar.recording.motor_columns import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS, joint_from_columns
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -140,8 +139,8 @@ class Recording:
                 f"recording.in_joints({arm.name!r})"
             )
         if self.joints != arm.joint_names:
-            given, wanted = ", ".join(self.joints), ", ".join(arm.joint_names)
-            raise TrocarError(f"the recording has the joints {given}; {arm.name} has {wanted}")
+            columns, joints = ", ".join(self.joints), ", ".join(arm.joint_names)
+            raise TrocarError(f"the recording has the joints {columns}; {arm.name} has {joints}")
 
     def in_joints(self, arm: str | Arm) -> Recording:
         """Convert a recording in motor columns to the joints of the arm, motion and efforts alike.

@@ -124,11 +124,11 @@ class Claim:
         object.__setattr__(self, name, float(value))
 
     def _check_reason(self) -> None:
-        given = any(self.note.startswith(r) and self.note != r for r in REASONS)
+        explained = any(self.note.startswith(r) and self.note != r for r in REASONS)
         if self.published is None or self.ours is None:
-            if not given:
+            if not explained:
                 raise self._error("note", "'not run: ...' or 'not reproducible: ...' if a number is missing")
-        elif given:
+        elif explained:
             raise self._error("note", "a remark that is no reason for skipping, because both numbers are given")
 
     def _error(self, name: str, allowed: str) -> TrocarError:

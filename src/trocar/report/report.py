@@ -42,8 +42,8 @@ class Report:
     tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        given, self.claims = self.claims, []
-        self.add_claims(given)
+        claims, self.claims = self.claims, []
+        self.add_claims(claims)
 
     def add_claims(self, claims: Iterable[Claim]) -> None:
         """Append claims; see `add_claim`."""

@@ -1,4 +1,4 @@
-"""The dVRK's interface (CRTK) and controllers, in process and without ROS.
+"""The live robot: simulated arms under the dVRK's controllers, with its interface (CRTK), in process and without ROS.
 
     from trocar.robot import Robot
 
@@ -22,8 +22,11 @@ Time passes in one of three ways (`Robot(speed=...)`):
 - "real", or a number such as 0.5 (ratio of simulated to real time): a thread advances the simulation.
 - "stepped": only `robot.run(seconds)` and `robot.step(cycles)` advance it; a wait returns immediately.
 
-For stand-ins of other interfaces: `robot.bus` (publish, subscribe, read, call), `robot.now` [ns], `robot.time` [s],
-`robot.sleep(seconds)`, `robot.wait_for(condition, timeout)`, `robot.devices` (kind of every device by name).
+`robot.simulation()` pauses, steps, resets and changes the running simulation, selects control laws (`LAWS`), records.
+
+A window on the robot (a page, ROS, a script, an input device) uses `robot.bus` (publish, subscribe, read, call), the
+clients, `robot.readings(arm)` (values without messages), `robot.now` [ns], `robot.time` [s], `robot.sleep(seconds)`,
+`robot.wait_for(condition, timeout)`, `robot.every(period, action)` and `robot.devices` (kind of every device by name).
 """
 
 from importlib import import_module
@@ -43,17 +46,25 @@ if TYPE_CHECKING:
     from trocar.robot.clients.devices import TeleopPSMClient as TeleopPSM
     from trocar.robot.controller.sensors import Sensors
     from trocar.robot.interface import INTERFACES
+    from trocar.robot.laws import LAWS
+    from trocar.robot.messages import ArmFrame, Frame
     from trocar.robot.robot import Robot
+    from trocar.robot.settings import ArmSettings
+    from trocar.robot.track import Track
 
 __all__ = [
     "ECM",
     "INTERFACES",
+    "LAWS",
     "MTM",
     "PSM",
     "SUJ",
     "Arm",
+    "ArmFrame",
+    "ArmSettings",
     "Bus",
     "Console",
+    "Frame",
     "MoveHandle",
     "Robot",
     "Sensors",
@@ -61,6 +72,7 @@ __all__ = [
     "System",
     "TeleopECM",
     "TeleopPSM",
+    "Track",
 ]
 
 # Public names by defining module, imported on first use: the ROS processes need the table and the messages, but no
@@ -71,7 +83,11 @@ _NAMES = {
     "clients.devices": ("Arm", "Console", "ECM", "MTM", "PSM", "SUJ", "System", "TeleopECM", "TeleopPSM"),
     "controller.sensors": ("Sensors",),
     "interface": ("INTERFACES",),
+    "laws": ("LAWS",),
+    "messages": ("ArmFrame", "Frame"),
     "robot": ("Robot",),
+    "settings": ("ArmSettings",),
+    "track": ("Track",),
 }
 _HOME = {name: home for home, names in _NAMES.items() for name in names}
 

@@ -20,7 +20,7 @@ from trocar.robot.interface import Direction, Interface, Topic
 from trocar.robot.messages import Message
 
 Callback = Callable[[Message], None]
-KEPT = 100  # messages kept per event, as on the dVRK for late subscribers in ROS 2
+MAX_HISTORY = 100  # messages kept per event, as on the dVRK for late subscribers in ROS 2
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Line:
     source: Callable[[], Message] | None = None
     local: bool = False
     last: Message | None = None
-    history: deque[Message] = field(default_factory=lambda: deque(maxlen=KEPT))
+    history: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_HISTORY))
     subscribers: list[Callback] = field(default_factory=list)
 
 
@@ -85,16 +85,15 @@ class Bus:
                 name.
         """
         states, commands, services = states or {}, commands or {}, services or {}
-        wanted = {direction: {t.name for t in interface.topics if t.direction is direction} for direction in Direction}
-        asked = {service.name for service in interface.services}
-        for what, given, needed in (
-            ("states", states, wanted[Direction.state]),
-            ("commands", commands, wanted[Direction.command]),
-            ("services", services, asked),
+        table = {direction: {t.name for t in interface.topics if t.direction is direction} for direction in Direction}
+        for what, served, needed in (
+            ("states", set(states), table[Direction.state]),
+            ("commands", set(commands), table[Direction.command]),
+            ("services", set(services), {service.name for service in interface.services}),
         ):
-            if set(given) != needed:
+            if served != needed:
                 raise TrocarError(
-                    f"{device} must serve exactly the {what} of its interface; they differ by {set(given) ^ needed}"
+                    f"{device} must serve exactly the {what} of its interface; they differ by {served ^ needed}"
                 )
         with self.lock:
             for topic in interface.topics:

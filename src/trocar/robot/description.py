@@ -90,14 +90,9 @@ def _described(scene: Scene, name: str) -> ArmDescription:
     if cart is not None and mount is not None:
         on_cart = {"set_up": cart.set_up(mount), "q_setup": np.array(cart.q_setup[mount])}
     gravity = np.array(arm.gravity_vector)
-    settings = ArmSettings(
-        arm=arm.arm.name if arm.arm.name in ARMS else arm.arm,
-        parameters=options.parameters,
-        instrument=options.instrument,
-        counterweight=arm.options.counterweight,
-        friction=arm.options.friction,
-        gravity=tuple(gravity.tolist()),
-    )
+    facts = arm.arm.name if arm.arm.name in ARMS else arm.arm
+    alone = {"arm": facts, "gravity": tuple(gravity.tolist()), "base": None, "mount": None, "q": None}
+    settings = ArmSettings(**{**vars(options), **alone})
     return ArmDescription(
         name=name,
         arm=arm.arm,

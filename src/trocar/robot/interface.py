@@ -98,7 +98,7 @@ STATE = m.OperatingState, "crtk_msgs/OperatingState"
 ROTATION = m.Rotation, "geometry_msgs/Quaternion"
 OFFSET = m.Rotation, "geometry_msgs/QuaternionStamped"
 CARTESIAN_STATE = m.CartesianState, "crtk_msgs/CartesianState"
-IMPEDANCE = m.CartesianImpedance, "crtk_msgs/CartesianImpedance"
+IMPEDANCE = m.ImpedanceGoal, "crtk_msgs/CartesianImpedance"
 STATISTICS = m.IntervalStatistics, "cisst_msgs/IntervalStatistics"
 
 

@@ -159,7 +159,7 @@ class HalfPlaneGains:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CartesianImpedance(Message):
+class ImpedanceGoal(Message):
     """Goal of a Cartesian impedance, with gains for either side of it along every axis.
 
     Attributes:
@@ -180,17 +180,17 @@ class CartesianImpedance(Message):
 class IntervalStatistics(Message):
     """Periods and compute times of a control loop over the last interval [s]."""
 
-    period_avg: float
-    period_std_dev: float
-    period_min: float
-    period_max: float
-    compute_time_avg: float
-    compute_time_std_dev: float
-    compute_time_min: float
-    compute_time_max: float
-    number_of_samples: int
-    number_of_overruns: int
-    statistics_interval: float
+    period_avg: float = 0.0
+    period_std_dev: float = 0.0
+    period_min: float = 0.0
+    period_max: float = 0.0
+    compute_time_avg: float = 0.0
+    compute_time_std_dev: float = 0.0
+    compute_time_min: float = 0.0
+    compute_time_max: float = 0.0
+    number_of_samples: int = 0
+    number_of_overruns: int = 0
+    statistics_interval: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Robot:
         controllers: controllers of the arms, by name.
         start_time: the robot's clock when it was switched on [ns].
         pace: timing of a robot in real time.
-        error: exception that stopped a robot in real time, if any; `play` and `reset` clear it.
+        error: exception that stopped a robot in real time, if any; `play` clears it.
         before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
             the bus locked.
     """
@@ -144,12 +144,12 @@ class Robot:
 
     def _add_other_devices(self) -> None:
         """System, console and set-up joints, and the base frames of the arms."""
-        system = console.System(self.bus, self.controllers)
-        masters, slaves = ([name for name, kind in self.devices.items() if kind == wanted] for wanted in ("MTM", "PSM"))
+        system = console.SystemController(self.bus, self.controllers)
+        masters, slaves = ([name for name, kind in self.devices.items() if kind == role] for role in ("MTM", "PSM"))
         # the right master drives PSM1 first, the left one PSM2
         pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
-        console.Console(self.bus, system, tuple(pairs))
+        console.ConsoleController(self.bus, system, tuple(pairs))
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         for controller in self.controllers.values():
             if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
@@ -332,8 +332,8 @@ class Robot:
         key = (kind, *name)
         if key not in self._clients:
             self._clients[key] = kind(self, *name)
-        found: T = self._clients[key]
-        return found
+        client: T = self._clients[key]
+        return client
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 
@@ -385,8 +385,10 @@ class Robot:
         Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked. Returns a
         function that ends the calls; so does an exception, which also pauses a robot in real time.
         """
-        if not PERIOD <= period < np.inf:
-            raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        if not (isinstance(period, int | float) and PERIOD <= period < np.inf and callable(action)):
+            raise TrocarError(
+                f"every needs a period of at least 1/1500 s and a function of time, got {period!r}, {action!r}"
+            )
         entry = 1.0 / (FREQUENCY * period), action
 
         def stop() -> None:
@@ -423,7 +425,7 @@ class Robot:
                 if int(cycle * share) > int((cycle - 1) * share):
                     try:
                         action(self._loop.time)
-                    except BaseException:
+                    except Exception:
                         self._actions = tuple(other for other in self._actions if other is not entry)
                         raise
             for controller in self._arms:

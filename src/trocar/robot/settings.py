@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm, gravity_vector, load_arm
-from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.robot.controller.constants import PERIOD
 from trocar.simulation import Scene, SceneArm
@@ -21,19 +19,14 @@ RECORDED = 3 * PERIOD  # interval between rows of a recording: 500 Hz [s]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArmSettings:
+class ArmSettings(SceneArm):
     """One arm with its base at the world origin.
 
     Attributes:
-        arm: name or facts. parameters, instrument, counterweight, friction: its options, as in `SceneArm`.
-        gravity: (3,) [m/s^2] in base axes. Default: as the arm is usually mounted.
+        arm: name or facts. gravity: (3,) [m/s^2] in base axes. Default: as the arm is usually mounted.
     """
 
     arm: str | Arm = "PSM"
-    parameters: str | Path | Parameters | None = None
-    instrument: str | Path | None = None
-    counterweight: bool = True
-    friction: bool = True
     gravity: tuple[float, float, float] | None = None
 
     @property
@@ -43,17 +36,9 @@ class ArmSettings:
 
     def build(self, *, contacts: bool = True) -> Scene:
         """A scene of this arm at its start, with the timestep of the controllers."""
-        only = SceneArm(
-            arm=self.arm,
-            base=np.eye(4),
-            parameters=self.parameters,
-            instrument=self.instrument,
-            counterweight=self.counterweight,
-            friction=self.friction,
-        )
         facts = load_arm(self.arm) if isinstance(self.arm, str) else self.arm
-        gravity = gravity_vector(facts, self.gravity)
-        return Scene({self.name: only}, gravity=gravity, timestep=PERIOD, contacts=contacts)
+        alone = {self.name: replace(self, base=np.eye(4))}
+        return Scene(alone, gravity=gravity_vector(facts, self.gravity), timestep=PERIOD, contacts=contacts)
 
 
 def checked_changes(options: Mapping[str, Any]) -> dict[str, Any]:

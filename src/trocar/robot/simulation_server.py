@@ -6,7 +6,7 @@ arguments first, and a `TrocarError` means that nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -23,6 +23,7 @@ from trocar.recording import Recording
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import EFFORT, PUBLISHED_CYCLES
 from trocar.robot.controller.loop import ControlLoop
+from trocar.robot.controller.memory import Remembering
 from trocar.robot.description import SceneDescription, contact_forces
 from trocar.robot.interface import SIMULATED_ARM, SIMULATION
 from trocar.robot.laws import SERVO, ActiveLaw, checked_gains, default_law
@@ -49,8 +50,7 @@ class RobotSnapshot:
     state: Snapshot
     grippers: Mapping[str, float]
     cycle: int
-    loop: dict[str, Any]
-    controllers: Mapping[str, dict[str, Any]]
+    parts: Sequence[dict[str, Any]]
     laws: Mapping[str, ActiveLaw]
     efforts: Mapping[str, Array | None]
 
@@ -152,7 +152,7 @@ class SimulationServer:
             sim = self._loop.scene.arms[arm]
             goal = finite("q", q, (sim.n,), f"{sim.n} finite numbers [rad, m]")
             sim.place(np.clip(goal, sim.arm.lower, sim.arm.upper))
-            self._moved()
+            self._read_again(arm)
             self._controllers[arm].hold_here()
 
     def push(self, arm: str, force: ArrayLike) -> None:
@@ -163,13 +163,12 @@ class SimulationServer:
         with self.bus.lock:
             self._loop.scene.arms[arm].apply_wrench([*value, 0.0, 0.0, 0.0])
 
-    def _moved(self) -> None:
-        """Read the sensors again after arms were placed elsewhere."""
-        self._loop.sensors.restart()
-        self._loop.measure()
+    def _read_again(self, *arms: str) -> None:
+        """Read the sensors of arms that were placed elsewhere."""
+        self._loop.place(arms)
         self._placed = self._loop.cycle
-        for controller in self._controllers.values():
-            controller.reports.forget()
+        for arm in arms:
+            self._controllers[arm].reports.forget()
 
     # -- scene ---------------------------------------------------------------------------------------------------------
 
@@ -224,7 +223,7 @@ class SimulationServer:
             except TrocarError:  # changed set-up joints or instruments may overlap there
                 scene.restore(before)
                 raise
-            self._moved()
+            self._read_again(*self._controllers)
             for controller in self._controllers.values():
                 controller.restart(self._ready)
 
@@ -240,8 +239,7 @@ class SimulationServer:
                 state=loop.scene.snapshot(),
                 grippers={name: stepped.gripper for name, stepped in loop.scene.stepped.items()},
                 cycle=loop.cycle,
-                loop=loop.memory,
-                controllers={name: controller.memory for name, controller in self._controllers.items()},
+                parts=[part.remembered() for part in self._parts()],
                 laws=dict(self._laws),
                 efforts={name: law.memory for name, law in self._laws.items()},
             )
@@ -254,7 +252,7 @@ class SimulationServer:
         check_type("snapshot", snapshot, RobotSnapshot, "a snapshot of this robot")
         with self.bus.lock:
             loop = self._loop
-            if set(snapshot.controllers) != set(self._controllers):
+            if set(snapshot.laws) != set(self._controllers):
                 raise TrocarError("the snapshot is of a robot with other arms")
             if snapshot.scene.cart is not snapshot.cart:
                 raise TrocarError("the set-up joints have moved since the snapshot; it cannot be restored")
@@ -268,11 +266,18 @@ class SimulationServer:
                 self._controllers[name].hardware.tune(**(law.gains if law.name == SERVO else {}))
                 law.memory = snapshot.efforts[name]
             self._collect_laws()
-            loop.memory = snapshot.loop
+            for part, memory in zip(self._parts(), snapshot.parts, strict=True):
+                part.recall(memory)
             self._placed = loop.cycle
-            for name, controller in self._controllers.items():
+            for controller in self._controllers.values():
                 controller.reports.forget()
-                controller.memory = snapshot.controllers[name]
+                controller.states.publish()
+
+    def _parts(self) -> list[Remembering]:
+        parts: list[Remembering] = [self._loop, self._loop.servo, self._loop.sensors]
+        for arm in self._controllers.values():
+            parts += [arm.hardware, arm.trajectory, arm.states, arm]
+        return parts
 
     # -- recordings ----------------------------------------------------------------------------------------------------
 
@@ -366,7 +371,7 @@ class SimulationServer:
             ddq=sim.ddq if stepped else None,
             tau=sim.tau if stepped else None,
             force=np.zeros(3) if push is None else push[:3],
-            contact_effort=np.array(sim.contact_effort()) if stepped else None,
+            contact_effort=None if not stepped else sim.contact_effort() if sim.data.ncon else np.zeros(sim.n),
             rcm_error=sim.rcm_error() if sim.arm.has_rcm else None,
             loop_error=sim.loop_error() if sim.arm.loops else None,
             **control,

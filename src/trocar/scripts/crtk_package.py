@@ -117,7 +117,7 @@ def _robot_value(value: Any) -> Any:
     if isinstance(value, Rotation):
         return value.array.copy()
     kind = getattr(value, "_type", "")
-    return from_ros(value, kind, m.CartesianImpedance) if kind == "crtk_msgs/CartesianImpedance" else value
+    return from_ros(value, kind, m.ImpedanceGoal) if kind == "crtk_msgs/CartesianImpedance" else value
 
 
 class _Absent:

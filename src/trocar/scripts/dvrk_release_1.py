@@ -45,8 +45,6 @@ _RENAMED = {
     "set_wrench_spatial": "spatial.servo_cf",
     "set_wrench_body_orientation_absolute": "body_set_cf_orientation_absolute",
     "set_gravity_compensation": "use_gravity_compensation",
-    "set_teleop_scale": "teleop_set_scale",
-    "get_teleop_scale": "teleop_get_scale",
 }
 # Getters of one joint: its first value.
 _NUMBERS = {
@@ -72,13 +70,10 @@ class ArmApi1(dvrk.arm):
 
     def __init__(self, arm_name: str, ros_namespace: str = "/dvrk/", **options: Any) -> None:
         super().__init__(None, arm_name, ros_namespace=ros_namespace.replace("/dvrk/", ""), **options)
-        later_home: Any = self.home
 
-        def home(timeout: float = HOME_TIMEOUT) -> bool:
-            """Enable and home; returns when done."""
-            return bool(self.enable(ENABLE_TIMEOUT) and later_home(timeout))
-
-        self.home: Any = home
+    def home(self, timeout: float = HOME_TIMEOUT) -> bool:
+        """Enable and home; returns when done."""
+        return bool(self.enable(ENABLE_TIMEOUT) and super().home(timeout))
 
     def get_robot_state(self) -> str:
         """READY when enabled and homed, UNINITIALIZED when switched off, else the state of later releases."""
@@ -191,11 +186,11 @@ class ConsoleApi1(dvrk.console):
     def __init__(self, console_namespace: str = "/dvrk/console") -> None:
         super().__init__(console_namespace.replace("/dvrk/", ""))
 
+    set_teleop_scale, get_teleop_scale = _renamed("teleop_set_scale"), _renamed("teleop_get_scale")
 
-for _kind in (ArmApi1, ConsoleApi1):
-    for _old, _new in _RENAMED.items():
-        if ("teleop" in _old) == (_kind is ConsoleApi1):
-            setattr(_kind, _old, _renamed(_new))
+
+for _old, _new in _RENAMED.items():
+    setattr(ArmApi1, _old, _renamed(_new))
 for _old, _new in _NUMBERS.items():
     setattr(PSMApi1 if "jaw" in _old else MTMApi1, _old, _number(_new))
 

@@ -30,10 +30,10 @@ def save_states(data: mujoco.MjData, tau: Array) -> str:
     Returns a sentence with the path, or with the reason why the state is not saved. The last five files of a user are
     kept; the environment variable TROCAR_DIVERGED_STATES changes this number, 0 disables saving.
     """
-    kept = os.environ.get(KEPT, "5")
-    if not kept.isdecimal():
-        return f"the last state is not saved: {KEPT} must be a whole number, got {shown(kept)}"
-    if int(kept) == 0:
+    limit = os.environ.get(KEPT, "5")
+    if not limit.isdecimal():
+        return f"the last state is not saved: {KEPT} must be a whole number, got {shown(limit)}"
+    if int(limit) == 0:
         return f"the last state is not saved ({KEPT} = 0)"
     buffer = io.BytesIO()
     np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=tau)
@@ -42,16 +42,16 @@ def save_states(data: mujoco.MjData, tau: Array) -> str:
         path = write_whole(folder / STATE, buffer.getvalue())
     except OSError as error:  # a full disk must not hide the divergence
         return f"the last state cannot be saved: {error.strerror}"
-    _remove_older(folder, int(kept))
+    _remove_older(folder, int(limit))
     return f"the last state is in {path}"
 
 
-def _remove_older(newest: Path, kept: int) -> None:
+def _remove_older(newest: Path, limit: int) -> None:
     """Remove all but the last `kept` saved states of this user."""
     with suppress(OSError):  # another process may be removing them concurrently
-        found = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
-        ours = [(path.stat().st_mtime_ns, path) for path in found if path.stat().st_uid == os.getuid()]
-        for _, folder in sorted(ours)[: max(0, len(ours) + 1 - kept)]:
+        folders = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
+        ours = [(path.stat().st_mtime_ns, path) for path in folders if path.stat().st_uid == os.getuid()]
+        for _, folder in sorted(ours)[: max(0, len(ours) + 1 - limit)]:
             with suppress(OSError):
                 (folder / STATE).unlink(missing_ok=True)
                 folder.rmdir()

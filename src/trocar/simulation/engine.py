@@ -17,7 +17,7 @@ from trocar.simulation.divergence import log_mujoco_warnings
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
-    from trocar.simulation.stepped_arm import Memory, SteppedArm
+    from trocar.simulation.stepped_arm import ArmMemory, SteppedArm
 
 IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints: as hard as MuJoCo allows
 # Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2, dry friction and
@@ -40,7 +40,7 @@ class Snapshot:
     state: Array
     tau: Array
     ddq: Array
-    memories: Mapping[str, Memory]
+    memories: Mapping[str, ArmMemory]
 
 
 class _Stop(NamedTuple):
@@ -79,8 +79,8 @@ class Engine:
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
-        self._iterations, self._most, self._steps = self.data.solver_niter, int(model.opt.iterations), 0
-        self._told: set[type[UserWarning]] = set()
+        self._iterations, self._max_iterations, self._steps = self.data.solver_niter, int(model.opt.iterations), 0
+        self._warned: set[type[UserWarning]] = set()
         self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
         self._stops = [_Stop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
@@ -126,10 +126,10 @@ class Engine:
         self.qacc, self.posed = qacc, False
         # False for NaN
         sound = hypot(*qacc.tolist()) < RUNAWAY if self._small else bool(qacc.dot(qacc) < RUNAWAY**2)
-        if self._iterations[0] >= self._most and sound:
+        if self._iterations[0] >= self._max_iterations and sound:
             self._warn(
                 Unsolved,
-                f"the constraint solver did not converge within {self._most} iterations",
+                f"the constraint solver did not converge within {self._max_iterations} iterations",
                 "use a smaller timestep or softer contacts",
             )
         self._steps += 1
@@ -177,8 +177,8 @@ class Engine:
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:
         """Warn once per kind and engine."""
-        if kind not in self._told:
-            self._told.add(kind)
+        if kind not in self._warned:
+            self._warned.add(kind)
             dt, t = self.model.opt.timestep, self.data.time
             warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=4)
 

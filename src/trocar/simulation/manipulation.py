@@ -43,7 +43,7 @@ class Grasp:
         return self.object is not None
 
 
-class Grip(ComputedTorque):
+class GripControl(ComputedTorque):
     """Computed torque for every joint but the jaw, which closes with a constant effort [N m]."""
 
     def __init__(self, mechanism: Mechanism, effort: float) -> None:
@@ -100,7 +100,7 @@ def move_tip(
 
     laws = {name: ComputedTorque(a.mechanism, KP, KD, friction=True) for name, a in scene.arms.items()}
     if grip is not None:
-        laws[arm] = Grip(moving.mechanism, checks.positive("grip", grip, "N m"))
+        laws[arm] = GripControl(moving.mechanism, checks.positive("grip", grip, "N m"))
     return simulate(scene, laws, {name: setpoint if name == arm else None for name in scene.arms}, duration)
 
 

@@ -310,10 +310,10 @@ def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[flo
     if reference is None:
         return hold(sim.q)
     limited = sim.options.limits and isinstance(reference(sim.time), Setpoint)
-    return _Limited(reference, sim.arm) if limited else reference
+    return _LimitedReference(reference, sim.arm) if limited else reference
 
 
-class _Limited:
+class _LimitedReference:
     """A reference that raises an error outside the joint limits."""
 
     def __init__(self, reference: Callable[[float], Any], arm: Arm) -> None:

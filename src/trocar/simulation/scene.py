@@ -336,13 +336,13 @@ class Scene:
 
     def _contacts(self) -> list[tuple[Contact, bool]]:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
-        found = []
+        contacts = []
         for contact in self.data.contact[: self.data.ncon]:
             (first_arm, first), (second_arm, second) = (self._owner_of(int(geom)) for geom in contact.geom)
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
-                found.append((Contact(first, second, float(contact.dist)), of_arm))
-        return sorted(found, key=lambda entry: entry[0].distance)
+                contacts.append((Contact(first, second, float(contact.dist)), of_arm))
+        return sorted(contacts, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`; set-up joints are not included."""
@@ -361,11 +361,11 @@ class Scene:
 
     def fixed_poses(self) -> dict[str, Array]:
         """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""
-        found = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.prefix}
+        poses = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.prefix}
         for name, mount in self._mounts().items():
             if self.cart is not None:
-                found |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}
-        return found
+                poses |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}
+        return poses
 
     def _update_base(self, arm: str) -> None:
         """Move the base of an arm to its current pose on the cart."""
@@ -379,15 +379,15 @@ class Scene:
         return np.asarray(self.T_world_base(arm)[:3, :3].T @ self.gravity)
 
     def _at_start(self, name: str, q: ArrayLike | None) -> Array:
-        arm, given = self.arms[name], self._options[name].q
+        arm, start = self.arms[name], self._options[name].q
         if q is None:
-            q = np.array(arm.arm.home) if given is None else given
+            q = np.array(arm.arm.home) if start is None else start
         try:
-            found = arm.mechanism.checked_joints(q)
-            arm.arm.check_within_limits(found)
+            joints = arm.mechanism.checked_joints(q)
+            arm.arm.check_within_limits(joints)
         except TrocarError as error:
             raise TrocarError(f"{name}: {error}") from None
-        return found
+        return joints
 
     def _check_apart(self, where: str, remedy: str) -> None:
         for contact, of_arm in self._contacts():

@@ -89,25 +89,25 @@ def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[s
 
 
 def _arm(fields: Fields, folder: Path) -> SceneArm:
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     fields.check_known(ARM_FIELDS)
     for key in fields:
         if key in FLAGS:
-            given[key] = fields.flag(key, True)
+            options[key] = fields.flag(key, True)
         elif key in NUMBERS:
-            given[key] = fields.number(key)
+            options[key] = fields.number(key)
         elif key == "arm":
-            given[key] = fields.choice(key, tuple(ARMS), "")
+            options[key] = fields.choice(key, tuple(ARMS), "")
         elif key == "q":
-            given[key] = np.array(fields.numbers(key))
+            options[key] = np.array(fields.numbers(key))
         elif key in ("position", "rpy"):
-            given["base"] = _pose(fields)
+            options["base"] = _pose(fields)
         elif key == "endoscope" and not fields.is_text(key):
-            given[key] = fields.number(key, least=0)
+            options[key] = fields.number(key, least=0)
         else:
             text = fields.text(key)
-            given[key] = fspath(folder / text) if key in FILES and text.endswith(".toml") else text
-    return SceneArm(**given)
+            options[key] = fspath(folder / text) if key in FILES and text.endswith(".toml") else text
+    return SceneArm(**options)
 
 
 def _object(fields: Fields) -> SceneObject:

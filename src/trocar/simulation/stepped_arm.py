@@ -25,7 +25,7 @@ from trocar.spatial import Array
 
 
 @dataclass(frozen=True)
-class Memory:
+class ArmMemory:
     """State of an arm outside the engine; together with the engine's it determines the future."""
 
     wrenches: dict[str, Array]
@@ -178,9 +178,9 @@ class SteppedArm(ArmSlice):
         return self.ctrl if self.faults is None else self.faults.reported
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> ArmMemory:
         """State outside the engine. Assign it to restore a snapshot."""
-        return Memory(
+        return ArmMemory(
             wrenches=self.wrenches.memory,
             held=self.brakes.held,
             forces=self.forces.memory,
@@ -188,7 +188,7 @@ class SteppedArm(ArmSlice):
         )
 
     @memory.setter
-    def memory(self, memory: Memory) -> None:
+    def memory(self, memory: ArmMemory) -> None:
         self.brakes.held = memory.held
         self.wrenches.memory = memory.wrenches
         self.forces.recall(memory.forces, self.qpos)

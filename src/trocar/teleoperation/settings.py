@@ -6,10 +6,11 @@ Source of the defaults: sawIntuitiveResearchKit 2.4 (teleop_PSM_configuration, t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from trocar import checks
 from trocar.errors import TrocarError, check_known
 
 PERIOD = 1e-3  # period of a component [s]
@@ -20,9 +21,9 @@ class _Configured:
     """Settings that can be read from a configuration file."""
 
     @classmethod
-    def configured(cls, given: Mapping[str, Any]) -> Self:
+    def configured(cls, parameters: Mapping[str, Any]) -> Self:
         """Settings from the mapping `configure_parameter`; missing fields have their defaults."""
-        values = dict(given)
+        values = dict(parameters)
         scaling = values.pop("gripper_scaling", None)
         if scaling is not None:
             if not isinstance(scaling, Mapping) or set(scaling) != {"zero", "max"}:
@@ -34,19 +35,15 @@ class _Configured:
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
-            number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if each.type == "bool" and not isinstance(value, bool):
-                raise TrocarError(f"{each.name} must be true or false, got {value!r}")
-            if each.type == "float" and not (number and math.isfinite(value)):
+            if each.type == "bool":
+                checks.flag(each.name, value)
+            elif not (checks.is_number(value) and math.isfinite(value)):
                 raise TrocarError(f"{each.name} must be a finite number, got {value!r}")
 
-    def _check(self, positive: tuple[str, ...], not_negative: tuple[str, ...] = ()) -> None:
-        for name in positive:
-            if getattr(self, name) <= 0.0:
-                raise TrocarError(f"{name} must be positive, got {getattr(self, name):g}")
-        for name in not_negative:
-            if getattr(self, name) < 0.0:
-                raise TrocarError(f"{name} must not be negative, got {getattr(self, name):g}")
+    def _check(self, *, positive: Sequence[str], not_negative: Sequence[str], at_most_1: Sequence[str]) -> None:
+        checks.attributes(self, type(self).__name__, positive=positive, not_negative=not_negative)
+        for name in at_most_1:
+            checks.number(name, getattr(self, name), 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +86,10 @@ class PSMSettings(_Configured):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check(
-            ("scale", "jaw_rate", "jaw_rate_after_clutch"),
-            ("start_orientation_tolerance", "start_gripper_threshold", "start_roll_threshold"),
+            positive=("scale", "jaw_rate", "jaw_rate_after_clutch"),
+            not_negative=("start_orientation_tolerance", "start_gripper_threshold", "start_roll_threshold"),
+            at_most_1=("scale",),
         )
-        if self.scale > 1.0:
-            raise TrocarError(f"scale must be at most 1, got {self.scale:g}")
         if self.gripper_max <= self.gripper_zero:
             raise TrocarError(
                 f"gripper_max must exceed gripper_zero, got {self.gripper_max:g} and {self.gripper_zero:g}"
@@ -120,7 +116,5 @@ class ECMSettings(_Configured):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(("scale",), ("haptic_feedback_ratio",))
-        for name in ("scale", "haptic_feedback_ratio"):
-            if getattr(self, name) > 1.0:
-                raise TrocarError(f"{name} must be at most 1, got {getattr(self, name):g}")
+        ratio = "haptic_feedback_ratio"
+        self._check(positive=("scale",), not_negative=(ratio,), at_most_1=("scale", ratio))

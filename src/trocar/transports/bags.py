@@ -74,7 +74,7 @@ class BagRecorder:
         ]
 
     def close(self) -> Path:
-        """Finish the bag; its path."""
+        """Finish the bag and return its path."""
         for subscription in self._subscriptions:
             subscription.close()
         self._queue.put(None)

@@ -61,6 +61,7 @@ class Codec:
             if bag_name(name) not in self.store.fielddefs:
                 self.store.register(get_types_from_msg(text, bag_name(name)))
         self._constructors: dict[str, Callable[..., Any]] = {}
+        self._prepared: set[str] = set()
 
     # -- bytes ---------------------------------------------------------------------------------------------------------
 
@@ -96,6 +97,12 @@ class Codec:
             return deserialize(data, bag_name(ros_type))
         except (SerdeError, struct.error, ValueError, IndexError, OverflowError) as error:
             raise TrocarError(f"a message of {ros_type} cannot be decoded: {error}") from error
+
+    def prepare(self, ros_type: str) -> None:
+        """Generate the code of a type, which would delay its first message by milliseconds."""
+        if ros_type not in self._prepared:
+            self.message_in(self.bytes_of(self.make(ros_type), ros_type), ros_type)
+            self._prepared.add(ros_type)
 
     # -- classes, as in `ros_conversion.Family` ------------------------------------------------------------------------
 
@@ -193,6 +200,7 @@ class Encoder:
     """Encoder of the messages of one topic."""
 
     def __init__(self, ros_type: str, codec: Codec) -> None:
+        codec.prepare(ros_type)
         self._type, self._codec, self._numbers = ros_type, codec, _NUMBERS.get(ros_type)
         self._stamp, self._stamp_at = _stamp(ros_type, codec)
         self._key: Any = None
@@ -232,6 +240,7 @@ class Decoder:
     """
 
     def __init__(self, topic: Topic, codec: Codec) -> None:
+        codec.prepare(topic.ros)
         self._topic, self._codec = topic, codec
         self._stamp, self._stamp_at = _stamp(topic.ros, codec)
         self._last, self._length = JointState(), -1

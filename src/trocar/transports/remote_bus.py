@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
+from trocar.errors import check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Empty, Message
 from trocar.transports.devices import devices
@@ -31,6 +33,19 @@ class RemoteSubscription:
         self._end()
 
 
+class OpenTopic:
+    """An open topic: its last message, and callbacks for all messages.
+
+    Attributes:
+        changed: time of its opening or of its last message [s]. used: when it was last read [s].
+    """
+
+    def __init__(self, topic: Topic, *callbacks: Callback) -> None:
+        self.topic, self.callbacks = topic, list(callbacks)
+        self.last: Message | None = None
+        self.changed = self.used = time.monotonic()
+
+
 class RemoteBus(ABC):
     """Topics and services of a ROS system as they are when the client connects.
 
@@ -47,6 +62,8 @@ class RemoteBus(ABC):
         self.services, self.devices = services, devices(topics)
         self._simulated_time = simulated_time
         self._clock = 0  # last time of /clock [ns]
+        self._lock = threading.RLock()
+        self._opened: dict[str, OpenTopic] = {}
 
     @property
     def bus(self) -> Self:
@@ -83,6 +100,70 @@ class RemoteBus(ABC):
     def __exit__(self, *_error: object) -> None:
         self.close()
 
+    # -- topics --------------------------------------------------------------------------------------------------------
+
+    def read(self, name: str) -> Message | None:
+        """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""
+        return self._line(name).last
+
+    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
+        """Call back with every message of a topic, starting with the last one."""
+        check_known("topic", self.topics, name)
+        with self._lock:
+            new = name not in self._opened
+            if new:
+                self._opened[name] = self._open(name, callback)  # misses no message
+        line = self._line(name)
+        if not new:
+            with self._lock:
+                line.callbacks.append(callback)
+                if line.last is not None:
+                    callback(line.last)
+        return RemoteSubscription(lambda: line.callbacks.remove(callback))
+
+    def _line(self, name: str) -> OpenTopic:
+        """An open topic, once it has its first message."""
+        check_known("topic", self.topics, name)
+        with self._lock:
+            for each in () if name in self._opened else self._opened_with(name):
+                self._opened[each] = self._open(each)
+            line = self._opened[name]
+        line.used = time.monotonic()
+        self._wait_for_first(line)
+        return line
+
+    def _deliver(self, line: OpenTopic, message: Message) -> None:
+        with self._lock:
+            line.last, line.changed = message, time.monotonic()
+            callbacks = tuple(line.callbacks)
+        for callback in callbacks:
+            callback(message)
+
+    def _close_unused(self) -> None:
+        """Close state topics that nobody reads."""
+        with self._lock:
+            for name, line in tuple(self._opened.items()):
+                unused = time.monotonic() > line.used + UNUSED and not line.callbacks
+                if unused and line.topic.direction is Direction.state:
+                    del self._opened[name]
+                    self._close(line)
+
+    def _opened_with(self, name: str) -> list[str]:
+        """Topics to open with another one."""
+        return [name]
+
+    # -- subclasses ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _open(self, name: str, *callbacks: Callback) -> OpenTopic: ...
+
+    @abstractmethod
+    def _close(self, line: OpenTopic) -> None: ...
+
+    @abstractmethod
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        """Wait for the first message of an open topic, for a time after its opening."""
+
     @abstractmethod
     def _check_alive(self) -> None:
         """Raise an error if the connection has ended."""
@@ -90,14 +171,6 @@ class RemoteBus(ABC):
     @abstractmethod
     def publish(self, name: str, message: Message) -> None:
         """Send a command."""
-
-    @abstractmethod
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none so far."""
-
-    @abstractmethod
-    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
-        """Call back with every message of a topic, starting with the last one."""
 
     @abstractmethod
     def call(self, service: str, *arguments: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState
-from trocar.runtime.shadow import Shadow
+from trocar.robot.shadow import Shadow
 
 KIND = "sensor_msgs/JointState"
 JAW, GRIPPER = "jaw/measured_js", "gripper/measured_js"
@@ -44,7 +44,7 @@ def check_arm(source: Source, namespace: str) -> None:
 
 
 def follow(shadow: Shadow, source: Source, namespace: str) -> None:
-    """Give a twin every joint state of an arm, from now on."""
+    """Pass every joint state of an arm to a twin, from now on."""
     check_arm(source, namespace)
     topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
     if shadow.jaw:

@@ -213,7 +213,7 @@ class TopicBridge:
     # -- from the node -------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        """Execute what the node has sent; call it with the bus locked.
+        """Execute the values that the node has sent; call it with the bus locked.
 
         The control loop calls it before every cycle. A thread of its own would not be faster, because commands take
         effect in a cycle, and it would interrupt the cycles and the node whenever a command comes.
@@ -274,7 +274,7 @@ class TopicBridge:
             self._warn(topic, str(error) or type(error).__name__)
 
     def _hold(self, topic: str) -> None:
-        """Hold an arm in effort control after its client has disconnected, if that was asked for."""
+        """Hold an arm in effort control after its client has disconnected, if `hold_when_lost` is set."""
         device = self._device(topic, "hold")
         if self._hold_when_lost and topic.endswith(EFFORTS) and self._moved_by.get(device) == topic:
             self._command(f"{device}/hold", Empty())

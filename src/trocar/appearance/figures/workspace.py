@@ -46,11 +46,11 @@ def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, 
         space.view_init(elev=20, azim=-40)
         for place, (i, j) in zip((1, 3, 4), VIEWS, strict=True):
             axes = figure.add_subplot(2, 2, place)
-            shown = axes.scatter(cloud.points[:, i], cloud.points[:, j], s=2.0, alpha=0.5, **dots)
+            dots_drawn = axes.scatter(cloud.points[:, i], cloud.points[:, j], s=2.0, alpha=0.5, **dots)
             _draw(axes, mechanism, np.eye(4), (i, j))
             title = ("from above", "from the front", "from the side")[VIEWS.index((i, j))]
             axes.set(title=title, xlabel=AXIS[i], ylabel=AXIS[j], aspect="equal")
-        opaque = ScalarMappable(shown.norm, shown.cmap)
+        opaque = ScalarMappable(dots_drawn.norm, dots_drawn.cmap)
         figure.colorbar(opaque, ax=figure.axes, shrink=0.5, label="manipulability, relative to the largest")
         what = "wrist point, exactly" if isinstance(mechanism.arm.structure, WristedShaft) else "exactly"
         figure.suptitle(
@@ -134,8 +134,8 @@ def _draw_shared(space: Any, front: Any, shared: Volume) -> None:
     edges = [np.arange(c.min() - 0.5 * shared.voxel, c.max() + shared.voxel, shared.voxel) for c in cells]
     depth, *_ = np.histogram2d(shared.points[:, 0], shared.points[:, 2], bins=edges)
     shade = np.ma.masked_equal(shared.voxel * depth.T, 0.0)
-    shown = front.pcolormesh(*edges, shade, cmap="Greens", vmin=0.0, alpha=0.75, zorder=2, rasterized=True)
-    opaque = ScalarMappable(shown.norm, shown.cmap)
+    mesh = front.pcolormesh(*edges, shade, cmap="Greens", vmin=0.0, alpha=0.75, zorder=2, rasterized=True)
+    opaque = ScalarMappable(mesh.norm, mesh.cmap)
     front.figure.colorbar(opaque, ax=front, shrink=0.6, label="shared extent along y [m]")
 
 
@@ -156,8 +156,8 @@ def _map(axes: Any, mechanism: Mechanism, joints: tuple[int, int], window: Any, 
     if isinstance(arm.structure, GimballedArm) and joints == (4, 5):
         q[..., 1] = 0.5
     value = manipulability(mechanism, q)
-    shown = axes.pcolormesh(across, up, value, cmap="viridis", shading="gouraud", norm=PowerNorm(0.5))
-    axes.figure.colorbar(shown, ax=axes, label="manipulability")
+    mesh = axes.pcolormesh(across, up, value, cmap="viridis", shading="gouraud", norm=PowerNorm(0.5))
+    axes.figure.colorbar(mesh, ax=axes, label="manipulability")
     low, high = arm.lower[list(joints)], arm.upper[list(joints)]
     axes.add_patch(Rectangle((low[0], low[1]), *(high - low), fill=False, ec=LIMITS, lw=1.4, ls="--", zorder=4))
     labels = [f"{arm.joints[j].name.replace('_', ' ')} q{j + 1} [{arm.joints[j].unit}]" for j in joints]

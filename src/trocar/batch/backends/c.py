@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.backends import array_source
-from trocar.batch.backends.c_source import c_source
-from trocar.batch.backends.compiler import library
+from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
+from trocar.batch.sources.c_source import c_source
+from trocar.batch.sources.compiler import library
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -20,45 +21,16 @@ _POINTER, _LONG = ctypes.c_void_p, ctypes.c_long
 _RUN = (*(_POINTER, _POINTER, _LONG, _LONG), *(_POINTER, _LONG, _LONG, _LONG), *(_POINTER, _LONG, _LONG, _LONG, _LONG))
 
 
-class CBackend:
-    """Compiles programs with the system's C compiler.
+class CBackend(Backend):
+    """Compiles programs with the system's C compiler; `threads` run a batch."""
 
-    Args:
-        precision: float64 or float32; None for float64. threads: number of threads for a batch.
-    """
-
-    name = "c"
-    arrays = np
-
-    def __init__(self, precision: str | None, threads: int) -> None:
-        self.precision, self.threads = precision or "float64", threads
-        self.dtype = np.dtype(self.precision)
-
-    def traced(self, value: Any) -> bool:
-        return False
-
-    def check_finite(self, array: Array, name: str) -> None:
-        if not np.isfinite(array).all():
-            raise TrocarError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
-
-    def array(self, values: Any) -> Array:
-        return np.asarray(values, dtype=self.dtype)
-
-    def placed(self, rows: Array) -> Array:
-        return rows
-
-    def zeros(self, shape: Sequence[int]) -> Array:
-        return np.zeros(shape, self.dtype)
-
-    def joined(self, arrays: Sequence[Array]) -> Array:
-        """Rows of several arrays, stacked."""
-        return np.concatenate(arrays)
-
-    def fetched(self, array: Array) -> Array:
-        return array
+    name, threaded = "c", True
 
     def kernel(self, program: Program) -> CKernel:
         return CKernel(program, self.precision, self.threads)
+
+
+BACKEND = CBackend
 
 
 class InPlace:
@@ -68,17 +40,17 @@ class InPlace:
         rows: state (R,). inputs: inputs (I,) of the next step.
     """
 
-    __slots__ = ("_address", "_call", "_kept", "inputs", "rows")
+    __slots__ = ("_address", "_call", "_owned", "inputs", "rows")
 
     def __init__(self, call: Any, rows: Array, fixed: Array, inputs: Array) -> None:
         self.rows, self.inputs, self._call = rows, inputs, call
         pointers = np.array([array.ctypes.data for array in (rows, fixed, inputs)], dtype=np.uintp)
-        self._address, self._kept = pointers.ctypes.data, (pointers, fixed)
+        self._address, self._owned = pointers.ctypes.data, (pointers, fixed)
 
     def __call__(self) -> int:
         """Take a step. Returns -1, or 0 if the state is no longer finite."""
-        found: int = self._call(self._address)
-        return found
+        bad: int = self._call(self._address)
+        return bad
 
 
 class OneStep:
@@ -88,10 +60,10 @@ class OneStep:
         shape: shape of the inputs.
     """
 
-    __slots__ = ("_free", "_made", "shape")
+    __slots__ = ("_create", "_free", "shape")
 
-    def __init__(self, made: Callable[[], InPlace], inputs: int) -> None:
-        self._made, self.shape = made, (inputs,)
+    def __init__(self, create: Callable[[], InPlace], inputs: int) -> None:
+        self._create, self.shape = create, (inputs,)
         self._free: list[InPlace] = []
 
     def __call__(self, rows: Array, inputs: Array) -> Array | None:
@@ -100,7 +72,7 @@ class OneStep:
         try:
             arm = self._free.pop()
         except IndexError:  # the first call, or others are running in threads
-            arm = self._made()
+            arm = self._create()
         arm.rows[...] = rows
         arm.inputs[...] = inputs
         bad = arm._call(arm._address)
@@ -109,7 +81,7 @@ class OneStep:
         return new if bad < 0 else None
 
 
-class CKernel:
+class CKernel(Kernel):
     """A compiled program. The code for one arm and for many is built on first use."""
 
     def __init__(self, program: Program, precision: str, threads: int) -> None:
@@ -132,21 +104,11 @@ class CKernel:
         return InPlace(self._one, copy, fixed, np.zeros(max(1, len(self.program.inputs)), self._dtype))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
-        """Batch shape that the fixed values belong to, () for any."""
         return fixed.shape[1:]
 
     def run(
         self, rows: Array, fixed: Array, inputs: Array, steps: int, held: bool, every: int = 0
-    ) -> tuple[Array, Array | None, int]:
-        """Step all arms.
-
-        Args:
-            rows: (R,) or (R, N). fixed: (F,) or (F, N). inputs: (I,) or (I, N) if held, else (T, I) or (T, I, N).
-            every: steps between samples of the log; 0 for no log.
-
-        Returns:
-            Rows after the steps; log (S, L) or (S, L, N); index of the first arm that is not finite, or -1.
-        """
+    ) -> tuple[Array, Any, int]:
         program, batch = self.program, rows.shape[1:]
         arms = batch[0] if batch else 1
         rows = np.array(rows, dtype=self._dtype, order="C")
@@ -171,20 +133,10 @@ class CKernel:
         return rows, log, bad
 
     def run_backwards(self, rows: Array, fixed: Array, inputs: Sequence[Array]) -> tuple[Array, Array, int]:
-        """Step all arms backwards in time.
-
-        Args:
-            inputs: arrays (T, ...) or (T, ..., N) whose rows are the inputs, used from the last step to the first.
-                Those after the first may have more steps, which are ignored.
-
-        Returns:
-            Rows after the steps; outputs (T, O) or (T, O, N) in order of time; index of an arm as in `run`.
-        """
         batch, steps = rows.shape[1:], len(inputs[0])
         whole = [x if x.ndim == 2 + len(batch) else x[..., None] for x in inputs]
         joined = np.concatenate([np.broadcast_to(x[:steps], (steps, x.shape[1], *batch)) for x in whole], axis=1)
         rows, log, bad = self.run(rows, fixed, joined[::-1], steps, False, 1)
-        assert log is not None
         return rows, log[::-1], bad
 
     @cached_property

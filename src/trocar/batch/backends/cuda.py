@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trocar.batch.backends import array_source
-from trocar.batch.backends.cuda_source import BLOCK, KernelForm, cuda_source, tiles
-from trocar.batch.backends.device_array import DeviceArray
+from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
+from trocar.batch.sources.cuda_source import BLOCK, KernelForm, cuda_source, tiles
+from trocar.batch.sources.device_array import DeviceArray
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -35,58 +36,45 @@ MAPPED = 2  # CU_MEMHOSTALLOC_DEVICEMAP
 ARGUMENTS = 4000  # largest size of fixed values passed as a kernel argument [bytes]; CUDA allows 4096 for all arguments
 
 
-class CudaBackend:
-    """Compiles programs for the first GPU.
+class CudaBackend(Backend):
+    """Compiles programs for the first GPU."""
 
-    Args:
-        precision: float64 or float32; None for float32.
-    """
+    name, default_precision, in_host_memory = "cuda", "float32", False
 
-    name = "cuda"
-    arrays = np
-
-    def __init__(self, precision: str | None) -> None:
+    def __init__(self, precision: str | None = None, threads: int = 1) -> None:
         if MISSING:
             raise TrocarError(
                 f'backend="cuda" requires NVIDIA\'s bindings ({MISSING}): pip install cuda-bindings '
                 'nvidia-cuda-nvrtc, or use backend="c"'
             )
-        self.precision = precision or "float32"
-        self.dtype = np.dtype(self.precision)
-        self.device = Device()
-
-    def traced(self, value: Any) -> bool:
-        return False
-
-    def check_finite(self, array: Array, name: str) -> None:
-        if not np.isfinite(array).all():
-            raise TrocarError(f"{name} must be finite")
+        super().__init__(precision, threads)
+        self.device = Gpu()
 
     def array(self, values: Any) -> Any:
         """A host array, or a GPU array without a copy."""
-        given = on_device(values, self.dtype, self.device.downloaded)
-        return np.asarray(values, dtype=self.dtype) if given is None else given
+        on_gpu = on_device(values, self.dtype, self.device.downloaded)
+        return np.asarray(values, dtype=self.dtype) if on_gpu is None else on_gpu
 
     def fetched(self, array: DeviceArray) -> Array:
-        """A copy in host memory."""
         return np.asarray(array)
 
     def placed(self, rows: Array) -> DeviceArray:
-        """Rows in GPU memory."""
         return self.device.uploaded(rows, self.dtype)
 
     def zeros(self, shape: Sequence[int]) -> DeviceArray:
         return self.device.zeros(shape, self.dtype)
 
     def joined(self, arrays: Sequence[Any]) -> DeviceArray:
-        """Rows of several arrays, stacked."""
         return self.device.joined(arrays, self.dtype)
 
     def kernel(self, program: Program) -> CudaKernel:
         return CudaKernel(program, self)
 
 
-class Device:
+BACKEND = CudaBackend
+
+
+class Gpu:
     """The first GPU with its primary context, shared with other libraries in the process."""
 
     def __init__(self) -> None:
@@ -108,9 +96,8 @@ class Device:
             for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
-        self._few = (
-            processors * 4 * WARP
-        )  # up to this many arms, each of a multiprocessor's four schedulers has at most one warp
+        # up to this many arms, each of a multiprocessor's four schedulers has at most one warp
+        self._few = processors * 4 * WARP
         self._pool: dict[int, list[int]] = {}  # free memory by size
         # Kernels set this number if a state is not finite. It is in host memory, so reading it is free.
         self._bad_address = int(checked(driver.cuMemHostAlloc(8, MAPPED)))
@@ -122,7 +109,7 @@ class Device:
         size = max(1, prod(shape)) * dtype.itemsize
         free = self._pool.get(size)
         address = free.pop() if free else self._allocated(size)
-        return DeviceArray(Memory(address, size, self._pool), address, tuple(shape), dtype, self.downloaded)
+        return DeviceArray(GpuMemory(address, size, self._pool), address, tuple(shape), dtype, self.downloaded)
 
     def zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
         new = self.empty(shape, dtype)
@@ -148,8 +135,8 @@ class Device:
 
     def taken(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
         """A GPU array without a copy, or a copy of a host array."""
-        given = on_device(array, dtype, self.downloaded)
-        return self.uploaded(array, dtype) if given is None else given
+        on_gpu = on_device(array, dtype, self.downloaded)
+        return self.uploaded(array, dtype) if on_gpu is None else on_gpu
 
     def uploaded(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
         """A GPU copy of a host array."""
@@ -199,7 +186,7 @@ class Device:
         checked(driver.cuMemcpyDtoH(host.ctypes.data, address, host.nbytes))
 
 
-class Memory:
+class GpuMemory:
     """GPU memory that returns to its pool when this object is deleted."""
 
     def __init__(self, address: int, size: int, pool: dict[int, list[int]]) -> None:
@@ -227,7 +214,7 @@ class FixedValues(NamedTuple):
         return self.values if dtype is None else self.values.astype(dtype, copy=False)
 
 
-class CudaKernel:
+class CudaKernel(Kernel):
     """A program, compiled once per variant, for batches of any size and any number of steps."""
 
     def __init__(self, program: Program, backend: CudaBackend) -> None:
@@ -247,7 +234,6 @@ class CudaKernel:
         return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
-        """Batch shape that the fixed values belong to, () for any."""
         return fixed.values.shape[1:]
 
     @cached_property
@@ -257,7 +243,6 @@ class CudaKernel:
     def run(
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        """Step all arms; arguments and results as in `CKernel.run`, with arrays in GPU memory."""
         inputs = self._device.taken(inputs, self._dtype)
         arms = rows.shape[1] if rows.ndim == 2 else 1
         each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
@@ -268,7 +253,6 @@ class CudaKernel:
     def run_backwards(
         self, rows: Any, fixed: FixedValues, inputs: Sequence[Any]
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        """Step all arms backwards in time; arguments and results as in `CKernel.run_backwards`."""
         steps, arms = len(inputs[0]), rows.shape[1] if rows.ndim == 2 else 1
         sources: list[int] = []
         taken = [self._device.taken(x, self._dtype) for x in inputs]
@@ -306,11 +290,10 @@ class CudaKernel:
         return end, log, -1 if fine else _first_bad(np.asarray(end))
 
     def _function(self, form: KernelForm) -> Any:
-        found = self._functions.get(form)
-        if found is None:
+        if form not in self._functions:
             module = checked(driver.cuModuleLoadData(self.compiled(self._device.architecture, form)))
-            found = self._functions[form] = checked(driver.cuModuleGetFunction(module, b"trocar_run"))
-        return found
+            self._functions[form] = checked(driver.cuModuleGetFunction(module, b"trocar_run"))
+        return self._functions[form]
 
     def compiled(self, architecture: str, form: KernelForm) -> bytes:
         """Machine code for an architecture such as sm_90."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.adjoint import adjoint
-from trocar.batch.backends import array_source
-from trocar.batch.layout import Layout
+from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
-from trocar.batch.state import BatchState
+from trocar.batch.sources import array_source
+from trocar.batch.state import BatchState, Layout
 from trocar.errors import TrocarError
 
 try:
@@ -24,57 +24,34 @@ except ImportError as error:
     MISSING = str(error)
 
 
-class JaxBackend:
-    """Traces programs with JAX.
+class JaxBackend(Backend):
+    """Traces programs with JAX. float64 requires JAX's x64 mode. Default precision: that of JAX's configuration."""
 
-    Args:
-        precision: float64, which requires JAX's x64 mode, or float32. None: JAX's default.
-    """
+    name, own_gradients = "jax", "jax.grad"
 
-    name = "jax"
-
-    def __init__(self, precision: str | None) -> None:
+    def __init__(self, precision: str | None = None, threads: int = 1) -> None:
         if MISSING:
             raise TrocarError(f'backend="jax" requires JAX ({MISSING}): pip install "trocar[batch]"')
         _register()
         self.arrays = jnp
         wide = bool(jax.config.read("jax_enable_x64"))
-        self.precision = precision or ("float64" if wide else "float32")
+        super().__init__(precision or ("float64" if wide else "float32"), threads)
         if self.precision == "float64" and not wide:
             raise TrocarError(
                 'float64 requires jax.config.update("jax_enable_x64", True) before any array is created; or use float32'
             )
-        self.dtype = np.dtype(self.precision)
 
     def traced(self, value: Any) -> bool:
-        """True if a value is traced and so unknown until the function runs."""
         return isinstance(value, jax.core.Tracer)
-
-    def check_finite(self, array: Any, name: str) -> None:
-        if not self.traced(array) and not np.isfinite(array).all():
-            raise TrocarError(f"{name} must be finite")
-
-    def array(self, values: Any) -> Any:
-        return jnp.asarray(values, dtype=self.dtype)
-
-    def placed(self, rows: Any) -> Any:
-        return rows
-
-    def zeros(self, shape: Sequence[int]) -> Any:
-        return jnp.zeros(shape, self.dtype)
-
-    def joined(self, arrays: Sequence[Any]) -> Any:
-        """Rows of several arrays, stacked."""
-        return jnp.concatenate(arrays)
-
-    def fetched(self, array: Any) -> Any:
-        return array
 
     def kernel(self, program: Program) -> JaxKernel:
         return JaxKernel(program, self)
 
 
-class JaxKernel:
+BACKEND = JaxBackend
+
+
+class JaxKernel(Kernel):
     """A program that JAX compiles at its first call and for every new batch size."""
 
     def __init__(self, program: Program, backend: JaxBackend) -> None:
@@ -87,13 +64,11 @@ class JaxKernel:
         return tuple(np.asarray(x, self._backend.dtype) for x in array_source.preparation(self.program, np)(parameters))
 
     def batch(self, fixed: Any) -> tuple[int, ...]:
-        """Batch shape that the fixed values belong to, () for any."""
         return max((tuple(np.shape(value)) for value in fixed), key=len, default=())
 
     def run(
         self, rows: Any, fixed: Sequence[Any], inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[Any, Any, int]:
-        """Step all arms; arguments and results as in `CKernel.run`."""
         rows, log = self._compiled(rows, tuple(fixed), inputs, steps, held, every)
         return rows, log, self._first_bad(rows)
 
@@ -122,11 +97,11 @@ class JaxKernel:
         def step(x: tuple[Any, ...], k: Any) -> tuple[tuple[Any, ...], Any]:
             u = inputs(jnp.stack(x) if x else rows, k)
             u = u if u.ndim == len(batch) + 1 else u[:, None]  # the same for all arms
-            found = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
-            new = tuple(found[:count])
+            outputs = function(x, tuple(jnp.broadcast_to(u[i], batch) for i in range(len(program.inputs))))
+            new = tuple(outputs[:count])
             if steps % max(1, every):  # the last block is incomplete
                 new = tuple(jnp.where(k < steps, after, before) for after, before in zip(new, x, strict=True))
-            return new, jnp.stack([*x[: program.logged], *found[count:]]) if every else None
+            return new, jnp.stack([*x[: program.logged], *outputs[count:]]) if every else None
 
         def block(x: tuple[Any, ...], first: Any) -> tuple[tuple[Any, ...], Any]:
             x, samples = jax.lax.scan(step, x, first + jnp.arange(every))
@@ -162,17 +137,17 @@ class JaxKernel:
         def forward(x: Any, p: Any, u: Any) -> tuple[Any, Any]:
             return function(x, p, u), (x, p, u)
 
-        def backward(kept: Any, weights: Any) -> tuple[Any, ...]:
-            x, p, u = kept
+        def backward(residuals: Any, weights: Any) -> tuple[Any, ...]:
+            x, p, u = residuals
             program = adjoint(self.program, traced)
             values = merged(p)
             prepared = array_source.preparation(program, jnp)([values[int(node.name)] for node in program.parameters])
             gradients = array_source.step(program, jnp, jax.lax.optimization_barrier)
             rows = gradients(weights[:states], prepared, (*x, *u, *weights[states:]))
-            found = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
+            by_rows = [jnp.broadcast_to(jnp.asarray(y, dtype), batch) for y in rows]
             shared = [jnp.ndim(value) < len(batch) for value in p]
-            by_p = (g.sum() if one else g for g, one in zip(found[states + inputs :], shared, strict=True))
-            return tuple(found[:states]), tuple(by_p), tuple(found[states : states + inputs])
+            by_p = (g.sum() if one else g for g, one in zip(by_rows[states + inputs :], shared, strict=True))
+            return tuple(by_rows[:states]), tuple(by_p), tuple(by_rows[states : states + inputs])
 
         function.defvjp(forward, backward)
         variables = tuple(fixed[k] for k in traced)
@@ -192,7 +167,7 @@ def _register() -> None:
     def parts(state: BatchState) -> tuple[tuple[Any, Any], Layout]:
         return (state.rows, state.integral), state.layout
 
-    def state(layout: Layout, found: Sequence[Any]) -> BatchState:
-        return BatchState(found[0], layout, found[1])
+    def state(layout: Layout, children: Sequence[Any]) -> BatchState:
+        return BatchState(children[0], layout, children[1])
 
     jax.tree_util.register_pytree_node(BatchState, parts, state)

@@ -82,7 +82,7 @@ class ArmEquations:
 
     @cached_property
     def _inertias(self) -> dict[int, BodyInertia]:
-        found = {
+        inertias = {
             i: self._inertia(body)
             for i, body in self.frames.orientations.bodies.items()
             if self.parameters.pattern["mass"][i]
@@ -90,12 +90,12 @@ class ArmEquations:
         if self.parameters.pattern["payload"]:
             tip = self.tree.tip_body
             body, T = self.frames.orientations.bodies[tip], cleaned(self.tree.T_body_tip)
-            given = self._vector("payload_com")
-            com = vector.add(vector.product(T[:3, :3], given), vector.constant(self.graph, T[:3, 3]))
+            payload_com = self._vector("payload_com")
+            com = vector.add(vector.product(T[:3, :3], payload_com), vector.constant(self.graph, T[:3, 3]))
             nothing: Symmetric = (self.graph.zero,) * 6
             load = _about_origin(body, self.parameter("payload"), com, nothing)
-            found[tip] = _sum(found[tip], load) if tip in found else load
-        return found
+            inertias[tip] = _sum(inertias[tip], load) if tip in inertias else load
+        return inertias
 
     def _inertia(self, body: GroupedBody) -> BodyInertia:
         i = body.index
@@ -155,12 +155,12 @@ def add_outer(M: Matrix, factor: Node, row: Array) -> None:
 
 def carriers(tree: TreeArrays, bodies: Sequence[int]) -> list[int]:
     """The bodies and all their ancestors."""
-    found = set()
+    carrying = set()
     for body in bodies:
         while body >= 0:
-            found.add(int(body))
+            carrying.add(int(body))
             body = int(tree.parents[body])
-    return sorted(found)
+    return sorted(carrying)
 
 
 def _about_origin(body: GroupedBody, mass: Node, com: Vector, I: Symmetric) -> BodyInertia:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trocar.batch.contact import Plane, Surface
+from trocar.batch.contact import Plane, TipSurface
 from trocar.batch.equations import vector
 from trocar.batch.equations.arm import ArmEquations
 from trocar.batch.equations.impulses import BoundedForce
@@ -31,7 +31,7 @@ class Normal(BoundedForce):
         # no force at a distance: without contact the spring is unloaded
         self._spring, self._resistance = stiffness * gap, damping + stiffness * dt
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         free = rate - self.force * self._yield
         return maximum(-(self._spring + self._resistance * free), 0.0) / (1.0 + self._resistance * self._yield)
 
@@ -46,12 +46,12 @@ class Tangential(BoundedForce):
     def follows(self, v: Sequence[Node]) -> list[Node]:
         return [*super().follows(v), self._normal.force]
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         bound = self._friction * self._normal.force
         return maximum(minimum(self.force - rate * self._gain, bound), -bound)
 
 
-def contact_forces(arm: ArmEquations, surfaces: Sequence[Surface], dt: Node) -> list[BoundedForce]:
+def contact_forces(arm: ArmEquations, surfaces: Sequence[TipSurface], dt: Node) -> list[BoundedForce]:
     """Normal force and two tangential forces of each surface."""
     if not surfaces:
         return []
@@ -69,7 +69,7 @@ def contact_forces(arm: ArmEquations, surfaces: Sequence[Surface], dt: Node) -> 
     return forces
 
 
-def _gap(arm: ArmEquations, k: int, surface: Surface, p: Vector) -> tuple[Node, Vector]:
+def _gap(arm: ArmEquations, k: int, surface: TipSurface, p: Vector) -> tuple[Node, Vector]:
     """Distance of the tip from a surface, negative inside [m], and the normal there."""
     if isinstance(surface, Plane):
         n = _vector(arm, k, "normal")

@@ -68,9 +68,9 @@ def nominal_computed_torque(arm: ArmEquations, dt: Node, references: int) -> Con
 def _computed_torque(arm: ArmEquations, model: ArmEquations, references: int) -> ControlLaw:
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b of a model."""
     inputs, q_ref, dq_ref, ddq_ref = _references(arm, references)
-    wanted = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
+    acceleration = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
     tau = [
-        total(arm.graph, (m * a for m, a in zip(row, wanted, strict=True))) + b
+        total(arm.graph, (m * a for m, a in zip(row, acceleration, strict=True))) + b
         for row, b in zip(model.M, model.b, strict=True)
     ]
     return ControlLaw(inputs, tau)
@@ -78,9 +78,9 @@ def _computed_torque(arm: ArmEquations, model: ArmEquations, references: int) ->
 
 def _references(arm: ArmEquations, count: int) -> tuple[list[Node], list[Node], list[Node], list[Node]]:
     """The inputs, and q_ref, dq_ref, ddq_ref; those beyond the first `count` are zero."""
-    given = [arm.inputs(name) for name in ("q_ref", "dq_ref", "ddq_ref")[:count]]
-    q_ref, dq_ref, ddq_ref = (*given, *([arm.graph.zero] * arm.n for _ in range(3 - count)))
-    return [node for nodes in given for node in nodes], q_ref, dq_ref, ddq_ref
+    inputs = [arm.inputs(name) for name in ("q_ref", "dq_ref", "ddq_ref")[:count]]
+    q_ref, dq_ref, ddq_ref = (*inputs, *([arm.graph.zero] * arm.n for _ in range(3 - count)))
+    return [node for nodes in inputs for node in nodes], q_ref, dq_ref, ddq_ref
 
 
 def limited(arm: ArmEquations, law: ControlLaw) -> ControlLaw:

@@ -53,10 +53,10 @@ Polynomial = dict[Monomial, Coefficient]
 def shortest(results: Sequence[Node]) -> list[Node]:
     """The results as polynomials with fixed coefficients, or unchanged if that takes fewer operations."""
     try:
-        found = _Expansion(results)
+        expansion = _Expansion(results)
     except TooManyTerms:
         return list(results)
-    polynomials = [found.written_out(node) for node in results]
+    polynomials = [expansion.written_out(node) for node in results]
     return min(polynomials, list(results), key=_operations)
 
 
@@ -104,13 +104,13 @@ class _Expansion:
         return self._values[node.index]
 
     def _product(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        found: Polynomial = {}
+        product: Polynomial = {}
         for x, p in a.items():
             for y, r in b.items():
                 term = Coefficient(p.node * r.node, p.value * r.value, p.size * r.size)
                 for monomial, sign in self._reduced(tuple(sorted(x + y))):
-                    _add(found, monomial, term if sign > 0 else _minus(term))
-        return _checked(found)
+                    _add(product, monomial, term if sign > 0 else _minus(term))
+        return _checked(product)
 
     def _reduced(self, monomial: Monomial) -> list[tuple[Monomial, int]]:
         """The monomial with squared sines replaced: sin^2 = 1 - cos^2."""
@@ -154,17 +154,17 @@ def _add(to: Polynomial, monomial: Monomial, term: Coefficient) -> None:
 
 
 def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
-    found = dict(a)
+    total = dict(a)
     for monomial, term in b.items():
-        _add(found, monomial, term)
-    return _checked(found)
+        _add(total, monomial, term)
+    return _checked(total)
 
 
-def _checked(given: Polynomial) -> Polynomial:
-    found = {monomial: term for monomial, term in given.items() if abs(term.value) > ZERO * term.size}
-    if len(found) > MAX_TERMS:
+def _checked(polynomial: Polynomial) -> Polynomial:
+    significant = {monomial: term for monomial, term in polynomial.items() if abs(term.value) > ZERO * term.size}
+    if len(significant) > MAX_TERMS:
         raise TooManyTerms
-    return found
+    return significant
 
 
 def _minus(term: Coefficient) -> Coefficient:

@@ -46,8 +46,8 @@ class Factor:
             for j in range(i):
                 N[i][j] = -total(graph, (self._L[i][k] * N[k][j] for k in range(j, i)))
         scaled = [[x * (scale * d) for x, d in zip(row, self._inverse_D, strict=True)] for row in N]
-        found = [[graph.zero] * n for _ in range(n)]
+        columns = [[graph.zero] * n for _ in range(n)]
         for i in range(n):
             for j in range(i + 1):
-                found[i][j] = found[j][i] = total(graph, (N[i][k] * scaled[j][k] for k in range(j + 1)))
-        return found
+                columns[i][j] = columns[j][i] = total(graph, (N[i][k] * scaled[j][k] for k in range(j + 1)))
+        return columns

@@ -89,9 +89,9 @@ class DahlElements:
 
     def moved(self, path: Sequence[Node]) -> list[Node]:
         """States after the joints moved by `path` (n): z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds)."""
-        arm, found = self._arm, []
+        arm, states = self._arm, []
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
             ds = arm.along(row, path)
             d = sign(ds)
-            found.append(d + (z - d) * exp2(absolute(ds) * (-LOG2_E / arm.parameter("dahl_delta", e))))
-        return found
+            states.append(d + (z - d) * exp2(absolute(ds) * (-LOG2_E / arm.parameter("dahl_delta", e))))
+        return states

@@ -49,11 +49,11 @@ class BoundedForce:
 
     def improved(self, v: list[Node]) -> list[Node]:
         """Set the force that the coordinate needs at velocities v, and return the velocities with it."""
-        new = self._wanted(along(v[0].graph, self.a, v))
+        new = self._bounded_force(along(v[0].graph, self.a, v))
         change, self.force = new - self.force, new
         return [x + change * y for x, y in zip(v, self._push, strict=True)]
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         raise NotImplementedError
 
 
@@ -64,7 +64,7 @@ class Friction(BoundedForce):
         super().__init__(a, force)
         self._bound, self._square = bound, float(a @ a)
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         return maximum(minimum(self.force - rate * self._gain, self._bound), -self._bound)
 
     def hold(self, effort: list[Node], resting: Node) -> None:
@@ -84,7 +84,7 @@ class Stop(BoundedForce):
         self.limits = limits
         self._least, self._most = velocity_bounds(q, *limits, dt)
 
-    def _wanted(self, rate: Node) -> Node:
+    def _bounded_force(self, rate: Node) -> Node:
         free = rate - self.force * self._yield
         return self.force + (minimum(maximum(free, self._least), self._most) - rate) * self._gain
 
@@ -96,13 +96,13 @@ def swept(forces: Sequence[BoundedForce], v: Sequence[Node], mobility: Matrix) -
     """
     for force in forces:
         force.prepare(mobility)
-    found = list(v)
+    velocity = list(v)
     settled: dict[BoundedForce, list[Node]] = {}
     for force in (*reversed(forces), *forces):
-        if settled.get(force) != force.follows(found):
-            found = force.improved(found)
-            settled[force] = force.follows(found)
-    return found
+        if settled.get(force) != force.follows(velocity):
+            velocity = force.improved(velocity)
+            settled[force] = force.follows(velocity)
+    return velocity
 
 
 def stopped(
@@ -119,12 +119,12 @@ def stopped(
     acting = outside(
         [(x, *stop.limits) for x, stop in zip(reached, stops, strict=True)] + [(stop.force, 0.0, 0.0) for stop in stops]
     )
-    found = list(v)
+    velocity = list(v)
     for stop in stops:
         stop.prepare(mobility)
-        found = stop.improved(found)
-    moved = [dt * x for x in found]
-    full = [*found, *moved, *(x + d for x, d in zip(q, moved, strict=True)), *(stop.force for stop in stops)]
+        velocity = stop.improved(velocity)
+    moved = [dt * x for x in velocity]
+    full = [*velocity, *moved, *(x + d for x, d in zip(q, moved, strict=True)), *(stop.force for stop in stops)]
     n = len(v)
     results = shortcuts(acting, full, [*v, *path, *reached, *(v[0].graph.zero for _ in stops)])
     for stop, force in zip(stops, results[3 * n :], strict=True):

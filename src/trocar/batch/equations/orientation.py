@@ -80,10 +80,10 @@ class Orientations:
 
     def path(self, group: int) -> list[int]:
         """The group and its parents, up to the base."""
-        found = [group]
-        while found[-1]:
-            found.append(self.groups[found[-1]].parent)
-        return found
+        groups = [group]
+        while groups[-1]:
+            groups.append(self.groups[groups[-1]].parent)
+        return groups
 
     def _turned(self, parent: int, C: Array, turn: Form) -> tuple[int, Array]:
         """Group of a body that turns from axes C of the parent group, and the body's rotation in it."""

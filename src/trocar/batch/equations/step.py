@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trocar.batch.contact import Surface
+from trocar.batch.contact import TipSurface
 from trocar.batch.equations.arm import ArmEquations, add_along, along
 from trocar.batch.equations.contact import contact_forces
 from trocar.batch.equations.control import CONTROLS, limited
@@ -21,9 +21,9 @@ from trocar.batch.equations.friction import DahlElements, damping, sticking_rows
 from trocar.batch.equations.impulses import BoundedForce, Friction, Stop, hold_at_rest, stopped, swept
 from trocar.batch.equations.sums import regrouped
 from trocar.batch.graph import total, whole
-from trocar.batch.layout import Layout
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.program import Program
+from trocar.batch.state import Layout
 from trocar.mechanics.tree_arrays import TreeArrays
 
 
@@ -32,7 +32,7 @@ def step_program(
     parameters: BatchParameters,
     limits: bool = True,
     control: str = "effort",
-    surfaces: Sequence[Surface] = (),
+    surfaces: Sequence[TipSurface] = (),
     references: int = 0,
     motor_limits: bool = False,
 ) -> tuple[Program, Layout]:

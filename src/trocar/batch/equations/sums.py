@@ -25,10 +25,10 @@ def regrouped(results: Sequence[Node]) -> list[Node]:
     in_sums: Counter[int] = Counter()
     for node in nodes:
         if not node.fixed:
-            given = [arg.index for arg in (*node.args, *(node.branch or ()))]
-            uses.update(given)
+            arguments = [arg.index for arg in (*node.args, *(node.branch or ()))]
+            uses.update(arguments)
             if node.op in _SUMS:
-                in_sums.update(given)
+                in_sums.update(arguments)
     return _Regrouping({k for k, count in in_sums.items() if uses[k] == 1}).of(nodes, results)
 
 
@@ -56,7 +56,7 @@ class _Regrouping:
 
     def _terms(self, node: Node) -> list[tuple[bool, Node]]:
         """New terms of a sum with their signs, True for minus."""
-        found: list[tuple[bool, Node]] = []
+        terms: list[tuple[bool, Node]] = []
         pending = [(False, node)]
         while pending:
             minus, part = pending.pop()
@@ -64,8 +64,8 @@ class _Regrouping:
                 first, second = part.args
                 pending += [(minus != (part.op == "subtract"), second), (minus, first)]
             else:
-                found.append((minus, self._new[part.index]))
-        return found
+                terms.append((minus, self._new[part.index]))
+        return terms
 
     def _sum(self, terms: list[tuple[bool, Node]]) -> Node:
         ordered = sorted(terms, key=lambda term: (self._is_product(term[1]), self._time(term[1])))

@@ -137,12 +137,12 @@ class ContactDetector(Detector):
 
     def _statistics(self, x: Array) -> Array:
         """Statistics (B, k) of blocks x (B, k)."""
-        p, found = self._order, np.zeros_like(x)
+        p, spread = self._order, np.zeros_like(x)
         for j in range(x.shape[1]):
             foretold = sliding_window_view(x[:-1, j], p)[:, ::-1] @ self._weights[:, j] + self._constant[j]
             white = (x[p:, j] - foretold) / self._deviation[j]
             for begun in range(1, self._length + 1):  # number of blocks since the step began, including the current one
                 mark = self._mark[:begun, j]
                 size = lfilter(mark[::-1], [1.0], white) / np.linalg.norm(mark)
-                np.maximum(found[p:, j], np.abs(size), out=found[p:, j])
-        return found
+                np.maximum(spread[p:, j], np.abs(size), out=spread[p:, j])
+        return spread

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from trocar.control.observers.collision import MARGIN
+from trocar.control.observers.collision import MARGIN, ResidualStatistics
 from trocar.control.observers.momentum import MomentumObserver
-from trocar.control.observers.residuals import ResidualStatistics
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
@@ -91,18 +90,18 @@ class FaultIsolation:
         away = gap.copy()
         away[lag:] -= gap[:-lag]
         allowed = SLIP / np.array(self.mechanism.arm.motors.gear)
-        found = np.argwhere(np.abs(away) > allowed)
-        if not found.size:
+        slipped = np.argwhere(np.abs(away) > allowed)
+        if not slipped.size:
             return None
-        k = int(found[0, 0])
+        k = int(slipped[0, 0])
         i = int((np.abs(away[k]) / allowed).argmax())
         return float(recording.t[k]), i, float(away[k, i])
 
     def _alarm(self, recording: Recording) -> tuple[float, Array] | None:
         """Time of the first residual beyond its limit, and the motor residuals."""
         r, settled = self._residuals(recording)
-        found = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
-        return (float(recording.t[found[0]]), r) if found.size else None
+        alarms = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
+        return (float(recording.t[alarms[0]]), r) if alarms.size else None
 
     def _residuals(self, recording: Recording) -> tuple[Array, Array]:
         """Residuals (N, motors), and a mask (N,) of the rows after the observer's initial transient."""

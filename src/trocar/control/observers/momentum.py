@@ -62,8 +62,8 @@ class MomentumObserver:
         self._z = self.mechanism.drives.states(np.stack([q0, q]), self._z)[-1]
         M, rest = self._terms(q, dq)
         self.raw = 0.5 * (M0 + M) @ (dq - dq0) / dt + 0.5 * (rest0 + rest) - (tau - self.mechanism.effort_bias)
-        kept = np.exp(-self.bandwidth * dt)
-        self.residual = kept * self.residual + (1.0 - kept) * self.raw
+        decay = np.exp(-self.bandwidth * dt)
+        self.residual = decay * self.residual + (1.0 - decay) * self.raw
         self._before = (q, dq, M, rest)
         return self.residual.copy()
 
@@ -79,9 +79,9 @@ class MomentumObserver:
             for j, a in enumerate(np.exp(-self.bandwidth * dt.mean())):
                 r[1:, j] = lfilter([1.0 - a], [1.0, -a], raw[1:, j])
             return r
-        kept = np.exp(-self.bandwidth * dt[:, None])
+        decay = np.exp(-self.bandwidth * dt[:, None])
         for k in range(len(dt)):
-            r[k + 1] = kept[k] * r[k] + (1.0 - kept[k]) * raw[k + 1]
+            r[k + 1] = decay[k] * r[k] + (1.0 - decay[k]) * raw[k + 1]
         return r
 
     def _terms(self, q: Array, dq: Array) -> tuple[Array, Array]:

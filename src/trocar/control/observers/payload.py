@@ -139,9 +139,9 @@ class PayloadObserver:
 
     def advance(self, residual: ArrayLike, unit: ArrayLike, dt: float) -> float:
         """The mass [kg] after a step of dt [s], given the effort per mass (n,) that `update` computes."""
-        kept = np.exp(-self.bandwidth * dt)
+        decay = np.exp(-self.bandwidth * dt)
         now, r = (np.asarray(x, dtype=float)[list(self.joints)] for x in (unit, residual))
-        self._unit = kept * self._unit - (1.0 - kept) * now  # a load is an external effort of opposite sign
+        self._unit = decay * self._unit - (1.0 - decay) * now  # a load is an external effort of opposite sign
         fade = np.exp(-dt / self.forgetting)
         self._score = fade * self._score + dt * float(self._unit @ self._weight @ r)
         self._information = fade * self._information + dt * float(self._unit @ self._weight @ self._unit)

@@ -107,7 +107,7 @@ def check_path(
     q, dq, ddq = (np.array([getattr(s, name) for s in setpoints]) for name in ("q", "dq", "ddq"))
     fastest = _limits(velocity, [j.velocity for j in arm.joints], "velocity")
     hardest = _limits(acceleration, [j.acceleration for j in arm.joints], "acceleration")
-    found: list[Violation] = []
+    violations: list[Violation] = []
 
     def look(kind: str, values: Array, low: Array, high: Array, per: str = "") -> None:
         slack = ROUNDING * np.maximum(high - low, 1e-9)
@@ -116,7 +116,7 @@ def check_path(
             k, j = (int(i) for i in bad[0])
             joint = arm.joints[j]
             text = violation_text(j, joint.name, low[j], values[k, j], high[j], joint.unit + per)
-            found.append(Violation(kind, float(t[k]), joint.name, text))
+            violations.append(Violation(kind, float(t[k]), joint.name, text))
 
     look("position", q, arm.lower, arm.upper)
     look("velocity", dq, -fastest, fastest, "/s")
@@ -125,16 +125,16 @@ def check_path(
     near = np.flatnonzero(sigma < near_singular)
     if near.size:
         text = f"smallest singular value {sigma[near[0]]:.3g}, allowed {near_singular:g}"
-        found.append(Violation("singularity", float(t[near[0]]), None, text))
+        violations.append(Violation("singularity", float(t[near[0]]), None, text))
     if contacts is not None:
         for time, row in zip(t, q, strict=True):
             touch = contacts.contact(row)
             if touch is not None:
-                found.append(Violation("collision", float(time), None, str(touch)))
+                violations.append(Violation("collision", float(time), None, str(touch)))
                 break
     worst = int(sigma.argmin())
     return PathCheck(
-        violations=tuple(sorted(found, key=lambda v: v.time)),
+        violations=tuple(sorted(violations, key=lambda v: v.time)),
         peak_velocity=(np.abs(dq) / fastest).max(0),
         peak_acceleration=(np.abs(ddq) / hardest).max(0),
         singularity=float(sigma[worst]),
@@ -152,8 +152,8 @@ def _times(reference: Reference, duration: float | None, start: float | None, st
     return np.linspace(begin, begin + length, count + 1)
 
 
-def _limits(given: ArrayLike | None, published: list[float], name: str) -> Array:
-    limits = np.array(published if given is None else given, dtype=float)
+def _limits(values: ArrayLike | None, published: list[float], name: str) -> Array:
+    limits = np.array(published if values is None else values, dtype=float)
     if limits.shape != (len(published),) or not (limits > 0).all():
-        raise TrocarError(f"{name} must be positive limits ({len(published)},), got {given!r}")
+        raise TrocarError(f"{name} must be positive limits ({len(published)},), got {values!r}")
     return limits

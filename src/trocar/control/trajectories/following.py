@@ -87,10 +87,10 @@ class Following(Trajectory):
         ddq[self._moving] = self._rates(J, motion.acceleration - drift, t, "acceleration")
         return Setpoint(q, dq, ddq)
 
-    def _rates(self, J: Array, wanted: Array, t: float, what: str) -> Array:
-        rates, *_ = np.linalg.lstsq(J, wanted, rcond=1e-12)
-        left = float(np.abs(J @ rates - wanted).max())
-        if left > 1e-6 * max(1.0, float(np.abs(wanted).max())):
+    def _rates(self, J: Array, twist: Array, t: float, what: str) -> Array:
+        rates, *_ = np.linalg.lstsq(J, twist, rcond=1e-12)
+        left = float(np.abs(J @ rates - twist).max())
+        if left > 1e-6 * max(1.0, float(np.abs(twist).max())):
             raise LeavesReach(t, f"{self.mechanism.arm.name} cannot produce the requested {what} here")
         return rates
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -85,20 +85,19 @@ def drift(log: PairLog, without: PairLog, cell: int) -> Figure:
     return figure
 
 
-def schemes(
-    force: Mapping[str, list[float]],
-    position: Mapping[str, list[float]],
-    shaking: Mapping[str, list[float]],
-    delays: Sequence[float],
-) -> Figure:
-    """Bar charts of force error, following error and oscillation, by scheme and delay."""
+def schemes(logs: Mapping[str, PairLog], delays: Sequence[float]) -> Figure:
+    """Bar charts of force error, following error and oscillation, by scheme and delay [ms]."""
+    charts: dict[str, Callable[[PairLog], Array]] = {
+        "force error [N]": lambda log: log.force_error(),
+        "following error [mm]": lambda log: MILLI * log.following_error(),
+        "oscillation [mm]": lambda log: MILLI * log.oscillation(),
+    }
     with style():
         figure = Figure(figsize=(9.0, 3.6))
-        titles = ("force error [N]", "following error [mm]", "oscillation [mm]")
-        for ax, values, title in zip(figure.subplots(1, 3), (force, position, shaking), titles, strict=True):
-            width = 0.8 / len(values)
-            for i, (name, row) in enumerate(values.items()):
-                ax.bar(np.arange(len(delays)) + i * width, np.maximum(row, 1e-3), width, label=name)
+        for ax, (title, value) in zip(figure.subplots(1, 3), charts.items(), strict=True):
+            width = 0.8 / len(logs)
+            for i, (name, log) in enumerate(logs.items()):
+                ax.bar(np.arange(len(delays)) + i * width, np.maximum(value(log), 1e-3), width, label=name)
             ax.set_xticks(np.arange(len(delays)) + 0.4 - width / 2, [f"{T:g} ms" for T in delays])
             ax.set_yscale("log")
             ax.set_title(title)
@@ -106,24 +105,24 @@ def schemes(
     return figure
 
 
-def z_width(found: Array, walls: Sequence[float], damping: Sequence[float]) -> Figure:
+def z_width(oscillation: Array, walls: Sequence[float], damping: Sequence[float]) -> Figure:
     """Oscillation [mm] on virtual walls over damping and stiffness."""
     with style():
         figure = Figure(figsize=(5.0, 3.4))
         ax = figure.subplots()
-        _map(ax, found, [f"{B:g}" for B in damping], [f"{K:g}" for K in walls])
+        _map(ax, oscillation, [f"{B:g}" for B in damping], [f"{K:g}" for K in walls])
         ax.set_xlabel("damping of the wall [N s/m]")
         ax.set_ylabel("stiffness [N/m]")
     return figure
 
 
-def hybrid(found: Mapping[str, HybridMatrix]) -> Figure:
+def hybrid(matrices: Mapping[str, HybridMatrix]) -> Figure:
     """Magnitudes of the four entries over frequency, and Llewellyn's margin."""
     names = {"h11": "|h11| [N s/m]", "h12": "|h12|", "h21": "|h21|", "h22": "|h22| [m/(N s)]"}
     with style():
         figure = Figure(figsize=(9.0, 4.4))
         axes = figure.subplots(2, 3).ravel()
-        for scheme, H in found.items():
+        for scheme, H in matrices.items():
             for ax, (name, title) in zip(axes, names.items(), strict=False):
                 ax.loglog(H.frequency, np.abs(getattr(H, name)), "o-", markersize=3, label=scheme)
                 ax.set_title(title)
@@ -137,20 +136,20 @@ def hybrid(found: Mapping[str, HybridMatrix]) -> Figure:
     return figure
 
 
-def outage(log: PairLog, cell: int) -> Figure:
-    """Grip and set-point of the slave over an outage."""
+def outage(log: PairLog) -> Figure:
+    """Grip and set-point of the slave over an outage, of a log of one cell."""
     with style():
         figure = Figure(figsize=(7.0, 3.6))
         axes = figure.subplots(2, 1, sharex=True)
-        axes[0].plot(log.t, MILLI * log.scale[cell] * log.x_m[:, 2, cell], label="s x grip")
-        axes[0].plot(log.t, MILLI * log.target[:, 2, cell], label="set-point of the slave")
-        axes[0].plot(log.t, MILLI * log.x_s[:, 2, cell], "--", label="tip")
+        axes[0].plot(log.t, MILLI * log.scale[0] * log.x_m[:, 2, 0], label="s x grip")
+        axes[0].plot(log.t, MILLI * log.target[:, 2, 0], label="set-point of the slave")
+        axes[0].plot(log.t, MILLI * log.x_s[:, 2, 0], "--", label="tip")
         axes[0].set_ylabel("z [mm]")
-        axes[1].plot(log.t, log.asked[:, cell], label="commanded speed / move limit")
+        axes[1].plot(log.t, log.asked[:, 0], label="commanded speed / move limit")
         axes[1].axhline(1.0, color=COLOURS[6], linewidth=0.8)
         axes[1].set_xlabel("time [s]")
         for ax in axes:
             low, high = ax.get_ylim()
-            ax.fill_between(log.t, low, high, where=log.following[:, cell] == 0.0, color="#CCCCCC", linewidth=0)
+            ax.fill_between(log.t, low, high, where=log.following[:, 0] == 0.0, color="#CCCCCC", linewidth=0)
             ax.legend(loc="upper left")
     return figure

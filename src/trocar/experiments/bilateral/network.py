@@ -9,6 +9,7 @@ from trocar.experiments.bilateral.bench import TABLE, Bench
 from trocar.experiments.bilateral.laboratory import pair
 from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.passivity import TimeDomainPassivity
+from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel, netfi
 
 SCALE, OUTAGE_AT = 0.2, 1.0
@@ -49,35 +50,30 @@ def network(bench: Bench) -> None:
     report.add_claims(
         TABLE.claims("network {row}: fastest set-point", speed.tolist(), asked=log.asked.max(axis=0).tolist())
     )
-    last = len(links) - 1
-    holding = log.following[:, last] == 0.0
-    starts, ends = _spans(holding)
+    outage = log.cell(len(links) - 1)
+    holding = outage.following[:, 0] == 0.0
+    spans = _spans(holding)
     settled = holding & (np.convolve(holding, np.ones(SETTLED), "full")[: len(holding)] >= SETTLED)
-    moved = max(
-        (
-            np.ptp(log.x_s[a:b][settled[a:b], :, last], axis=0).max()
-            for a, b in zip(starts, ends, strict=True)
-            if settled[a:b].any()
-        ),
-        default=np.nan,
-    )
-    steps = [np.abs(log.target[b, :, last] - log.target[b - 1, :, last]).max() for b in ends if b < len(holding)]
-    hand = max((np.ptp(log.x_m[a:b, :, last], axis=0).max() for a, b in zip(starts, ends, strict=True)), default=np.nan)
+    at_rest = [span for span in spans if settled[span].any()]
+    moved = max((np.ptp(outage.x_s[span][settled[span]], axis=0).max() for span in at_rest), default=np.nan)
+    hand = max((np.ptp(outage.x_m[span], axis=0).max() for span in spans), default=np.nan)
+    ends = [span.stop for span in spans if span.stop < len(holding)]
+    steps = [np.abs(outage.target[k] - outage.target[k - 1]).max() for k in ends]
     report.add_claim(
         TABLE.claim(
             "outage: slave moves while it holds",
             MILLI * moved,
-            outages=len(starts),
+            outages=len(spans),
             held=float(holding.sum() * dt),
             hand=MILLI * hand,
         )
     )
     report.add_claim(TABLE.claim("outage: set-point step at re-alignment", max(steps, default=np.nan)))
     report.add_figure(
-        figures.outage(log, last),
+        figures.outage(outage),
         "An outage (grey): the slave holds; after packets have arrived for 0.1 s, it follows again from its position.",
     )
-    bench.logs["outage"] = log.cell(last)
+    bench.logs["outage"] = outage
 
 
 def mean_delay(channel: Channel) -> float:
@@ -94,7 +90,7 @@ def share_lost(channel: Channel) -> float:
     return 1.0 - len(channel.in_flight()) / PACKETS
 
 
-def _spans(flags: np.ndarray) -> tuple[list[int], list[int]]:
-    """Start and end indices of runs of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return edges[::2].tolist(), edges[1::2].tolist()
+def _spans(flags: Array) -> list[slice]:
+    """Runs of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int))).tolist()
+    return [slice(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True)]

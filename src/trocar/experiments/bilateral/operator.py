@@ -94,23 +94,20 @@ def jigsaws_master(path: str | os.PathLike[str], hand: str = "right") -> Recorde
     Columns 1 to 3 are the left master's position, 20 to 22 the right one's [m] (Gao et al. 2014).
     """
     check_known("hand", JIGSAWS_FIRST, hand)
-    path = Path(path)
-    first, rows = JIGSAWS_FIRST[hand], []
+    lines = Path(path).read_bytes().splitlines()
     try:
-        for line in path.read_text(encoding="ascii").splitlines():
-            rows.append([float(word) for word in line.split()])
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise TrocarError(f"{path}, line {len(rows) + 1}: not a table of numbers: {error}") from None
-    for number, row in enumerate(rows, start=1):
-        if len(row) != JIGSAWS_COLUMNS:
-            raise TrocarError(
-                f"{path}, line {number}: a kinematics file of JIGSAWS has {JIGSAWS_COLUMNS} columns, got {len(row)}"
-            )
-        if not np.isfinite(row[first : first + 3]).all():
-            raise TrocarError(f"{path}, line {number}: the position {row[first : first + 3]} is not finite")
-    if len(rows) < 2:
-        raise TrocarError(f"{path}: a path must have two rows or more, got {len(rows)}")
-    x = np.array(rows)[:, first : first + 3]
+        table = np.loadtxt(lines, ndmin=2, comments=None, encoding="ascii") if len(lines) > 1 else np.zeros((1, 1))
+    except ValueError as error:
+        raise TrocarError(f"{path} is not a table of numbers: {error}") from None
+    if table.shape[0] < 2 or table.shape[1] != JIGSAWS_COLUMNS:
+        raise TrocarError(
+            f"{path}: a kinematics file of JIGSAWS has two rows or more of {JIGSAWS_COLUMNS} columns, got {table.shape}"
+        )
+    first = JIGSAWS_FIRST[hand]
+    x = table[:, first : first + 3]
+    if not np.isfinite(x).all():
+        row = int(np.argmin(np.isfinite(x).all(axis=1)))
+        raise TrocarError(f"{path}, row {row + 1}: the position {x[row].tolist()} is not finite")
     return RecordedPath(np.arange(len(x)) / JIGSAWS_RATE, x)
 
 

@@ -51,12 +51,12 @@ class Criterion:
         names = [f"{body}.{name}" for body in bodies for name in NAMES]
         names += [f"{drives.drives[i].name}.{term}" for i, term in self._columns]
         names += [f"{element.name}.amplitude" for element in mechanism.elastics.elements]
-        kept = np.array(
+        included = np.array(
             [i for i, name in enumerate(names) if name.partition(".")[0] not in without or i >= self._links]
         )
-        found = base_parameters(lambda *state: self._regressor(*state)[..., kept], arm.lower, arm.upper)
-        self._kept = kept[found.independent]
-        self.names = tuple(names[i] for i in self._kept)
+        base = base_parameters(lambda *state: self._regressor(*state)[..., included], arm.lower, arm.upper)
+        self._columns_used = included[base.independent]
+        self.names = tuple(names[i] for i in self._columns_used)
         self._weights = 1.0 / arm.motors.effort if objective == "determinant" else np.ones(arm.n)
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class Criterion:
 
     def matrix(self, q: Array, dq: Array, ddq: Array) -> Array:
         """(N n, b): the regressor of states (N, n) in motor efforts, columns divided by their range."""
-        W = self._regressor(q, dq, ddq)[..., self._kept].reshape(-1, len(self))
+        W = self._regressor(q, dq, ddq)[..., self._columns_used].reshape(-1, len(self))
         return W / self._ranges(W)[0]
 
     def condition_number(self, q: Array, dq: Array, ddq: Array) -> float:
@@ -140,7 +140,7 @@ class Criterion:
         drives = self._drive_factors(q, dq, ddq, sign)
         elastics = self.mechanism.elastics.regressor(q)
         Y = np.concatenate([links, drives, elastics], axis=-1)
-        W = np.einsum("ji,njp->nip", self._coupling, Y[..., self._kept])
+        W = np.einsum("ji,njp->nip", self._coupling, Y[..., self._columns_used])
         by_speed = (1.0 - sign**2) / self._width
         # derivative of each drive factor by s, s' and s''
         none, one = np.zeros_like(s), np.ones_like(s)
@@ -157,21 +157,21 @@ class Criterion:
 
         def backward(dW: Array) -> Array:
             dY = np.zeros(Y.shape)
-            dY[..., self._kept] = np.einsum("ij,njp->nip", self._coupling, dW)
-            found = np.einsum("nip,knipj->knj", dY[..., : self._links], D)
+            dY[..., self._columns_used] = np.einsum("ij,njp->nip", self._coupling, dW)
+            gradient = np.einsum("nip,knipj->knj", dY[..., : self._links], D)
             for k, (i, term) in enumerate(self._columns):
                 along = dY[..., self._links + k] @ self._A[i]
                 for part, slope in enumerate(slopes[term]):
-                    found[part] += (along * slope[:, i])[:, None] * self._A[i]
-            found[0] += np.einsum(
+                    gradient[part] += (along * slope[:, i])[:, None] * self._A[i]
+            gradient[0] += np.einsum(
                 "nik,nik->ni", dY[..., self._links + len(self._columns) :], self.mechanism.elastics.slopes(q)
             )
-            return found
+            return gradient
 
         return W, backward
 
 
 def _terms(terms: Sequence[str], hysteresis: Sequence[object]) -> tuple[str, ...]:
     """Terms with a column here: Dahl friction as Coulomb friction; load-dependent friction is excluded."""
-    kept = [term for term in terms if term != "mu"]
-    return (*kept, "Fc") if hysteresis and "Fc" not in kept else tuple(kept)
+    columns = [term for term in terms if term != "mu"]
+    return (*columns, "Fc") if hysteresis and "Fc" not in columns else tuple(columns)

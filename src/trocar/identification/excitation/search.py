@@ -278,7 +278,7 @@ class _Descents:
         for p, count in stages:
             before = self.iterations
             try:
-                found = minimize(
+                solution = minimize(
                     self._objective,
                     x,
                     (p,),
@@ -288,7 +288,7 @@ class _Descents:
                     callback=self._count,
                     options={"maxiter": count, "ftol": 1e-6},
                 )
-                x = found.x
+                x = solution.x
             except _OutOfTime:
                 self.over = True
             self._planned += count - (self.iterations - before)  # iterations that were not needed

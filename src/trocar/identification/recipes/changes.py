@@ -35,12 +35,12 @@ def alternatives(table: Table) -> list[Callable[[Table], Iterator[Change]]]:
 
 def simpler(table: Table) -> list[Change]:
     """Changes that remove parameters."""
-    found = list(_deltas(table))
+    changes = list(_deltas(table))
     for name, entry in table["drives"].items():
         if "slope" in entry:
-            found.append(_without_slope(table, name))
-        found += [_without(table, name, term) for term in ("K2", "K", "K0", "Fo") if term in entry["terms"]]
-    return found
+            changes.append(_without_slope(table, name))
+        changes += [_without(table, name, term) for term in ("K2", "K", "K0", "Fo") if term in entry["terms"]]
+    return changes
 
 
 def _weight(table: Table, key: str) -> Iterator[Change]:
@@ -57,8 +57,8 @@ def _cutoffs(table: Table, columns: range | list[int]) -> Iterator[Change]:
         for column in columns:
             values[column] = min(float(f"{values[column] * factor:.2g}"), highest)
         which = f" of column {columns[0] + 1}" if len(columns) == 1 else "s"
-        shown = " ".join(f"{values[column]:g}" for column in columns)
-        yield f"motion cut-off{which} {shown} Hz", _with(table, values, "filters", "motion")
+        text = " ".join(f"{values[column]:g}" for column in columns)
+        yield f"motion cut-off{which} {text} Hz", _with(table, values, "filters", "motion")
 
 
 def _deltas(table: Table) -> Iterator[Change]:
@@ -96,10 +96,10 @@ def _slope(table: Table, drive: str) -> Iterator[Change]:
     row = table["deltas"][entry["hysteresis"]]
     if entry.get("slope"):
         yield _without_slope(table, drive)
-    for kept in ([row[max(0, len(row) - 2)]], list(row[len(row) // 2 :])):
-        if kept != list(entry.get("slope", [])):
-            name = f"{drive}: friction by position, {' '.join(f'{delta:g}' for delta in kept)}"
-            yield name, _with(table, kept, "drives", drive, "slope")
+    for deltas in ([row[max(0, len(row) - 2)]], list(row[len(row) // 2 :])):
+        if deltas != list(entry.get("slope", [])):
+            name = f"{drive}: friction by position, {' '.join(f'{delta:g}' for delta in deltas)}"
+            yield name, _with(table, deltas, "drives", drive, "slope")
 
 
 def _setting(table: Table, key: str, values: tuple[float, ...], unit: str) -> Iterator[Change]:

@@ -18,7 +18,7 @@ from trocar.identification.consistency import Prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 RADIUS = 0.02  # minimum thickness of a link, so that its prior can change in all directions [m]
-LEAST_ROTOR = 1e-6  # [kg m^2, kg]
+MIN_ROTOR = 1e-6  # [kg m^2, kg]
 DELTAS = {  # deltas of the Dahl elements [rad, m], three per decade
     "rad": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
     "m": [0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002],
@@ -40,33 +40,33 @@ def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
 
 def prior_of_set(known: Parameters) -> dict[str, Prior]:
     """Priors from the links of a parameter set, thickened by RADIUS; masses and centres of mass are not limited."""
-    found = {}
+    priors = {}
     for name, body in known.inertias.items():
         P = pseudo_inertia(barycentric(body))
         P[:3, :3] += body.mass * RADIUS**2 * np.eye(3)
-        found[name] = Prior(P, np.inf)
-    return found
+        priors[name] = Prior(P, np.inf)
+    return priors
 
 
 def _drives(known: Parameters, robot: Arm) -> dict[str, Any]:
     """One entry for each direction of the set's drives, and one for each joint that has none."""
     covered = {name for drive in known.drives for name, weight in drive.joints.items() if weight}
     alone = [Drive(name=name, joints={name: 1.0}) for name in robot.joint_names if name not in covered]
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     directions: dict[str, np.ndarray] = {}
     for drive in (*known.drives, *alone):
         row = drive.row(robot)
         direction = row / np.linalg.norm(row)
         same = [name for name, other in directions.items() if abs(other @ direction) > 1 - 1e-9]
         if same:  # two friction terms along one coordinate cannot be distinguished
-            entry = found[same[0]]
+            entry = entries[same[0]]
             entry["terms"] += [term for term in ("Im", "K") if term in drive.terms and term not in entry["terms"]]
         else:
             directions[drive.name] = direction
-            entry = found[drive.name] = _entry(drive, robot)
+            entry = entries[drive.name] = _entry(drive, robot)
         if "Im" in entry["terms"]:
-            entry["least_Im"] = LEAST_ROTOR
-    return found
+            entry["least_Im"] = MIN_ROTOR
+    return entries
 
 
 def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:

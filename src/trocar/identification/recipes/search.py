@@ -26,7 +26,7 @@ from trocar.identification.recording_checks import check_excitation
 from trocar.identification.signals import Signals
 from trocar.recording import Recording
 
-LEAST_GAIN = 1e-3  # smallest relative reduction of the error that is worth a change
+MIN_GAIN = 1e-3  # smallest relative reduction of the error that is worth a change
 PASSES = 3
 DESCENT = 0.7  # largest fraction of the budget
 
@@ -53,7 +53,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SearchResult:
     """Result of a search. finished: True if it converged within its budget."""
 
     trials: tuple[Trial, ...]
@@ -103,11 +103,11 @@ class _RecipeSearch:
         fitted = signals.faster_than(recipe.slower_than)
         validation = cross_validated(problem, bin_of_row, problem.grams(bin_of_row, fitted), repeats is not None)
         count = problem.X.shape[-1] - 10 * len(problem.links)
-        found = Trial(change=change, table=table, validation=validation, parameters=count)
-        self.trials.append(found)
-        self.tried[key] = found
-        self.tell(len(self.trials), found)
-        return found
+        trial = Trial(change=change, table=table, validation=validation, parameters=count)
+        self.trials.append(trial)
+        self.tried[key] = trial
+        self.tell(len(self.trials), trial)
+        return trial
 
     def _problem(self, recipe: Recipe, table: Mapping[str, Any]) -> tuple[Design, Signals]:
         """The problem of a recipe. The last regressor is cached: it is slow and does not depend on the weights."""
@@ -129,7 +129,7 @@ def search(
     *,
     budget: int = 100,
     progress: Callable[[int, Trial], None] | None = None,
-) -> Found:
+) -> SearchResult:
     """Search from a recipe (`recipe_table`).
 
     Args:
@@ -144,7 +144,7 @@ def search(
     descended = _descend(run, here)
     run.budget = budget
     simplified = _simplify(run)
-    return Found(trials=tuple(run.trials), finished=descended and simplified)
+    return SearchResult(trials=tuple(run.trials), finished=descended and simplified)
 
 
 def _descend(run: _RecipeSearch, here: Trial) -> bool:
@@ -153,24 +153,24 @@ def _descend(run: _RecipeSearch, here: Trial) -> bool:
         before = here.error
         for options in alternatives(here.table):
             for change in options(here.table):
-                found = run.trial(*change)
-                if found is None:
+                trial = run.trial(*change)
+                if trial is None:
                     return False
-                if found.error < here.error * (1 - LEAST_GAIN):
-                    here = found
-        if here.error > before * (1 - LEAST_GAIN):
+                if trial.error < here.error * (1 - MIN_GAIN):
+                    here = trial
+        if here.error > before * (1 - MIN_GAIN):
             break
     return True
 
 
 def _simplify(run: _RecipeSearch) -> bool:
     """Remove terms while the error stays within one standard error of the best."""
-    chosen = Found(trials=tuple(run.trials), finished=False).chosen
+    chosen = SearchResult(trials=tuple(run.trials), finished=False).chosen
     while True:
         options = [run.trial(*change) for change in simpler(chosen.table)]
         if any(option is None for option in options):
             return False
-        now = Found(trials=tuple(run.trials), finished=False).chosen
+        now = SearchResult(trials=tuple(run.trials), finished=False).chosen
         if now is chosen:
             return True
         chosen = now

@@ -39,20 +39,20 @@ def fitted_links(coefficients: Array) -> dict[str, tuple[float, Array]]:
     step = np.linalg.pinv(K[:4, moments], rcond=1e-9) @ (coefficients - K[:, : len(phi)] @ phi)[:4]
     phi[moments] += step
     ours, theirs = poses_at_zero(load_arm(ARM).bodies), saw_frames(ARM)
-    found = {}
+    fitted = {}
     for link, entry in read("links_si")[ARM]["saw"].items():
         if "mass" not in entry:
             continue
         k = list(published).index(entry["body"])
         mass, com = phi[10 * k], phi[10 * k + 1 : 10 * k + 4] / phi[10 * k]
         T = inverse(theirs[link]) @ ours[entry["body"]]
-        found[link] = float(mass), T[:3, :3] @ com + T[:3, 3]
-    return found
+        fitted[link] = float(mass), T[:3, :3] @ com + T[:3, 3]
+    return fitted
 
 
 def to_json(fit: GravityFit) -> str:
     """The file: DH rows of the dVRK's closed chain with masses and centres of mass (SI units, radians)."""
-    found, joints = fitted_links(fit.coefficients), []
+    fitted, joints = fitted_links(fit.coefficients), []
     for link, entry in read("links_si")[ARM]["saw"].items():
         a, alpha, d, theta = entry["row"]
         joint: dict[str, Any] = {
@@ -64,8 +64,8 @@ def to_json(fit: GravityFit) -> str:
             "theta": theta,
             "D": d,
         }
-        if link in found:
-            mass, (x, y, z) = found[link]
+        if link in fitted:
+            mass, (x, y, z) = fitted[link]
             joint |= {"mass": round(mass, 6), "cx": round(x, 6), "cy": round(y, 6), "cz": round(z, 6)}
         elif link == "insertion1":
             joint["mass"] = 0.0

@@ -46,20 +46,20 @@ def links(arm_name: str) -> tuple[dict[str, Inertia], dict[str, Inertia]]:
 def saw_frames(arm_name: str) -> dict[str, Array]:
     """Poses (4, 4) of the dVRK's link frames in the RCM frame at q = 0."""
     x, y, z = load_arm(arm_name).bodies[0].placement[:3, 3]
-    T, found = shift(x, y, z), {}
+    T, frames = shift(x, y, z), {}
     for link, entry in read("links_si")[arm_name]["saw"].items():
         a, alpha, d, theta = entry["row"]
         T = T @ mdh(a=a, alpha=alpha, d=d, theta=theta)
-        found[link] = T
-    return found
+        frames[link] = T
+    return frames
 
 
 def _cad_tensors() -> dict[str, tuple[Array, Array]]:
     """Orientation in the RCM frame and tensor of every CAD link, at our q = 0."""
-    cad, R, found = read("links_si")["cad"], np.eye(3), {}
+    cad, R, tensors = read("links_si")["cad"], np.eye(3), {}
     for body in ("yaw", "back", "middle", "end"):
         x, y, z = cad[body]["rpy"]
         R = R @ rotation("z", z) @ rotation("y", y + cad[body]["turns"] * cad["pitch"]) @ rotation("x", x)
         xx, xy, xz, yy, yz, zz = cad[body]["inertia"]
-        found[body] = R, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return found
+        tensors[body] = R, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return tensors

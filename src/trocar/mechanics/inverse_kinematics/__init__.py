@@ -16,12 +16,12 @@ from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, Wriste
 from trocar.errors import NearLimit, NearSingular, Unreachable
 from trocar.mechanics.inverse_kinematics.descent import numeric, refined
 from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.remote_centre import Branch, rolling, wristed
+from trocar.mechanics.inverse_kinematics.remote_centre import IkBranch, rolling, wristed
 from trocar.mechanics.inverse_kinematics.snake import snaked
 from trocar.spatial import Array
 
 ROUNDING = 1e-9
-CLOSED_FORMS: dict[type, Callable[[Arm, Array, Array], list[Branch]]] = {
+CLOSED_FORMS: dict[type, Callable[[Arm, Array, Array], list[IkBranch]]] = {
     WristedShaft: wristed,
     RollingShaft: rolling,
     SnakeShaft: snaked,
@@ -29,7 +29,7 @@ CLOSED_FORMS: dict[type, Callable[[Arm, Array, Array], list[Branch]]] = {
 }
 
 
-def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
+def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[IkBranch]:
     """Solutions of poses T (N, 4, 4), ignoring limits; `everywhere` as for `numeric`."""
     closed_form = CLOSED_FORMS.get(type(arm.structure))
     return closed_form(arm, T, q_seed) if closed_form else numeric(arm, T, q_seed, everywhere)
@@ -38,11 +38,11 @@ def branches(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> lis
 def nearest_by_descent(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
     """Like `nearest`, by damped least squares from the seed alone, for any arm."""
     m = arm.tip_joints
-    found = refined(arm, T, q_seed, q_seed, arm.lower[:m], arm.upper[:m])
-    if found.failure:
-        row = min(found.failure)
-        raise Unreachable(_index(row, shape), found.failure[row], others=len(found.failure) - 1)
-    return found.q
+    solution = refined(arm, T, q_seed, q_seed, arm.lower[:m], arm.upper[:m])
+    if solution.failure:
+        row = min(solution.failure)
+        raise Unreachable(_index(row, shape), solution.failure[row], others=len(solution.failure) - 1)
+    return solution.q
 
 
 def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
@@ -50,11 +50,11 @@ def nearest(arm: Arm, T: Array, q_seed: Array, shape: tuple[int, ...]) -> Array:
 
     `shape` is the caller's batch shape, for error messages. Raises Unreachable; warns NearSingular, NearLimit.
     """
-    found = branches(arm, T, q_seed)
-    best, best_cost, singular = _solutions(arm, T, q_seed, found)
+    solutions = branches(arm, T, q_seed)
+    best, best_cost, singular = _solutions(arm, T, q_seed, solutions)
     lost = np.flatnonzero(~np.isfinite(best_cost))
     if lost.size:
-        raise Unreachable(_index(lost[0], shape), _reason(arm, found, int(lost[0]), q_seed), others=lost.size - 1)
+        raise Unreachable(_index(lost[0], shape), _reason(arm, solutions, int(lost[0]), q_seed), others=lost.size - 1)
     _warn(NearSingular, singular, shape, "near a singularity: joint rates grow without bound there")
     outside = _excess(arm, best).max(-1) > ROUNDING
     _warn(NearLimit, outside, shape, f"outside a joint limit, by less than {LIMIT_TOLERANCE:g}")
@@ -72,12 +72,12 @@ def default_seed(arm: Arm) -> Array:
     return np.where(np.arange(arm.n) < arm.tip_joints, arm.home, 0.0)
 
 
-def _solutions(arm: Arm, T: Array, q_seed: Array, found: list[Branch]) -> tuple[Array, Array, Array]:
+def _solutions(arm: Arm, T: Array, q_seed: Array, candidates: list[IkBranch]) -> tuple[Array, Array, Array]:
     """Like `_choice`; at a singularity, free joints are moved to bring the others within limits."""
-    best, best_cost, singular = _choice(arm, found, q_seed)
+    best, best_cost, singular = _choice(arm, candidates, q_seed)
     # wrist joints that the closed form copies from the seed at a singularity
     for joint in (4, 5) if isinstance(arm.structure, WristedShaft) else ():
-        at_singularity = np.logical_or.reduce([branch.near_singular for branch in found])
+        at_singularity = np.logical_or.reduce([branch.near_singular for branch in candidates])
         lost = np.flatnonzero(~np.isfinite(best_cost) & at_singularity)
         for value in np.linspace(arm.lower[joint], arm.upper[joint], 121) if lost.size else ():
             seed = q_seed[lost].copy()
@@ -89,11 +89,11 @@ def _solutions(arm: Arm, T: Array, q_seed: Array, found: list[Branch]) -> tuple[
     return best, best_cost, singular
 
 
-def _choice(arm: Arm, found: list[Branch], q_seed: Array) -> tuple[Array, Array, Array]:
+def _choice(arm: Arm, candidates: list[IkBranch], q_seed: Array) -> tuple[Array, Array, Array]:
     """Nearest solution within limits, its squared distance (infinite if there is none), and a near-singular flag."""
     N = len(q_seed)
-    best, best_cost, singular = found[0].q, np.full(N, np.inf), np.zeros(N, bool)
-    for branch in found:
+    best, best_cost, singular = candidates[0].q, np.full(N, np.inf), np.zeros(N, bool)
+    for branch in candidates:
         q = _nearest_turns(arm, branch.q, q_seed)
         cost = ((q - q_seed) ** 2).sum(-1)
         cost[_excess(arm, q).max(-1) > LIMIT_TOLERANCE] = np.inf
@@ -109,15 +109,15 @@ def all_branches(arm: Arm, T: Array, q_seed: Array) -> list[Array]:
 
     A redundant arm has infinitely many; for an MTM, the one nearest to the seed is returned for each branch.
     """
-    found: list[Array] = []
+    solutions: list[Array] = []
     for branch in branches(arm, T[None], q_seed[None], everywhere=True):
         if branch.failure:
             continue
         for q in _turns(arm, branch.q[0]):
-            known = any(np.abs(q - other).max() < ROUNDING for other in found)
+            known = any(np.abs(q - other).max() < ROUNDING for other in solutions)
             if _excess(arm, q).max() <= LIMIT_TOLERANCE and not known:
-                found.append(q)
-    return sorted(found, key=lambda q: float(((q - q_seed) ** 2).sum()))
+                solutions.append(q)
+    return sorted(solutions, key=lambda q: float(((q - q_seed) ** 2).sum()))
 
 
 def _excess(arm: Arm, q: Array) -> Array:
@@ -145,17 +145,17 @@ def _nearest_turns(arm: Arm, q: Array, q_seed: Array) -> Array:
 
 def _turns(arm: Arm, q: Array) -> list[Array]:
     """q and its copies with wide joints moved by whole turns."""
-    found = [q]
+    turned = [q]
     for j in _wide(arm):
-        found = [x + 2 * np.pi * k * np.eye(arm.n)[j] for x in found for k in (-2, -1, 0, 1, 2)]
-    return found
+        turned = [x + 2 * np.pi * k * np.eye(arm.n)[j] for x in turned for k in (-2, -1, 0, 1, 2)]
+    return turned
 
 
-def _reason(arm: Arm, found: list[Branch], row: int, q_seed: Array) -> str:
+def _reason(arm: Arm, candidates: list[IkBranch], row: int, q_seed: Array) -> str:
     """Reason why a pose has no solution, taken from the branch with the smallest limit violation."""
-    options = [b for b in found if row not in b.failure]
+    options = [b for b in candidates if row not in b.failure]
     if not options:
-        return found[0].failure[row]
+        return candidates[0].failure[row]
     q = min(
         (_nearest_turns(arm, b.q[row : row + 1], q_seed[row : row + 1])[0] for b in options),
         key=lambda q: float(_excess(arm, q).max()),

@@ -7,7 +7,7 @@ from scipy.stats import qmc
 
 from trocar.arms import Arm
 from trocar.mechanics.bounded_least_squares import bounded_least_squares
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch
+from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, IkBranch
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array, pose_error
 
@@ -50,7 +50,7 @@ def solved(
     return bounded_least_squares(residual, start, lower, upper, tolerance, ITERATIONS)
 
 
-def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper: Array) -> Branch:
+def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper: Array) -> IkBranch:
     """The solution that damped least squares reaches from a start (N, n) between bounds (m,)."""
     m = arm.tip_joints
     q, error = solved(arm, T, start[:, :m], lower, upper)
@@ -59,10 +59,10 @@ def refined(arm: Arm, T: Array, start: Array, q_seed: Array, lower: Array, upper
         int(i): f"damped least squares stopped {error[i]:.2g} m short; try another seed"
         for i in np.flatnonzero(error > CONVERGED)
     }
-    return Branch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
+    return IkBranch(np.concatenate([q, q_seed[:, m:]], axis=-1), near, failure)
 
 
-def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[Branch]:
+def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list[IkBranch]:
     """Branches of any arm: from the seed, and from starts spread over the limits for poses not solved from the seed.
 
     everywhere: use all starts for all poses, to find more than one solution.
@@ -74,10 +74,10 @@ def numeric(arm: Arm, T: Array, q_seed: Array, everywhere: bool = False) -> list
     if not rows.size:
         return branches
     for start in lower + (upper - lower) * sobol(m):
-        found = refined(arm, T[rows], np.tile(start, (len(rows), 1)), q_seed[rows], lower, upper)
+        refined_rows = refined(arm, T[rows], np.tile(start, (len(rows), 1)), q_seed[rows], lower, upper)
         q, near = branches[0].q.copy(), branches[0].near_singular.copy()
-        q[rows], near[rows] = found.q, found.near_singular
-        branches.append(Branch(q, near, {int(rows[i]): text for i, text in found.failure.items()}))
+        q[rows], near[rows] = refined_rows.q, refined_rows.near_singular
+        branches.append(IkBranch(q, near, {int(rows[i]): text for i, text in refined_rows.failure.items()}))
     return branches
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, Branch
+from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, IkBranch
 from trocar.spatial import Array, rotation
 
 # Limits are widened by this [rad] while searching, so that rounding does not push out a pose on a limit.
@@ -20,7 +20,7 @@ GRID = 97  # platform angles tried before refinement
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
-def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     """Branches of an MTM: in front of or behind the yaw axis, elbow to either side."""
     lengths = arm.structure
     assert isinstance(lengths, GimballedArm)
@@ -44,14 +44,14 @@ def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
             if not _any_within(arm, arm_q):
                 continue
             R_3 = _R_elbow(arm_q)
-            wrist, found = _wrist(arm, np.swapaxes(R_3, -1, -2) @ R, q_seed)
+            wrist, solved = _wrist(arm, np.swapaxes(R_3, -1, -2) @ R, q_seed)
             unfound = {
-                int(i): "no wrist platform angle keeps the wrist within its limits" for i in np.flatnonzero(~found)
+                int(i): "no wrist platform angle keeps the wrist within its limits" for i in np.flatnonzero(~solved)
             }
             near = (np.abs(u) < NEAR) | (np.abs(np.sin(elbow)) < NEAR) | (np.cos(wrist[:, 2]) < NEAR)
-            branches.append(Branch(np.concatenate([arm_q, wrist], axis=-1), near, {**unfound, **failure}))
+            branches.append(IkBranch(np.concatenate([arm_q, wrist], axis=-1), near, {**unfound, **failure}))
     if not branches:  # no branch within limits: report the regular one
-        branches.append(Branch(np.concatenate([arm_q, q_seed[:, 3:]], axis=-1), np.zeros(len(T), bool), failure))
+        branches.append(IkBranch(np.concatenate([arm_q, q_seed[:, 3:]], axis=-1), np.zeros(len(T), bool), failure))
     return branches
 
 
@@ -83,9 +83,9 @@ def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:
     candidates = np.concatenate([*refined, middle, lowest], axis=-1)
     cost = _cost(R_3, candidates, lower, upper, q_seed)
     pick = cost.argmin(-1)
-    found = np.isfinite(cost[rows[:, 0], pick])
+    solved = np.isfinite(cost[rows[:, 0], pick])
     q4_best = candidates[rows[:, 0], pick][:, None]
-    return np.concatenate([q4_best, *_family(R_3, q4_best, lower, upper, q_seed)], axis=-1), found
+    return np.concatenate([q4_best, *_family(R_3, q4_best, lower, upper, q_seed)], axis=-1), solved
 
 
 def _family(R_3: Array, q4: Array, lower: Array, upper: Array, q_seed: Array) -> tuple[Array, Array, Array]:

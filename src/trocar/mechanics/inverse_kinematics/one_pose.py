@@ -76,9 +76,9 @@ class OneWristed:
                 z50, z51, z52 = c6 * x0 - s6 * y0, c6 * x1 - s6 * y1, c6 * x2 - s6 * y2
                 along_x3 = -sin1 * sin2 * z50 - cos2 * z51 + cos1 * sin2 * z52
                 q4 = math.atan2(-along_x3, -cos1 * z50 - sin1 * z52)
-                found = _within((q1, q2, L - self._d_insertion - self._d_roll, q4, q5, q6), near, self._limits)
-                if found is not None and found[1] < best_cost:
-                    best, best_cost = found
+                joints = _within((q1, q2, L - self._d_insertion - self._d_roll, q4, q5, q6), near, self._limits)
+                if joints is not None and joints[1] < best_cost:
+                    best, best_cost = joints
         return None if best is None else np.array(best + near[6:])
 
 
@@ -116,9 +116,9 @@ class OneGimballed:
                 wrist = wrist_angles(T, q1, q2 + q3, platform)
                 if wrist is None:
                     continue
-                found = _within((*arm, platform, *wrist), near, self._limits)
-                if found is not None and found[1] < best_cost:
-                    best, best_cost = found
+                joints = _within((*arm, platform, *wrist), near, self._limits)
+                if joints is not None and joints[1] < best_cost:
+                    best, best_cost = joints
         return None if best is None else np.array(best)
 
     def _has(self, platform: float) -> bool:
@@ -132,8 +132,8 @@ class OneGimballed:
         angles = wrist_angles(R, near[0], near[1] + near[2], platform)
         if angles is None:
             return None
-        found = _within((platform, *angles), near[3:], self._limits[3:])
-        return None if found is None else np.array(found[0])
+        joints = _within((platform, *angles), near[3:], self._limits[3:])
+        return None if joints is None else np.array(joints[0])
 
 
 def wrist_angles(T: Array, q1: float, q23: float, platform: float) -> tuple[float, float, float] | None:
@@ -166,7 +166,7 @@ def _within(
     q: tuple[float, ...], seed: list[float], limits: list[tuple[float, float]]
 ) -> tuple[list[float], float] | None:
     """q moved by whole turns into the limits, nearest to the seed, and its squared distance to it; None if outside."""
-    found, cost = [], 0.0
+    joints, cost = [], 0.0
     for angle, near, (low, high) in zip(q, seed, limits, strict=False):
         if angle < low or angle > high or high - low > TURN:
             turned = angle + round((near - angle) / TURN) * TURN
@@ -177,9 +177,9 @@ def _within(
                     return None
                 turned = min(inside, key=lambda turned, near=near: abs(turned - near))  # type: ignore[misc]
             angle = turned
-        found.append(angle)
+        joints.append(angle)
         cost += (angle - near) ** 2
-    return found, cost
+    return joints, cost
 
 
 def _wrapped(angle: float) -> float:

@@ -20,7 +20,7 @@ NEAR = 1e-3
 
 
 @dataclass(frozen=True)
-class Branch:
+class IkBranch:
     """One solution per pose: joints q (N, n), with masks of near-singular and of unreachable poses."""
 
     q: Array
@@ -28,7 +28,7 @@ class Branch:
     failure: dict[int, str]
 
 
-def wristed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+def wristed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     """Branches of a PSM: offset wrist of length a between the pitch and yaw axes.
 
     The yaw axis z6 and the shaft span a plane through the remote centre that also holds x5, the direction from the
@@ -40,7 +40,7 @@ def wristed(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     return offset_wrist(arm, T @ inverse(arm.T_last_tip), q_seed, d_roll, a)
 
 
-def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -> list[Branch]:
+def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -> list[IkBranch]:
     """Branches that bring the wrist yaw frame to T_6 (N, 4, 4), with the lengths d_roll and a >= 0 [m]."""
     d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
     p, x6, y6, z6 = (np.ascontiguousarray(T_6[:, :3, k].T) for k in (3, 0, 1, 2))
@@ -64,11 +64,11 @@ def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -
             q4 = np.arctan2(-_dot(z5, x3), _dot(z5, y3))
             q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q5, q6, q_seed[:, 6:]])
             singular = (np.abs(L) < NEAR) | (np.abs(reach) < NEAR) | (np.cos(q2) < NEAR)
-            branches.append(Branch(q, singular, {}))
+            branches.append(IkBranch(q, singular, {}))
     return branches
 
 
-def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[Branch]:
+def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[IkBranch]:
     """The one branch of an ECM: the position gives yaw, pitch and insertion, the orientation the roll.
 
     Four joints cannot reach every pose: the scope axis must point away from the remote centre.
@@ -90,7 +90,7 @@ def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[
         for i in np.flatnonzero(off > tolerance)
     }
     q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q_seed[:, 4:]])
-    return [Branch(q, np.cos(q2) < NEAR, failure)]
+    return [IkBranch(q, np.cos(q2) < NEAR, failure)]
 
 
 def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:

@@ -12,13 +12,13 @@ from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.structure import SnakeShaft
 from trocar.mechanics.inverse_kinematics.descent import refined
-from trocar.mechanics.inverse_kinematics.remote_centre import Branch, offset_wrist
+from trocar.mechanics.inverse_kinematics.remote_centre import IkBranch, offset_wrist
 from trocar.spatial import Array, inverse, mdh
 
 MAX_BEND = np.pi  # largest bend of the wrist in the search [rad]; a larger one is outside any limit
 
 
-def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+def snaked(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     """One branch per start: the seed, and every branch of the wrist without length.
 
     With the wrist within 1 cm of the port its length is not small relative to the depth: the guess is then poor, and up
@@ -30,7 +30,7 @@ def snaked(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
     return [refined(arm, T, start, q_seed, -bound, bound) for start in starts]
 
 
-def _guesses(arm: Arm, T: Array, q_seed: Array) -> list[Branch]:
+def _guesses(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     """Branches of a wrist whose axes meet in the middle of the snake, with the same tip at q = 0."""
     at, half = poses_at_zero(arm.serial), np.pi / 2
     assert isinstance(arm.structure, SnakeShaft)

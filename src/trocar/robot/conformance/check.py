@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from trocar.robot.conformance import devices, kinematics, motion, reading, states
-from trocar.robot.conformance.subject import Failed, Skipped, Subject
+from trocar.robot.conformance.subject import CheckFailed, CheckSkipped, Subject
 from trocar.robot.interface import INTERFACES
 
 ARMS = ("ARM", "PSM", "ECM", "MTM")
@@ -103,9 +103,9 @@ def _outcome(check: Check, subject: Subject, permission: Permission) -> tuple[st
             state: Any = subject.state
             return SKIPPED, f"the arm is not enabled, homed and idle: {state.state}, is_homed={state.is_homed}"
         check.run(subject)
-    except Skipped as skipped:
+    except CheckSkipped as skipped:
         return SKIPPED, str(skipped)
-    except Failed as failed:
+    except CheckFailed as failed:
         return FAILED, str(failed)
     except Exception as error:  # an implementation may raise anything; the other checks continue
         return FAILED, f"{type(error).__name__}: {error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import ANSWER, Skipped, Subject, require
+from trocar.robot.conformance.subject import TIMEOUT, CheckSkipped, Subject, require
 from trocar.robot.messages import Float, Joy, Message, String
 
 PEDAL = "coag"  # moves no arm
@@ -38,8 +38,8 @@ def pedals(subject: Subject) -> None:
     if subscription is not None:
         subscription.close()
     for name, messages in heard.items():
-        found = [message.buttons[0] for message in messages]
-        require(found == [Joy.PRESSED, Joy.RELEASED], f"{name} sends {found}, expected [1, 0]")
+        buttons = [message.buttons[0] for message in messages]
+        require(buttons == [Joy.PRESSED, Joy.RELEASED], f"{name} sends {buttons}, expected [1, 0]")
 
 
 def teleop_scale(subject: Subject) -> None:
@@ -55,22 +55,22 @@ def volume(subject: Subject) -> None:
 def _require_range(subject: Subject, command: str, event: str, wrong: tuple[float, ...]) -> None:
     before, values = subject.read(event).value, subject.news(event)
     subject.send(command, Float(value=before))
-    subject.robot.wait_for(lambda: bool(values), ANSWER)
+    subject.robot.wait_for(lambda: bool(values), TIMEOUT)
     require(values and values[-1].value == before, f"{command} with {before:g} is not answered by {event}")
     for value in wrong:
         subject.send(command, Float(value=value))
         subject.sleep(0.05)
-        found = subject.read(event).value
-        require(found == before, f"{command} with {value:g} changes {event} to {found:g}")
+        after = subject.read(event).value
+        require(after == before, f"{command} with {value:g} changes {event} to {after:g}")
 
 
 def teleop_selection(subject: Subject) -> None:
     """teleop/unselect and teleop/select of a pair of arms are answered by teleop/unselected and teleop/selected."""
     last = subject.robot.bus.read(subject.path("teleop/selected"))
     if not isinstance(last, String):
-        raise Skipped("no pair of arms has been selected")
-    told = {word: subject.news(f"teleop/{word}ed") for word in ("unselect", "select")}
-    for word, news in told.items():
+        raise CheckSkipped("no pair of arms has been selected")
+    events = {word: subject.news(f"teleop/{word}ed") for word in ("unselect", "select")}
+    for word, news in events.items():
         subject.send(f"teleop/{word}", String(value=last.value))
         subject.sleep(0.05)
         names = [message.value for message in news]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import Skipped, Subject, require
+from trocar.robot.conformance.subject import CheckSkipped, Subject, require
 from trocar.spatial import Array
 
 SAME_POSE = 1e-3  # [m], entries of rotations; samples of two topics may differ by a cycle
@@ -15,7 +15,7 @@ OUT_OF_REACH = 10.0  # [m]
 
 def _require_ready(subject: Subject) -> None:
     if not subject.ready:
-        raise Skipped("the arm is not enabled and homed: its pose may be invalid")
+        raise CheckSkipped("the arm is not enabled and homed: its pose may be invalid")
 
 
 def forward(subject: Subject) -> None:
@@ -63,13 +63,15 @@ def jacobian(subject: Subject) -> None:
     q = np.array(subject.read("measured_js").position)
     body, spatial = _numerical(subject, q)
     for name, expected in (("body", body), ("spatial", spatial)):
-        found = np.asarray(subject.read(f"{name}/jacobian").values)
-        require(found.shape == expected.shape, f"{name}/jacobian has shape {found.shape}, expected {expected.shape}")
-        error = np.abs(found - expected)
+        reported = np.asarray(subject.read(f"{name}/jacobian").values)
+        require(
+            reported.shape == expected.shape, f"{name}/jacobian has shape {reported.shape}, expected {expected.shape}"
+        )
+        error = np.abs(reported - expected)
         row, column = np.unravel_index(np.argmax(error), error.shape)
         require(
             error.max() < SAME_JACOBIAN,
-            f"{name}/jacobian[{row}, {column}] is {found[row, column]:.4g}, "
+            f"{name}/jacobian[{row}, {column}] is {reported[row, column]:.4g}, "
             f"the derivative of local/forward_kinematics {expected[row, column]:.4g}",
         )
 

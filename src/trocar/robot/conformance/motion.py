@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.robot.conformance.subject import ANSWER, LONGEST, REST, Skipped, Subject, require
+from trocar.robot.conformance.subject import MOTION_TIMEOUT, SETTLING_TIME, TIMEOUT, CheckSkipped, Subject, require
 from trocar.robot.messages import Empty, JointState, Message, OperatingState, Pose
 from trocar.spatial import Array
 
@@ -22,7 +22,7 @@ def require_refused(subject: Subject, topic: str, message: Message, what: str) -
     del warnings[:]  # a new subscriber receives the last warning
     q, before, count = subject.setpoint, subject.state, len(subject.states)
     subject.send(topic, message)
-    subject.robot.wait_for(lambda: bool(warnings), ANSWER)
+    subject.robot.wait_for(lambda: bool(warnings), TIMEOUT)
     warned = bool(warnings)
     subject.sleep(0.02)
     require(warned, f"{topic} with {what} is not answered by a warning")
@@ -61,18 +61,22 @@ def _flags(subject: Subject, topic: str, goal: Array) -> list[bool]:
     """Changes of is_busy caused by a command, starting with idle; waits until the arm is idle again."""
     count = len(subject.states)
     subject.send(topic, JointState(position=np.array(goal)))
-    subject.robot.wait_for(lambda: len(_changes(subject, count)) > 1, ANSWER)
+    subject.robot.wait_for(lambda: len(_changes(subject, count)) > 1, TIMEOUT)
     subject.robot.wait_for(
-        lambda: len(_changes(subject, count)) > 2, LONGEST if len(_changes(subject, count)) > 1 else 0.0
+        lambda: len(_changes(subject, count)) > 2, MOTION_TIMEOUT if len(_changes(subject, count)) > 1 else 0.0
     )
     subject.settle()
     return _changes(subject, count)
 
 
+def _require_busy_and_idle(changes: list[bool], when: str = "") -> None:
+    require(changes == [False, True, False], f"{when}is_busy goes {changes}, expected [False, True, False]")
+
+
 def servo_is_idle(subject: Subject) -> None:
     """servo_jp does not make the arm busy."""
-    found = _flags(subject, "servo_jp", subject.setpoint)
-    require(found == [False], "is_busy becomes true")
+    changes = _flags(subject, "servo_jp", subject.setpoint)
+    require(changes == [False], "is_busy becomes true")
 
 
 def move_busy(subject: Subject) -> None:
@@ -80,11 +84,11 @@ def move_busy(subject: Subject) -> None:
     start, reached = subject.setpoint, subject.heard("goal_reached")
     goal = start + subject.step
     del reached[:]
-    found = _flags(subject, "move_jp", goal)
+    changes = _flags(subject, "move_jp", goal)
     error = np.abs(subject.setpoint - goal).max()
     goals = [message.value for message in reached]
     subject.move(start)
-    require(found == [False, True, False], f"is_busy goes {found}, expected [False, True, False]")
+    _require_busy_and_idle(changes)
     require(error < REACHED, f"the setpoint misses the goal by {error:.2g}")
     require(goals == [True], f"goal_reached is {goals}, expected [True]")
 
@@ -106,17 +110,17 @@ def last_sample(subject: Subject) -> None:
         busy = [k for k, state in enumerate(states) if state.is_busy]
         return states[busy[-1] :] if busy else []
 
-    subject.robot.wait_for(lambda: any(state.is_busy for state in states), ANSWER)
+    subject.robot.wait_for(lambda: any(state.is_busy for state in states), TIMEOUT)
     subject.settle()
-    subject.robot.wait_for(lambda: len(idle()) > 1, ANSWER)
+    subject.robot.wait_for(lambda: len(idle()) > 1, TIMEOUT)
     ends = idle()
     end = ends[1].stamp if len(ends) > 1 else 0
-    subject.robot.wait_for(lambda: any(sample.stamp > end for sample in samples), ANSWER)
+    subject.robot.wait_for(lambda: any(sample.stamp > end for sample in samples), TIMEOUT)
     before = [sample.position for sample in samples if sample.stamp <= end]
     subject.move(start)
     require(len(ends) > 1, "the arm does not become busy and idle again")
     if end <= ends[0].stamp:
-        raise Skipped("the stamps of operating_state do not increase")
+        raise CheckSkipped("the stamps of operating_state do not increase")
     require(before, "no setpoint_js is sent before the arm is idle")
     error = np.abs(before[-1] - goal).max()
     require(error < LAST, f"the last setpoint_js before the arm is idle is {error:.2g} from the goal")
@@ -125,13 +129,13 @@ def last_sample(subject: Subject) -> None:
 def jaw(subject: Subject) -> None:
     """jaw/move_jp makes the arm busy and moves the jaw alone; jaw/servo_jp keeps it idle; wrong lengths are refused."""
     q, angle = subject.setpoint, float(subject.read("jaw/setpoint_js").position[0])
-    found = _flags(subject, "jaw/move_jp", np.array([angle + subject.rotation]))
+    changes = _flags(subject, "jaw/move_jp", np.array([angle + subject.rotation]))
     opened = float(subject.read("jaw/setpoint_js").position[0])
     moved = np.abs(subject.setpoint - q).max()
     back = _flags(subject, "jaw/servo_jp", np.array([angle]))
-    subject.sleep(REST)
+    subject.sleep(SETTLING_TIME)
     end = float(subject.read("jaw/setpoint_js").position[0])
-    require(found == [False, True, False], f"jaw/move_jp: is_busy goes {found}, expected [False, True, False]")
+    _require_busy_and_idle(changes, "jaw/move_jp: ")
     require(abs(opened - angle - subject.rotation) < REACHED, f"jaw/move_jp leads to {opened:g}")
     require(moved < SAME, f"jaw/move_jp moves another joint by {moved:.2g}")
     require(back == [False], "jaw/servo_jp makes the arm busy")
@@ -144,16 +148,16 @@ def effort_control(subject: Subject) -> None:
     """After `free` the setpoint is the measured position, and the arm is idle; `hold` keeps the setpoint."""
     start = subject.setpoint
     subject.send("free", Empty())
-    subject.sleep(REST)
-    js, wanted = subject.read("measured_js"), subject.read("setpoint_js")
+    subject.sleep(SETTLING_TIME)
+    measured, setpoint = subject.read("measured_js"), subject.read("setpoint_js")
     idle = not subject.state.is_busy
     subject.send("hold", Empty())
-    subject.sleep(REST)
+    subject.sleep(SETTLING_TIME)
     held = subject.setpoint
-    subject.sleep(REST)
+    subject.sleep(SETTLING_TIME)
     rest = np.abs(subject.setpoint - held).max()
     subject.move(start)
-    error = np.abs(js.position - wanted.position).max()
+    error = np.abs(measured.position - setpoint.position).max()
     require(error < FREE, f"the setpoint of a free arm differs from its measured position by {error:.2g}")
     require(idle, "a free arm is busy")
     require(rest < SAME, f"the setpoint of an arm that holds changes by {rest:.2g}")
@@ -161,8 +165,8 @@ def effort_control(subject: Subject) -> None:
 
 def zero_length_move(subject: Subject) -> None:
     """move_jp to the current setpoint makes the arm busy and idle again: clients wait for both."""
-    found = _flags(subject, "move_jp", subject.setpoint)
-    require(found == [False, True, False], f"is_busy goes {found}, expected [False, True, False]")
+    changes = _flags(subject, "move_jp", subject.setpoint)
+    _require_busy_and_idle(changes)
 
 
 def replaced_goal(subject: Subject) -> None:
@@ -172,11 +176,11 @@ def replaced_goal(subject: Subject) -> None:
     subject.sleep(0.03)
     way = np.abs(subject.setpoint - start).max()
     _flags(subject, "move_jp", start)
-    found = _changes(subject, count)
+    changes = _changes(subject, count)
     error = np.abs(subject.setpoint - start).max()
     require(way < np.abs(subject.step).max(), "the first move ended within 0.03 s")
     require(error < REACHED, f"the setpoint misses the second goal by {error:.2g}")
-    require(found == [False, True, False], f"is_busy goes {found} during both moves, expected [False, True, False]")
+    _require_busy_and_idle(changes, "during both moves ")
 
 
 def velocities(subject: Subject) -> None:
@@ -198,7 +202,7 @@ def velocities(subject: Subject) -> None:
 def clipping(subject: Subject) -> None:
     """A goal beyond a joint limit is clipped to it, not refused."""
     if subject.limits is None:
-        raise Skipped("the joint limits are not known")
+        raise CheckSkipped("the joint limits are not known")
     start, upper = subject.setpoint, subject.limits[1][-1]
     goal, errors = start.copy(), subject.heard("error")
     goal[-1] = upper + BEYOND

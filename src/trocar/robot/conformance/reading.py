@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trocar.robot import messages as m
-from trocar.robot.conformance.subject import Skipped, Subject, require
+from trocar.robot.conformance.subject import CheckSkipped, Subject, require
 from trocar.spatial import Array
 
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
@@ -23,7 +23,7 @@ ALWAYS = {
     "CONSOLE": {"teleop/scale", "clutch", "operator_present"},
     "FOOT_PEDALS": {"clutch"},
 }
-FARTHEST = 5.0  # tip from the origin of its frame of reference [m]
+MAX_DISTANCE = 5.0  # tip from the origin of its frame of reference [m]
 MARGIN = 0.05  # fraction of a joint's range by which a measured position may exceed a limit
 LISTENED = 0.5  # time of listening [s]
 OFF_RATE = 0.25  # largest relative error of a topic's rate
@@ -71,15 +71,14 @@ def _wrong_size(message: Any, n: int, topic: str) -> str:
     """Faults of the arrays of a message of n joints; empty if there are none."""
     match message:
         case m.JointState():
-            given = {"position": message.position, "velocity": message.velocity, "effort": message.effort}
+            arrays = {"position": message.position, "velocity": message.velocity, "effort": message.effort}
             if topic.endswith("measured_js") or topic == "setpoint_js":
-                lacking = [key for key in ("position", "velocity") if not len(given[key])]
+                lacking = [key for key in ("position", "velocity") if not len(arrays[key])]
                 if lacking:
                     return f"no {lacking[0]}"
             if len(message.name) != n:
                 return f"{len(message.name)} names for {n} joints"
-            found = [_wrong_array(x, (n,), key) for key, x in given.items() if len(x)]
-            return next(filter(None, found), "")
+            return next(filter(None, (_wrong_array(x, (n,), key) for key, x in arrays.items() if len(x))), "")
         case m.Pose():
             return _wrong_array(message.T, (4, 4), "pose") or _not_rigid(message.T)
         case m.Twist() | m.Wrench():
@@ -105,7 +104,7 @@ def units(subject: Subject) -> None:
     """Joints [rad, m] and efforts [N m, N] are within their limits, the tip within 5 m of its frame of reference."""
     for topic in ("measured_cp", "local/measured_cp"):
         distance = np.linalg.norm(subject.read(topic).T[:3, 3])
-        require(distance < FARTHEST, f"{topic} is {distance:g} m from its frame of reference")
+        require(distance < MAX_DISTANCE, f"{topic} is {distance:g} m from its frame of reference")
     if subject.efforts is not None:
         for topic in ("measured_js", "setpoint_js"):
             effort = np.abs(subject.read(topic).effort)
@@ -118,7 +117,7 @@ def units(subject: Subject) -> None:
                 f"{topic}: the effort of joint {worst} is {effort[worst]:.3g} times the largest of its motor",
             )
     if subject.limits is None:
-        raise Skipped("the joint limits are not known")
+        raise CheckSkipped("the joint limits are not known")
     lower, upper = subject.limits
     for topic in ("measured_js", "setpoint_js"):
         q = subject.read(topic).position
@@ -135,13 +134,13 @@ def frames(subject: Subject) -> None:
     base = f"{subject.arm}_base"
     joints = [topic.name for topic in subject.state_topics if topic.message is m.JointState]
     for topic in (*joints, *LOCAL, *WRENCHES):
-        found = subject.read(topic).frame_id
-        require(found == base, f"{topic} has frame_id {found!r}, expected {base!r}")
+        frame = subject.read(topic).frame_id
+        require(frame == base, f"{topic} has frame_id {frame!r}, expected {base!r}")
     reference = subject.read("measured_cp").frame_id
     require(reference, "measured_cp has no frame_id")
     for topic in ("setpoint_cp", "measured_cv"):
-        found = subject.read(topic).frame_id
-        require(found == reference, f"{topic} has frame_id {found!r}, measured_cp has {reference!r}")
+        frame = subject.read(topic).frame_id
+        require(frame == reference, f"{topic} has frame_id {frame!r}, measured_cp has {reference!r}")
 
 
 def latching(subject: Subject) -> None:
@@ -167,7 +166,7 @@ def _samples(subject: Subject) -> dict[str, list[Any]]:
 def state_stamps(subject: Subject) -> None:
     """State topics of an arm that is ready have positive stamps that strictly increase."""
     if not subject.ready:
-        raise Skipped("data of an arm that is not enabled and homed may be invalid")
+        raise CheckSkipped("data of an arm that is not enabled and homed may be invalid")
     for name, messages in _samples(subject).items():
         _require_increasing(name, messages)
 

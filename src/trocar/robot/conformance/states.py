@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trocar.robot.conformance.motion import require_refused
-from trocar.robot.conformance.subject import ANSWER, LONGEST, Subject, require
+from trocar.robot.conformance.subject import MOTION_TIMEOUT, TIMEOUT, Subject, require
 from trocar.robot.messages import JointState, String
 
 JUMP = 1.0  # step of the last joint, beyond every arm's tracking tolerance [rad]
@@ -28,7 +28,7 @@ def pause_and_resume(subject: Subject) -> None:
     subject.reach("pause", "PAUSED")
     homed = subject.state.is_homed
     subject.reach("resume", "ENABLED")
-    subject.robot.wait_for(lambda: subject.ready, ANSWER)
+    subject.robot.wait_for(lambda: subject.ready, TIMEOUT)
     require(homed, "the arm is not homed while it is paused")
     require(subject.ready, f"resume leads to {_shown(subject)}")
     require(abs(subject.setpoint - q).max() < subject.translation, "the arm moves")
@@ -66,7 +66,7 @@ def power_cycle(subject: Subject) -> None:
 def unhome(subject: Subject) -> None:
     """unhome makes an arm in any state not homed, and home makes it homed again."""
     subject.command("unhome")
-    subject.robot.wait_for(lambda: not subject.state.is_homed, ANSWER)
+    subject.robot.wait_for(lambda: not subject.state.is_homed, TIMEOUT)
     homed = subject.state.is_homed
     _home(subject)
     require(not homed, "the arm stays homed")
@@ -78,7 +78,7 @@ def fault(subject: Subject) -> None:
     middle = 0.0 if subject.limits is None else 0.5 * (subject.limits[0][-1] + subject.limits[1][-1])
     goal[-1] += JUMP if goal[-1] < middle else -JUMP
     subject.send("servo_jp", JointState(position=goal))
-    subject.robot.wait_for(lambda: subject.state.state == "FAULT", ANSWER)
+    subject.robot.wait_for(lambda: subject.state.state == "FAULT", TIMEOUT)
     state = subject.state
     require(state.state == "FAULT", f"a jump of the last joint by {JUMP:g} rad leads to {_shown(subject)}")
     require(not state.is_homed and not state.is_busy, f"in FAULT the arm is {_shown(subject)}")
@@ -95,7 +95,7 @@ def fault(subject: Subject) -> None:
 def _home(subject: Subject) -> None:
     count = len(subject.states)
     subject.command("home")
-    subject.robot.wait_for(lambda: len(subject.states) > count and subject.ready, LONGEST)
+    subject.robot.wait_for(lambda: len(subject.states) > count and subject.ready, MOTION_TIMEOUT)
     require(subject.ready, f"home leads to {_shown(subject)}")
     require(any(state.is_busy for state in subject.states[count:]), "the arm is never busy while it homes")
 

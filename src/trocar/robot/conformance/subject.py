@@ -12,9 +12,9 @@ from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import JointState, Message, OperatingState, String
 from trocar.spatial import Array
 
-ANSWER = 0.5  # longest time until a command takes effect [s]
-LONGEST = 30.0  # longest motion [s]
-REST = 0.05  # a motion has ended if the setpoint does not change for this time [s]
+TIMEOUT = 0.5  # longest time until a command takes effect [s]
+MOTION_TIMEOUT = 30.0  # longest motion [s]
+SETTLING_TIME = 0.05  # a motion has ended if the setpoint does not change for this time [s]
 
 
 class AnyBus(Protocol):
@@ -51,17 +51,17 @@ class Connection(Protocol):
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool: ...
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """The arm does not meet a requirement; the text describes the observation."""
 
 
-class Skipped(Exception):
+class CheckSkipped(Exception):
     """A check cannot be made here; the text gives the reason."""
 
 
 def require(condition: Any, reason: str) -> None:
     if not condition:
-        raise Failed(reason)
+        raise CheckFailed(reason)
 
 
 class Subject:
@@ -150,8 +150,8 @@ class Subject:
 
     @property
     def state(self) -> OperatingState:
-        found: OperatingState = self.read("operating_state")
-        return found
+        state: OperatingState = self.read("operating_state")
+        return state
 
     @property
     def ready(self) -> bool:
@@ -197,10 +197,10 @@ class Subject:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the setpoint has not changed for `REST`."""
-        for _ in range(round(LONGEST / REST)):
+        """Wait until the setpoint has not changed for `SETTLING_TIME`."""
+        for _ in range(round(MOTION_TIMEOUT / SETTLING_TIME)):
             before = self.setpoint
-            self.sleep(REST)
+            self.sleep(SETTLING_TIME)
             if np.array_equal(before, self.setpoint):
                 return
-        raise Failed(f"the setpoint still changes after {LONGEST:g} s")
+        raise CheckFailed(f"the setpoint still changes after {MOTION_TIMEOUT:g} s")

@@ -20,13 +20,13 @@ from trocar.robot.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.states import ENABLED, LARGEST, Refused, plain, usable
+from trocar.robot.controller.states import ENABLED, MAX_VALUE, CommandRefused, plain, usable
 from trocar.robot.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.robot.interface import Direction, Interface
 from trocar.robot.messages import Bool, Empty, Float, Message
 from trocar.spatial import Array, checked_pose
 
-LEAST_RATIO = 1e-6  # smallest ratio of velocities and accelerations: slower moves would take years
+MIN_RATIO = 1e-6  # smallest ratio of velocities and accelerations: slower moves would take years
 
 
 class ArmController(PoweredArm):
@@ -124,7 +124,7 @@ class ArmController(PoweredArm):
             handler, message = self._inbox.popleft()
             try:
                 handler(message)
-            except Refused as refusal:
+            except CommandRefused as refusal:
                 self.states.warning(str(refusal))
         if self.substate in MOVING:
             self.progress()
@@ -332,9 +332,9 @@ class ArmController(PoweredArm):
 
     def set_ratio(self, ratio: float, of: str = "va") -> None:
         """Scale velocities (v) and accelerations (a) of moves that begin from now on."""
-        if not LEAST_RATIO <= ratio <= 1.0:
+        if not MIN_RATIO <= ratio <= 1.0:
             name = "set_ratio" if of == "va" else f"set_ratio_{of}"
-            raise Refused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
+            raise CommandRefused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
         path = self.trajectory
         if "v" in of:
             path.ratio_v = ratio
@@ -409,28 +409,28 @@ class ArmController(PoweredArm):
         """Tip joints completed with the other joints from `rest` (n,) or the setpoint."""
         if len(q) == self.n:
             return np.array(q)
-        found = self.hardware.setpoint() if rest is None else rest.copy()
-        found[: len(q)] = q
-        return found
+        padded = self.hardware.setpoint() if rest is None else rest.copy()
+        padded[: len(q)] = q
+        return padded
 
     def checked(self, command: str, values: Array) -> Array:
         if plain(values, self.n_tip):
             return values
         if np.shape(values) != (self.n_tip,):
-            raise Refused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
+            raise CommandRefused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
         if not usable(values):
-            raise Refused(f"{command}, received a value that is not finite or beyond {LARGEST:g}")
+            raise CommandRefused(f"{command}, received a value that is not finite or beyond {MAX_VALUE:g}")
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
         if plain(values, 6):
             return values
         if np.shape(values) != (6,) or not usable(values):
-            raise Refused(f"{command}, expected 6 finite values within {LARGEST:g}, received {values}")
+            raise CommandRefused(f"{command}, expected 6 finite values within {MAX_VALUE:g}, received {values}")
         return np.asarray(values, dtype=float)
 
     def checked_pose(self, command: str, T: Array) -> Array:
         try:
             return checked_pose(T)
         except TrocarError as error:
-            raise Refused(f"{command}, {error}") from None
+            raise CommandRefused(f"{command}, {error}") from None

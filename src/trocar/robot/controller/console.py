@@ -13,7 +13,7 @@ from trocar.robot.interface import CONSOLE, FOOT_PEDALS, PEDALS, SYSTEM, Directi
 SCALE = 0.2  # initial scale of teleoperation
 
 
-class System:
+class SystemController:
     """Power and homing of all arms; speech is published as status."""
 
     def __init__(self, bus: Bus, arms: Mapping[str, ArmController], name: str = "system") -> None:
@@ -47,13 +47,13 @@ class System:
         self._bus.publish(f"{self.name}/warning", m.String(value=f"{self.name}: {text}"))
 
 
-class Console:
+class ConsoleController:
     """Pedals, and the pairs of arms selected for teleoperation. It moves no arm itself.
 
     Pedals are set through `console/emulate_*` and published as `console/*` and, for older scripts, `footpedals/*`.
     """
 
-    def __init__(self, bus: Bus, system: System, pairs: tuple[str, ...], name: str = "console") -> None:
+    def __init__(self, bus: Bus, system: SystemController, pairs: tuple[str, ...], name: str = "console") -> None:
         self._bus, self._system, self.name, self.pairs = bus, system, name, pairs
         self.selected: list[str] = []
         handlers: dict[str, Callable[[Any], None]] = {

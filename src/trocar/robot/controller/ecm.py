@@ -7,12 +7,12 @@ from typing import Any
 
 from trocar.robot.controller.clutch import ClutchedArm
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import Refused
+from trocar.robot.controller.states import CommandRefused
 from trocar.robot.interface import Interface
 from trocar.robot.messages import String
 from trocar.spatial import Array
 
-LEAST_INSERTION = 0.040  # smallest insertion from inverse kinematics [m]
+MIN_INSERTION = 0.040  # smallest insertion from inverse kinematics [m]
 
 
 class ECMController(ClutchedArm):
@@ -30,11 +30,11 @@ class ECMController(ClutchedArm):
     def set_endoscope_type(self, name: str) -> None:
         """The mounted endoscope is part of the scene: only its own name is accepted."""
         if name != self.endoscope:
-            raise Refused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
+            raise CommandRefused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
         self.bus.publish(f"{self.name}/endoscope_type", String(value=name))
 
     def solve(self, local: Array, seed: Array) -> Array:
         """As for every arm, but never with the endoscope inside the cannula."""
         q = super().solve(local, seed)
-        q[2] = max(q[2], LEAST_INSERTION)
+        q[2] = max(q[2], MIN_INSERTION)
         return q

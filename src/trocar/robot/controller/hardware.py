@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trocar.mechanics import Mechanism
+from trocar.robot.controller.memory import Remembering
 from trocar.simulation import SimulatedArm
 from trocar.spatial import Array
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 ALL = slice(None)
 
 
-class Hardware:
+class Hardware(Remembering):
     """One arm in the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
 
     Attributes:
@@ -24,19 +25,29 @@ class Hardware:
         model: model for gravity compensation. None: the model of the simulated arm.
     """
 
+    MEMORY = ("_feeds", "_tracks")
+
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
         self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
         self._bind()
         # views of the servo's arrays, written in every cycle
         servo = loop.servo
-        self._q_ref, self._dq_ref, self._given = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
+        self._q_ref, self._dq_ref, self._effort = servo.q_ref[part], servo.dq_ref[part], servo.effort[part]
         self._fed, self._on, self._in_effort = servo.feed_forward[part], servo.on[part], servo.in_effort[part]
         self._clipped = servo.clipped[part]
         self._feeds = False
         self._tau: tuple[int, Array] = -1, np.zeros(0)  # cycle, measured efforts
         self._tracks: bool | None = False  # the PID is active for all motors, for none, or for some (None)
         self.model: Mechanism | None = None
+
+    def remembered(self) -> dict[str, Any]:
+        cycle, tau = self._tau
+        return super().remembered() | {"_tau": (cycle - self.cycle, tau)}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        age, tau = memory["_tau"]
+        super().recall({**memory, "_tau": (self.cycle + age, tau)})
 
     def _bind(self) -> None:
         """Refer to the arm of the loop's scene."""
@@ -49,12 +60,12 @@ class Hardware:
     def adopt(self) -> None:
         """Refer to the arm of a changed scene. Setpoint and commanded efforts of the joints stay the same."""
         q, dq = self._joint_from_motor @ self._q_ref, self._joint_from_motor @ self._dq_ref
-        tau = self._effort_to_joint @ self._given
+        tau = self._effort_to_joint @ self._effort
         fed = self._effort_to_joint @ self._fed
         self._bind()
         self._q_ref[:] = self._motor_from_joint @ np.clip(q, self.arm.lower, self.arm.upper)
         self._dq_ref[:] = self._motor_from_joint @ dq
-        self._given[:], self._fed[:] = self._effort_to_motor @ tau, self._effort_to_motor @ fed
+        self._effort[:], self._fed[:] = self._effort_to_motor @ tau, self._effort_to_motor @ fed
         self._tau = -1, np.zeros(0)
 
     @property
@@ -158,7 +169,7 @@ class Hardware:
 
     def exert(self, tau: Array) -> None:
         """Apply joint efforts (n,) without checking tracking errors."""
-        self._given[:] = self._effort_to_motor.dot(tau)
+        self._effort[:] = self._effort_to_motor.dot(tau)
         self._in_effort[:] = self._on[:] = True
         self._tracks = False
         self._servo.checked[self.part] = False
@@ -170,7 +181,7 @@ class Hardware:
 
     def drive(self, tau: Array) -> None:
         """Apply the joint efforts (n,) of a control law instead of the PID, while positions stay the setpoint."""
-        self._given[:] = self._effort_to_motor.dot(tau)
+        self._effort[:] = self._effort_to_motor.dot(tau)
         self._fed[:] = 0.0
         self._in_effort[:] = True
 
@@ -214,13 +225,3 @@ class Hardware:
         """Release the brakes, if any."""
         if self.arm.brakes:
             self.sim.brakes = False
-
-    @property
-    def memory(self) -> tuple[Any, ...]:
-        """State besides that of the loop; assign it to restore it."""
-        return self._feeds, self._tracks, self._tau[1] if self._tau[0] == self.cycle else None
-
-    @memory.setter
-    def memory(self, memory: tuple[Any, ...]) -> None:
-        self._feeds, self._tracks, tau = memory
-        self._tau = (-1, np.zeros(0)) if tau is None else (self.cycle, tau)

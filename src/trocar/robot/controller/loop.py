@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.memory import Remembering
 from trocar.robot.controller.sensors import ActuatorSensors, Sensors
 from trocar.robot.controller.servo import Servo
 from trocar.simulation import Scene
 from trocar.spatial import Array
 
 
-class ControlLoop:
+class ControlLoop(Remembering):
     """Arrays over all actuators of the controlled arms, and the steps of the scene.
 
     Args:
@@ -29,6 +29,8 @@ class ControlLoop:
         q, dq: (N,) measured positions and velocities of the joints, in the order of the actuators [rad, m; /s].
         parts: actuators of every arm.
     """
+
+    MEMORY = ("applied", "q", "dq")
 
     def __init__(
         self,
@@ -78,19 +80,6 @@ class ControlLoop:
         self.measure()
 
     @property
-    def memory(self) -> dict[str, Any]:
-        """State of sensors and servo between two cycles; assign it to restore it."""
-        names = ("applied", "q", "dq")
-        arrays = {name: getattr(self, name).copy() for name in names}
-        return {"servo": self.servo.memory, "sensors": self.sensors.memory, "arrays": arrays}
-
-    @memory.setter
-    def memory(self, memory: dict[str, Any]) -> None:
-        self.servo.memory, self.sensors.memory = memory["servo"], memory["sensors"]
-        for name, values in memory["arrays"].items():
-            setattr(self, name, values.copy())
-
-    @property
     def now(self) -> int:
         """The robot's clock [ns], greater than 0."""
         return self._epoch + self.cycle * 10**9 // FREQUENCY
@@ -99,6 +88,13 @@ class ControlLoop:
     def time(self) -> float:
         """[s]."""
         return 1e-9 * self.now
+
+    def place(self, arms: Sequence[str]) -> None:
+        """Read the sensors of arms that were placed elsewhere."""
+        s = self._positions.dot(self._qpos)
+        for name in arms:
+            self.sensors.place(self.parts[name], s[self.parts[name]])
+        self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
 
     def measure(self) -> None:
         """Read the sensors."""

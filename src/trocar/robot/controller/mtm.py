@@ -12,9 +12,9 @@ from trocar.errors import TrocarError
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, ArmController
 from trocar.robot.controller.constants import PERIOD
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import LARGEST, Refused, usable
+from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
 from trocar.robot.interface import Interface
-from trocar.robot.messages import Bool, CartesianImpedance, Empty, HalfPlaneGains, JointState, Message
+from trocar.robot.messages import Bool, Empty, HalfPlaneGains, ImpedanceGoal, JointState, Message
 from trocar.spatial import Array, checked_pose, pose, rotation_vector
 
 PLATFORM, WRIST = 3, slice(3, 7)
@@ -34,25 +34,20 @@ class MTMController(ArmController):
     """
 
     MEMORY: ClassVar[tuple[str, ...]] = (
-        "_locked",
-        "_wrist",
-        "_impedance",
-        "platform_gain",
-        "_closed",
-        "_told",
-        "_changed",
+        *("_locked", "_wrist", "_impedance", "platform_gain"),
+        *("_closed", "_reported", "_changed"),
     )
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self._locked: Array | None = None  # orientation (3, 3) in the base
         self._wrist = np.zeros(4)
-        self._impedance: CartesianImpedance | None = None
+        self._impedance: ImpedanceGoal | None = None
         self.platform_gain = PLATFORM_GAIN
         super().__init__(hardware, interface)
         self._platform_limits = float(self.arm.lower[PLATFORM]), float(self.arm.upper[PLATFORM])
         self._wrist_step_most = PERIOD * np.array([joint.velocity for joint in self.arm.joints[WRIST]])
         self._wrist_limits = self.arm.lower[WRIST], self.arm.upper[WRIST]
-        self._closed, self._told, self._changed = False, False, 0.0
+        self._closed, self._reported, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
 
@@ -77,8 +72,8 @@ class MTMController(ArmController):
         closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
             self._closed, self._changed = closed, self.hardware.time
-        if closed != self._told and self.hardware.time - self._changed > DEBOUNCE:
-            self._told = closed
+        if closed != self._reported and self.hardware.time - self._changed > DEBOUNCE:
+            self._reported = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:
                 self.bus.publish(f"{self.name}/gripper/pinch", Empty())
@@ -90,7 +85,7 @@ class MTMController(ArmController):
         try:
             checked_pose(pose(R=R) if np.shape(R) == (3, 3) else R)
         except TrocarError as error:
-            raise Refused(f"lock_orientation, {error}") from None
+            raise CommandRefused(f"lock_orientation, {error}") from None
         if self.ready("lock_orientation", CARTESIAN):
             if self._locked is None:
                 self._wrist = self.hardware.q[WRIST].copy()
@@ -154,11 +149,11 @@ class MTMController(ArmController):
         """
         start = seed.copy()
         start[PLATFORM] = self._platform_goal(seed)
-        found = self.tip.at_platform(local, start[PLATFORM], seed)
-        if found is not None and np.abs(found - start).max() < CLOSE:
-            return found
-        found = self.tip.nearby(local, start)
-        return super().solve(local, seed) if found is None else found
+        q = self.tip.at_platform(local, start[PLATFORM], seed)
+        if q is not None and np.abs(q - start).max() < CLOSE:
+            return q
+        q = self.tip.nearby(local, start)
+        return super().solve(local, seed) if q is None else q
 
     def _platform_goal(self, q: Array) -> float:
         """Angle of the platform that brings the wrist's yaw towards its middle [rad]."""
@@ -172,16 +167,16 @@ class MTMController(ArmController):
         super().servo_cf(frame, wrench)
         self._impedance = None
 
-    def servo_ci(self, goal: CartesianImpedance) -> None:
+    def servo_ci(self, goal: ImpedanceGoal) -> None:
         """Follow a Cartesian impedance in the frame of reference."""
         for R in (goal.force_R, goal.torque_R):
             try:
                 checked_pose(pose(R=R, p=goal.force_position))
             except (TrocarError, ValueError) as error:
-                raise Refused(f"servo_ci, {error}") from None
+                raise CommandRefused(f"servo_ci, {error}") from None
         sides = (goal.position_positive, goal.position_negative, goal.orientation_positive, goal.orientation_negative)
         if not all(usable(x) for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
-            raise Refused(f"servo_ci, received a value that is not finite or beyond {LARGEST:g}")
+            raise CommandRefused(f"servo_ci, received a value that is not finite or beyond {MAX_VALUE:g}")
         if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             self._impedance, self.absolute_wrenches = goal, True
 
@@ -199,7 +194,7 @@ class MTMController(ArmController):
         tau[PLATFORM] += min(PLATFORM_MOST, max(-PLATFORM_MOST, turn))
         return tau
 
-    def _impedance_wrench(self, goal: CartesianImpedance) -> Array:
+    def _impedance_wrench(self, goal: ImpedanceGoal) -> Array:
         """Wrench (6,) in axes of the frame of reference."""
         local, body, _ = self.reports.jacobians()
         T = self.reports.T_reference_base @ local

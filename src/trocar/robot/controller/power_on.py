@@ -6,7 +6,6 @@ homing, and transitions from every state to DISABLED, PAUSED or FAULT.
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +13,15 @@ import numpy as np
 from trocar.robot.controller import constants as c
 from trocar.robot.controller import roll_search
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
+from trocar.robot.controller.memory import Remembering
+from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, CommandRefused, OperatingStates
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 
 MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", *roll_search.STATES, "HOMING")
 
 
-class PoweredArm:
+class PoweredArm(Remembering):
     """An arm that can be powered on, homed, paused and powered off.
 
     Attributes:
@@ -51,30 +51,11 @@ class PoweredArm:
         self.arm = self.hardware.arm
         self.constants = self.arm.controller
 
-    @property
-    def memory(self) -> dict[str, Any]:
-        """Copies of everything that changes while the arm runs; assign it to restore it."""
-        return {
-            "values": {name: copy(getattr(self, name)) for name in self._memory_names},
-            "elapsed": self.hardware.time - self._since,
-            "trajectory": self.trajectory.memory,
-            "hardware": self.hardware.memory,
-            "states": (self.states.state, self.states.homed, self.states.busy),
-        }
+    def remembered(self) -> dict[str, Any]:
+        return super().remembered() | {"_since": self._since - self.hardware.time}
 
-    @memory.setter
-    def memory(self, memory: dict[str, Any]) -> None:
-        for name, value in memory["values"].items():
-            setattr(self, name, copy(value))
-        self._since = self.hardware.time - memory["elapsed"]
-        self.trajectory.memory, self.hardware.memory = memory["trajectory"], memory["hardware"]
-        state, homed, busy = memory["states"]
-        self.states.substate = self.substate
-        self.states.set(state, homed=homed, busy=busy)
-
-    @property
-    def _memory_names(self) -> tuple[str, ...]:
-        return tuple(name for kind in type(self).__mro__ for name in vars(kind).get("MEMORY", ()))
+    def recall(self, memory: dict[str, Any]) -> None:
+        super().recall({**memory, "_since": self.hardware.time + memory["_since"]})
 
     def interrupt(self) -> None:
         """End a running motion."""
@@ -83,7 +64,7 @@ class PoweredArm:
     def state_command(self, command: str) -> None:
         refusal = self.states.refusal(command)
         if refusal is not None:
-            raise Refused(refusal)
+            raise CommandRefused(refusal)
         match command:
             case "enable":
                 if self.states.state in (DISABLED, FAULT):

@@ -12,7 +12,7 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.controller.states import LARGEST, Refused, usable
+from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
 from trocar.robot.controller.tip import body_and_spatial, turned, wrench
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -167,7 +167,7 @@ class Reports:
         try:
             frame = checked_pose(message.T), message.frame_id or f"{self._arm.name}_base"
         except TrocarError as error:
-            raise Refused(f"set_base_frame, {error}") from None
+            raise CommandRefused(f"set_base_frame, {error}") from None
         self.base_frame = lambda: frame
 
     def measured_cp(self) -> m.Pose:
@@ -194,16 +194,16 @@ class Reports:
         cycle = self._hardware.cycle
         if self._cache[0] != cycle:
             self._cache = cycle, self.tip.pose_and_jacobian(self.q)
-        found: tuple[Array, Array] = self._cache[1]
-        return found
+        motion: tuple[Array, Array] = self._cache[1]
+        return motion
 
     def jacobians(self) -> tuple[Array, Array, Array]:
         """Tip pose in the base, body and spatial Jacobian at the measured joints, once per cycle."""
         cycle = self._hardware.cycle
         if self._jacobians[0] != cycle:
             self._jacobians = cycle, body_and_spatial(*self.tip_motion())
-        found: tuple[Array, Array, Array] = self._jacobians[1]
-        return found
+        jacobians: tuple[Array, Array, Array] = self._jacobians[1]
+        return jacobians
 
     def measured_pose(self) -> Array:
         """Measured pose (4, 4) in the frame of reference, without a message."""
@@ -228,10 +228,10 @@ class Reports:
     def _wrench(self, which: int) -> m.Wrench:
         if not self._arm.tip_ready:
             return m.Wrench(vector=np.zeros(6), frame_id=f"{self._arm.name}_base")
-        found = self.jacobians()
-        w = wrench(found[which], self._hardware.tau[: self._arm.n_tip])
+        jacobians = self.jacobians()
+        w = wrench(jacobians[which], self._hardware.tau[: self._arm.n_tip])
         if which == 1 and self._arm.absolute_wrenches:
-            R = self.T_reference_base[:3, :3] @ found[0][:3, :3]
+            R = self.T_reference_base[:3, :3] @ jacobians[0][:3, :3]
             w = np.concatenate([R @ w[:3], R @ w[3:]])
         return m.Wrench(vector=w, frame_id=f"{self._arm.name}_base", stamp=self._hardware.stamp)
 
@@ -245,15 +245,9 @@ class Reports:
         return m.IntervalStatistics(
             stamp=self._hardware.stamp,
             period_avg=PERIOD,
-            period_std_dev=0.0,
             period_min=PERIOD,
             period_max=PERIOD,
-            compute_time_avg=0.0,
-            compute_time_std_dev=0.0,
-            compute_time_min=0.0,
-            compute_time_max=0.0,
             number_of_samples=round(1.0 / PERIOD),
-            number_of_overruns=0,
             statistics_interval=1.0,
         )
 
@@ -265,7 +259,7 @@ class Reports:
         if len(q) > self._arm.n_tip:
             return m.KinematicsResult(np.eye(4), False, "too many joints")
         if not usable(q):
-            return m.KinematicsResult(np.eye(4), False, f"joint values must be finite and within {LARGEST:g}")
+            return m.KinematicsResult(np.eye(4), False, f"joint values must be finite and within {MAX_VALUE:g}")
         T = self.tip.link_pose(q)
         return m.KinematicsResult(self.T_reference_base @ T if reference else T, True)
 
@@ -276,7 +270,7 @@ class Reports:
             return m.KinematicsResult(seed, False, "incorrect number of joints")
         try:
             if not usable(seed):
-                raise TrocarError(f"joint values must be finite and within {LARGEST:g}")
+                raise TrocarError(f"joint values must be finite and within {MAX_VALUE:g}")
             return m.KinematicsResult(self._arm.solve(checked_pose(np.asarray(cp, dtype=float)), seed), True)
         except TrocarError:
             return m.KinematicsResult(seed, False, "inverse kinematics failed")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
+from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
-SHORTEST = 1e-6  # least time between encoder edges [s]
-FINEST = 1e-9  # resolution of encoders with unpublished counts [rad, m]
-_MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age")
+MIN_INTERVAL = 1e-6  # time between encoder edges [s]
+DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +42,7 @@ class Sensors:
         return cls(encoders=False, potentiometers=0.0, current=0.0, bias=False)
 
 
-class ActuatorSensors:
+class ActuatorSensors(Remembering):
     """Readings of the sensors of N actuators. Call `measure` once per control cycle.
 
     Attributes:
@@ -52,10 +50,13 @@ class ActuatorSensors:
         inconsistent: (N,) encoder and potentiometer have differed by more than the tolerance for 10 ms.
     """
 
+    MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age", "_random")
+
     def __init__(self, arms: Sequence[Arm], options: Sensors) -> None:
         self._options = options
         self._random = np.random.default_rng(options.seed)
         N = sum(arm.n for arm in arms)
+        self._resolution = np.zeros(0)
         self.bias = np.zeros(N)  # encoder bias after calibration
         self.q, self.dq = np.zeros(N), np.zeros(N)
         self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
@@ -66,29 +67,26 @@ class ActuatorSensors:
         self.load(arms)
 
     def load(self, arms: Sequence[Arm]) -> None:
-        """Take the encoders and motors of the arms, at rest where they are."""
-        self._resolution = np.concatenate([_resolution(arm) for arm in arms])
+        """Take the encoders and motors of the arms; other encoders than before start at rest."""
+        resolution = np.concatenate([_resolution(arm) for arm in arms])
+        if not np.array_equal(resolution, self._resolution):
+            self._resolution, self._counts = resolution, None
         gear, torque = (
             np.concatenate([np.array(getattr(arm.motors, k)) for arm in arms]) for k in ("gear", "torque_constant")
         )
         self._effort_noise = self._options.current * gear * torque
         self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
-        self._counts = None
 
-    def restart(self) -> None:
-        """Forget the motion so far: arms were placed elsewhere."""
-        self._counts = None
-
-    @property
-    def memory(self) -> dict[str, Any]:
-        """Copies of everything that changes while the sensors run; assign it to restore it."""
-        return {"random": self._random.bit_generator.state} | {name: copy(getattr(self, name)) for name in _MEMORY}
-
-    @memory.setter
-    def memory(self, memory: dict[str, Any]) -> None:
-        for name in _MEMORY:
-            setattr(self, name, copy(memory[name]))
-        self._random.bit_generator.state = memory["random"]
+    def place(self, part: slice, s: Array) -> None:
+        """Read an arm that was placed at true positions s (k,), at rest."""
+        s, age = s + self.bias[part], self._age
+        counts = np.rint(s / self._resolution[part])
+        q = counts * self._resolution[part] if self._options.encoders else s
+        self.q, self.dq = self.q.copy(), self.dq.copy()
+        self.q[part], self.dq[part] = q, 0.0
+        if self._counts is not None:
+            self._counts, self._true = self._counts.copy(), self._true.copy()
+            self._counts[part], self._true[part], self._edge[part], age[part] = counts, s, q, 1.0
 
     def measure(self, s: Array, ds: Array) -> None:
         """Measure true positions and velocities (N,), one period after the last time."""
@@ -112,11 +110,11 @@ class ActuatorSensors:
             np.putmask(travelled, ~moved, 1.0)
             since = PERIOD * (s - edge) / travelled  # time since it was crossed
             v = v.copy()
-            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, SHORTEST))
+            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, MIN_INTERVAL))
             np.putmask(self._edge, moved, edge)
             np.putmask(age, moved, since)
         # no edge for a while: it cannot be faster than one count in that time
-        bound = resolution / np.maximum(age, SHORTEST)
+        bound = resolution / np.maximum(age, MIN_INTERVAL)
         np.putmask(bound, moved, np.inf)
         self.dq = np.minimum(np.maximum(v, -bound), bound)
         self._counts, self._true = counts, s
@@ -153,5 +151,5 @@ def _resolution(arm: Arm) -> Array:
     """Positions per count (n,) [rad, m]."""
     motors = arm.motors
     if not motors.encoder_counts:
-        return np.full(arm.n, FINEST)
+        return np.full(arm.n, DEFAULT_RESOLUTION)
     return 2.0 * np.pi / (np.array(motors.gear) * np.array(motors.encoder_counts))

@@ -8,15 +8,11 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.robot.controller.constants import PERIOD
+from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
-_MEMORY = (
-    *("q_ref", "dq_ref", "effort", "feed_forward", "on", "in_effort", "checked", "clipped"),
-    *("_integral", "_explained", "_observer"),
-)
 
-
-class Servo:
+class Servo(Remembering):
     """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or a given effort; within the motors' limits.
 
     As in sawControllers, the deadband is subtracted from e, and inside it e' is also 0. A disturbance observer adds the
@@ -30,6 +26,12 @@ class Servo:
         checked: tracking errors beyond the tolerance are reported.
         clipped: exceptions, because the last commanded position was beyond a joint limit.
     """
+
+    MEMORY = (
+        *("q_ref", "dq_ref", "effort", "feed_forward", "on", "in_effort", "checked", "clipped"),
+        *("_integral", "_explained", "_observer"),
+    )
+    IN_PLACE = True
 
     def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
         N = sum(arm.n for arm in arms)
@@ -69,16 +71,6 @@ class Servo:
     def _scale_gains(self) -> None:
         self._kp, self._ki, self._kd = self._scale * self._published_gains
         self._integrates = bool(self._ki.any())
-
-    @property
-    def memory(self) -> dict[str, Array]:
-        """Copies of all arrays that change while the servo runs; assign it to restore them."""
-        return {name: getattr(self, name).copy() for name in _MEMORY}
-
-    @memory.setter
-    def memory(self, memory: dict[str, Array]) -> None:
-        for name, values in memory.items():
-            getattr(self, name)[:] = values  # in place: arms hold views
 
     def efforts(self, q: Array, dq: Array) -> Array:
         """Actuator efforts (N,) for measured positions and velocities."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
+from trocar.robot.controller.memory import Remembering
 from trocar.robot.messages import OperatingState, String
 from trocar.spatial import Array
 
@@ -18,17 +19,17 @@ COMMANDS = {
     PAUSED: ("disable", "pause", "resume", "unhome"),
     FAULT: ("enable", "disable", "unhome"),
 }
-LARGEST = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
+MAX_VALUE = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
 KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
-class Refused(TrocarError):
+class CommandRefused(TrocarError):
     """A command is not valid, or not in this state; the text becomes a warning."""
 
 
 def usable(values: Array) -> bool:
     """All values of a command are finite and small enough that their products do not overflow."""
-    return bool((np.abs(values) < LARGEST).all())
+    return bool((np.abs(values) < MAX_VALUE).all())
 
 
 def plain(values: Array, n: int) -> bool:
@@ -37,16 +38,18 @@ def plain(values: Array, n: int) -> bool:
         type(values) is np.ndarray
         and values.shape == (n,)
         and values.dtype == float
-        and all(-LARGEST < x < LARGEST for x in values.tolist())
+        and all(-MAX_VALUE < x < MAX_VALUE for x in values.tolist())
     )
 
 
-class OperatingStates:
+class OperatingStates(Remembering):
     """State, homed and busy flags of one device, published at every change, and its messages to the user.
 
     Attributes:
         state: DISABLED, ENABLED, PAUSED or FAULT. homed, busy: as published. substate: the dVRK's own finer state.
     """
+
+    MEMORY = ("state", "homed", "busy", "substate")
 
     def __init__(self, bus: Bus, name: str) -> None:
         self._bus, self.name = bus, name

@@ -17,8 +17,8 @@ from trocar.mechanics.kinematics import Tree
 from trocar.mechanics.pinocchio_tree import PinocchioChain
 from trocar.spatial import Array, pose_error
 
-WIDER = {"revolute": 1.0, "prismatic": 0.2}  # margin beyond the limits in which solutions are searched [rad, m]
-WIDEST = 3.0  # a revolute joint of a remote-centre arm [rad]
+SEARCH_MARGIN = {"revolute": 1.0, "prismatic": 0.2}  # margin beyond the limits in which solutions are searched [rad, m]
+MAX_SEARCHED = 3.0  # a revolute joint of a remote-centre arm [rad]
 
 SINGULAR = 1e-15  # singular values below this share of the largest count as zero, as in np.linalg.pinv
 RATE_DAMPING = 1e-8 * np.eye(6)  # relative to squared lengths of about 0.01 m^2 and angles of 1
@@ -83,10 +83,10 @@ class Tip:
             warnings.simplefilter("ignore", NearSingular)
             warnings.simplefilter("ignore", NearLimit)
             try:
-                found = self._kinematics.inverse_kinematics(T, self._full(seed))
+                q = self._kinematics.inverse_kinematics(T, self._full(seed))
             except TrocarError:
-                found = self._solver.inverse_kinematics(T, self._full(seed))
-        return np.array(found[: self.n])
+                q = self._solver.inverse_kinematics(T, self._full(seed))
+        return np.array(q[: self.n])
 
     def at_platform(self, T: Array, platform: float, seed: Array) -> Array | None:
         """Joints (7,) of a master for a pose (4, 4) at a platform angle [rad], or None if there are none in limits."""
@@ -130,9 +130,9 @@ def body_and_spatial(T: Array, J: Array) -> tuple[Array, Array, Array]:
 
 def turned(R: Array, six: Array) -> Array:
     """A twist or wrench (6,) rotated to other axes by (3, 3)."""
-    found = np.empty(6)
-    found[:3], found[3:] = R.dot(six[:3]), R.dot(six[3:])
-    return found
+    vector = np.empty(6)
+    vector[:3], vector[3:] = R.dot(six[:3]), R.dot(six[3:])
+    return vector
 
 
 def rates(J: Array, twist: Array) -> Array:
@@ -149,18 +149,18 @@ def wrench(J: Array, effort: Array) -> Array:
     tau = np.zeros(max(J.shape))  # also takes the result
     tau[: len(effort)] = effort
     # singular value decomposition, as in np.linalg.pinv, which takes four times as long
-    _, found, _, _, _, failed = dgelss(J.T, tau, cond=SINGULAR)
+    _, solution, _, _, _, failed = dgelss(J.T, tau, cond=SINGULAR)
     if failed:
         raise TrocarError("the decomposition of the Jacobian of the tip does not converge")
-    return found[:6]
+    return solution[:6]
 
 
 def _wider(arm: Arm) -> Arm:
     joints = tuple(
         replace(
             joint,
-            lower=max(joint.lower - WIDER[joint.kind], -max(WIDEST, -joint.lower)),
-            upper=min(joint.upper + WIDER[joint.kind], max(WIDEST, joint.upper)),
+            lower=max(joint.lower - SEARCH_MARGIN[joint.kind], -max(MAX_SEARCHED, -joint.lower)),
+            upper=min(joint.upper + SEARCH_MARGIN[joint.kind], max(MAX_SEARCHED, joint.upper)),
         )
         for joint in arm.joints
     )

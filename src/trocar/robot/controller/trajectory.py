@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from ruckig import InputParameter, Result, Ruckig, RuckigError, Trajectory
 
 from trocar.arms import Arm
 from trocar.errors import TrocarError
+from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
-_MEMORY = ("goal", "q", "dq", "active", "ratio_v", "ratio_a", "_elapsed", "_path", "_acceleration_now")
 
-
-class JointTrajectory:
+class JointTrajectory(Remembering):
     """A motion to a goal; a new goal replaces it without a jump in position or velocity.
 
     Attributes:
         goal: (n,) [rad, m]. active: in motion. q, dq: (n,) the latest sample. ratio_v, ratio_a: shares of the
             largest velocities and accelerations.
     """
+
+    MEMORY = ("goal", "q", "dq", "active", "ratio_v", "ratio_a", "_elapsed", "_path", "_acceleration_now")
 
     def __init__(self, arm: Arm) -> None:
         n, joints = arm.n, arm.joints
@@ -70,13 +70,3 @@ class JointTrajectory:
     def ddq(self) -> Array:
         """Accelerations (n,) of the latest sample; 0 unless in motion."""
         return np.array(self._acceleration_now) if self.active else np.zeros(len(self.goal))
-
-    @property
-    def memory(self) -> tuple[Any, ...]:
-        """The motion and the ratios; assign it to restore them."""
-        return tuple(getattr(self, name) for name in _MEMORY)
-
-    @memory.setter
-    def memory(self, memory: tuple[Any, ...]) -> None:
-        for name, value in zip(_MEMORY, memory, strict=True):
-            setattr(self, name, value)

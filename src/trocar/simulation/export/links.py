@@ -82,7 +82,7 @@ def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
     simulated, prefix = scene.arms[name], scene.stepped[name].prefix
     arm, T = simulated.arm, poses_at_zero(simulated.arm.bodies)
     base = link_name(prefix + BASE) if prefix else ROOT
-    found: list[Link] = []
+    tree: list[Link] = []
     for body in _parents_first(arm):
         parent, coupling = _carrier(arm, body)
         (joint, factor), *_ = coupling.items()
@@ -92,7 +92,7 @@ def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
         ends = sorted((factor * facts.lower, factor * facts.upper))
         part = scene.spec.joint(prefix + body.name)
         T_parent = T[body.name] if parent is None else inverse(T[parent]) @ T[body.name]
-        found.append(
+        tree.append(
             Link(
                 arm=name,
                 body=body.name,
@@ -113,7 +113,7 @@ def _arm_links(scene: Scene, name: str, meshes: list[Mesh]) -> list[Link]:
                 solids=tuple(geom for geom in scene.spec.body(prefix + body.name).geoms if geom.contype),
             )
         )
-    return found
+    return tree
 
 
 def own_inertias(simulated: SimulatedArm) -> dict[str, Inertia]:
@@ -130,7 +130,7 @@ def leaders_first(tree: list[Link]) -> list[Link]:
     separate link without inertia, which both fingers follow. A follower that would still come too early is named
     after its leader: "pitch_back" comes after "pitch", "back" would not.
     """
-    found = list(tree)
+    arranged = list(tree)
     for leader in [link for link in tree if link.follows is None]:
         carried_by = [link for link in _ancestors(tree, leader) if link.follows and link.follows[0] == leader.joint]
         if carried_by:
@@ -146,14 +146,14 @@ def leaders_first(tree: list[Link]) -> list[Link]:
             )
             joint = leader.name.removesuffix("_link")
             follower = replace(leader, joint=joint, follows=(leader.joint, 1.0), damping=0.0, friction=0.0)
-            found[found.index(leader)] = follower
-            found.insert(found.index(first), own)
-    for _ in found:
-        early = _before_their_leaders(found)
+            arranged[arranged.index(leader)] = follower
+            arranged.insert(arranged.index(first), own)
+    for _ in arranged:
+        early = _before_their_leaders(arranged)
         if not early:
             break
-        found = [replace(a, joint=f"{early[a.name]}_{a.body}") if a.name in early else a for a in found]
-    return found
+        arranged = [replace(a, joint=f"{early[a.name]}_{a.body}") if a.name in early else a for a in arranged]
+    return arranged
 
 
 def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
@@ -177,11 +177,11 @@ def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
 def _ancestors(tree: list[Link], link: Link) -> list[Link]:
     """The ancestors of a link, from its parent to the base."""
     by_name = {other.name: other for other in tree}
-    found = []
+    ancestors = []
     while link.parent in by_name:
         link = by_name[link.parent]
-        found.append(link)
-    return found
+        ancestors.append(link)
+    return ancestors
 
 
 def flat(name: str) -> str:

@@ -66,7 +66,7 @@ def meshes(spec: mujoco.MjSpec, kinds: Mapping[str, str] | None = None) -> list[
         material = model.mat(int(model.geom_matid[g])).name.rpartition("/")[2]
         parts.setdefault((link, material), []).append(triangles)
     named: dict[str, Array] = {}
-    return [_named(link, material, np.concatenate(found), kinds, named) for (link, material), found in parts.items()]
+    return [_named(link, material, np.concatenate(rows), kinds, named) for (link, material), rows in parts.items()]
 
 
 def _named(

@@ -62,18 +62,18 @@ def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes
 
 
 def _options(root: Element, spec: mujoco.MjSpec) -> None:
-    given = spec.option
+    settings = spec.option
     option = add(
         root,
         "option",
-        timestep=given.timestep,
-        gravity=given.gravity,
+        timestep=settings.timestep,
+        gravity=settings.gravity,
         integrator="implicitfast",
-        tolerance=given.tolerance,
-        iterations=given.iterations,
-        cone="elliptic" if given.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else None,
-        impratio=_some(given.impratio, unless=1.0),
-        jacobian="sparse" if given.jacobian == mujoco.mjtJacobian.mjJAC_SPARSE else None,
+        tolerance=settings.tolerance,
+        iterations=settings.iterations,
+        cone="elliptic" if settings.cone == mujoco.mjtCone.mjCONE_ELLIPTIC else None,
+        impratio=_some(settings.impratio, unless=1.0),
+        jacobian="sparse" if settings.jacobian == mujoco.mjtJacobian.mjJAC_SPARSE else None,
     )
     add(option, "flag", island="disable", midphase="disable")
 

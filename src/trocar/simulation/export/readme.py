@@ -15,7 +15,7 @@ from trocar.arms.elastics import CableTorque
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export.gazebo import BANDWIDTH
 from trocar.simulation.export.links import own_inertias
-from trocar.simulation.export.rotor_discs import LEAST_MASS
+from trocar.simulation.export.rotor_discs import MIN_MASS
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.toml_file import read_toml
@@ -127,5 +127,5 @@ def _about_sdf(kinds: dict[str, SimulatedArm]) -> list[str]:
         "tested": True,
     }
     which = "of the other joints" if "revolute" in bare else "of the motors"
-    words = {"bandwidth": BANDWIDTH, "mass": LEAST_MASS, "which": which}
+    words = {"bandwidth": BANDWIDTH, "mass": MIN_MASS, "which": which}
     return [text[key].format(**words) for key, holds in included.items() if holds]

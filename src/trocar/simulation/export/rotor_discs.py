@@ -16,7 +16,7 @@ from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array
 
 DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc relative to that about its axis; 0.5 for zero thickness
-LEAST_MASS, LEAST = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
+MIN_MASS, MIN_INERTIA = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
 
 def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
@@ -25,8 +25,8 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
     The non-negative moments of the discs are fitted so that the mass matrix of the joints that drive these
     links is closest to that of their rotors at q = 0.
     """
-    arm, given = simulated.arm, own_inertias(simulated)
-    bare = [body.name for body in arm.bodies if body.name not in given]
+    arm, inertias = simulated.arm, own_inertias(simulated)
+    bare = [body.name for body in arm.bodies if body.name not in inertias]
     moments = dict.fromkeys(bare, 0.0)
     turning = [name for name in bare if arm.body(name).kind == "revolute"]
     drives = simulated.mechanism.drives
@@ -41,8 +41,8 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
         size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
         design = np.stack([(W.T @ DISC @ W)[upper] / size for W in columns], axis=1)
         moments |= dict(zip(turning, nnls(design, rotors[upper] / size)[0], strict=True))
-    discs = {name: Inertia(mass=LEAST_MASS, com=np.zeros(3), I=max(I, LEAST) * DISC) for name, I in moments.items()}
-    return {body.name: given.get(body.name) or discs[body.name] for body in arm.bodies}
+    discs = {name: Inertia(mass=MIN_MASS, com=np.zeros(3), I=max(I, MIN_INERTIA) * DISC) for name, I in moments.items()}
+    return {body.name: inertias.get(body.name) or discs[body.name] for body in arm.bodies}
 
 
 def _rates(arm: Arm, name: str) -> Array:

@@ -40,9 +40,9 @@ class AppliedWrenches:
         data.xfrc_applied[body] = 0.0
         if wrench.any():
             x, y, z = arm.T_body_tip[:3, 3].tolist() if place == TIP else (0.0, 0.0, 0.0)
-            kept = wrench.copy()
+            own = wrench.copy()
             views = data.xpos[body], data.xmat[body], data.xipos[body], data.xfrc_applied[body]
-            self.by_place[place] = _Applied(kept, kept[:3], kept[3:], (x, y, z), *views)
+            self.by_place[place] = _Applied(own, own[:3], own[3:], (x, y, z), *views)
         else:
             self.by_place.pop(place, None)
 

@@ -70,13 +70,13 @@ class InstrumentContacts:
 
     def _with_objects(self, at_least: int, body: int | None = None) -> tuple[Array, Array]:
         """Active contacts (k,) of the arm with other objects, and the side (k,) of the arm in each: 0 or 1."""
-        found = self._data.contact
-        member = self._member[found.geom]
-        active = (found.efc_address >= 0) & ((member > 0).sum(1) == 1) & (member.max(1) >= at_least)
+        contacts = self._data.contact
+        member = self._member[contacts.geom]
+        active = (contacts.efc_address >= 0) & ((member > 0).sum(1) == 1) & (member.max(1) >= at_least)
         side = member.argmax(1)
         if body is not None:
             other = np.arange(len(side)), 1 - side
-            geom, flex = found.geom[other], found.flex[other]
+            geom, flex = contacts.geom[other], contacts.flex[other]
             owner = np.where(geom >= 0, self._model.geom_bodyid[geom], _flex_owner(self._model, flex))
             active &= owner == body
         return np.flatnonzero(active), side[active]

@@ -94,8 +94,8 @@ def sizes(values: ArrayLike, name: str, shape: tuple[int, ...] = (3,)) -> Array:
     """Lengths of this shape, all positive [m]: three, or () for one."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape or not (np.isfinite(array) & (array > 0)).all():
-        wanted = "three positive lengths" if shape else "positive and finite"
-        raise TrocarError(f"{name} must be {wanted} [m], got {values!r}")
+        expected = "three positive lengths" if shape else "positive and finite"
+        raise TrocarError(f"{name} must be {expected} [m], got {values!r}")
     return array
 
 
@@ -104,5 +104,5 @@ def check_numbers(thing: object, of: str, *, positive: Sequence[str] = (), not_n
     for name in (*positive, *not_negative):
         value = getattr(thing, name)
         if not np.isfinite(value) or value < 0 or (value == 0 and name in positive):
-            wanted = "positive" if name in positive else "finite and not negative"
-            raise TrocarError(f"{name} of {of} must be {wanted}, got {value!r}")
+            expected = "positive" if name in positive else "finite and not negative"
+            raise TrocarError(f"{name} of {of} must be {expected}, got {value!r}")

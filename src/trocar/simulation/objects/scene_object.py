@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.file_fields import LONGEST, Fields
+from trocar.arms.file_fields import MAX_LENGTH, Fields
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
@@ -67,7 +67,7 @@ def read_friction(fields: Fields) -> float:
 
 def read_size(fields: Fields) -> Array:
     """Edges (3,) of a block [m]."""
-    size = fields.vector("size", 3, most=LONGEST, unit="m")
+    size = fields.vector("size", 3, most=MAX_LENGTH, unit="m")
     if size.min() < MIN_SIZE:
         raise fields.error(f"'size' must be at least {MIN_SIZE:g} m in each direction, got {shown(size.tolist())}")
     return size

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.file_fields import HEAVIEST, LONGEST, Fields
+from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import TrocarError
 from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere, check_numbers
 from trocar.simulation.objects.scene_object import (
@@ -175,14 +175,14 @@ def _reader(shape: Callable[[Fields], Obstacle]) -> Reader:
     """Reads an object of one shape about the origin, rods along z."""
 
     def read(fields: Fields, name: str, T: Array) -> Solid:
-        mass = fields.number("mass", 0.0, least=0.0, most=HEAVIEST, unit="kg")  # none: fixed
+        mass = fields.number("mass", 0.0, least=0.0, most=MAX_MASS, unit="kg")  # none: fixed
         return Solid(name, shape(fields), T, mass=mass or None, **read_looks(fields))
 
     return read
 
 
 def _length(fields: Fields, key: str) -> float:
-    return fields.number(key, least=MIN_SIZE, most=LONGEST, unit="m")
+    return fields.number(key, least=MIN_SIZE, most=MAX_LENGTH, unit="m")
 
 
 def _rod(kind: type[Cylinder | Capsule], fields: Fields) -> Obstacle:

@@ -200,11 +200,11 @@ def _shortened(space: _Space, path: list[Array], rng: np.random.Generator) -> li
         a, b = (path[k] + rng.uniform() * (path[k + 1] - path[k]) for k in (i, j))
         if space.edge_free(a, b):
             path = [*path[: i + 1], a, b, *path[j + 1 :]]
-    kept, i = [path[0]], 0
+    corners, i = [path[0]], 0
     while i < len(path) - 1:
         i = next(j for j in range(len(path) - 1, i, -1) if j == i + 1 or space.edge_free(path[i], path[j]))
-        kept.append(path[i])
-    return kept
+        corners.append(path[i])
+    return corners
 
 
 def _verified(space: _Space, reference: TimeOptimal) -> float:

@@ -82,13 +82,13 @@ class MotionCapture:
     ) -> Markers:
         """Markers on the simulated links while the arm follows a reference; `rate`: frame rate [Hz]."""
         every = max(1, round(1.0 / (rate * sim.timestep)))
-        found: dict[str, list[Array]] = {body: [] for body in self.bodies}
+        poses: dict[str, list[Array]] = {body: [] for body in self.bodies}
         steps = 0
 
         def watched(state: State, setpoint: Any) -> ArrayLike:
             nonlocal steps
             if steps % every == 0:
-                for body, T in found.items():
+                for body, T in poses.items():
                     T.append(sim.tip_pose() if body == "tip" else sim.body_pose(body))
             steps += 1
             return controller(state, setpoint)
@@ -99,7 +99,7 @@ class MotionCapture:
         if hasattr(controller, "reset"):
             controller.reset()
         recording = simulate(sim, watched, reference, duration, every=every)
-        return self.observed(recording.t, recording.q, {body: np.array(T) for body, T in found.items()})
+        return self.observed(recording.t, recording.q, {body: np.array(T) for body, T in poses.items()})
 
     def _mounted(self, body: str) -> Array:
         """The markers' frame on a link: random rotation, in the middle of the link's joints, 3 cm off its plane."""
@@ -126,12 +126,12 @@ def poses_at_rest(sim: Simulator, bodies: Sequence[str], q: Array) -> dict[str, 
 
     On an elastic mount, the poses include its static deflection.
     """
-    found: dict[str, list[Array]] = {body: [] for body in bodies}
+    poses: dict[str, list[Array]] = {body: [] for body in bodies}
     for row in q:
         sim.place(row)
-        for body, T in found.items():
+        for body, T in poses.items():
             T.append(sim.tip_pose() if body == "tip" else sim.body_pose(body))
-    return {body: np.array(T) for body, T in found.items()}
+    return {body: np.array(T) for body, T in poses.items()}
 
 
 def _joints_on(arm: Arm, body: str) -> Array:

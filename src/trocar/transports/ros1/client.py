@@ -8,12 +8,11 @@ import time
 from typing import Any
 
 from trocar.errors import TrocarError, check_known
-from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
-from trocar.transports.devices import BY_TYPE, listed
+from trocar.transports.devices import topics_of_nodes
 from trocar.transports.link import ConnectedProcess, ProcessLink, run_node, send
 from trocar.transports.protocol import LOOPBACK, TIMEOUT, Readers, SystemState
-from trocar.transports.remote_bus import CLOCK, UNUSED, Callback, RemoteBus, RemoteSubscription, waited
+from trocar.transports.remote_bus import CLOCK, Callback, OpenTopic, RemoteBus, waited
 from trocar.transports.ros1.bridge import Ros1Settings
 
 FIRST_TIMEOUT = 0.5  # of the first message of a topic [s]
@@ -34,12 +33,9 @@ class Ros1Client(RemoteBus):
         self._process = ConnectedProcess(run_node, Ros1Settings(node=node, address=address, master=master))
         self._reader: threading.Thread | None = None
         state = self._process.first_value(SystemState, "the ROS client")
-        super().__init__(known_topics(state), state.services, state.simulated_time)
-        self._link, self._lock = ProcessLink(self._process.pipe), threading.Lock()
-        self._last: dict[str, Message] = {}
-        self._callbacks: dict[str, list[Callback]] = {}  # of all open topics
+        super().__init__(topics_of_nodes(state.published, state.subscribed), state.services, state.simulated_time)
+        self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
-        self._used: dict[str, float] = {}  # when an open topic was last read [s]
         self._reader = threading.Thread(target=self._receive, daemon=True)
         self._reader.start()
         self._wait_for_clock()
@@ -60,20 +56,6 @@ class Ros1Client(RemoteBus):
             self._check_alive()
             if not self._connected.get(name):
                 raise TrocarError(f"no node reads {name}")
-
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if there was none within half a second of the first reading."""
-        self._listen(name)
-        return self._last.get(name)
-
-    def subscribe(self, name: str, callback: Callback) -> RemoteSubscription:
-        """Call back with every message of a topic, starting with the last one."""
-        if not self._listen(name, callback):
-            with self._lock:
-                self._callbacks[name].append(callback)
-                if name in self._last:
-                    callback(self._last[name])
-        return RemoteSubscription(lambda: self._callbacks[name].remove(callback))
 
     def call(self, service: str, *arguments: Any) -> Any:
         """Result of a service."""
@@ -96,20 +78,15 @@ class Ros1Client(RemoteBus):
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _listen(self, name: str, *callbacks: Callback) -> bool:
-        """Open a topic and wait for its first message; returns False without any action if it is open already.
+    def _open(self, name: str, *callbacks: Callback) -> OpenTopic:
+        self._send(self.topics[name])
+        return OpenTopic(self.topics[name], *callbacks)
 
-        Callbacks that are given here miss no message.
-        """
-        check_known("topic", self.topics, name)
-        with self._lock:
-            self._used[name] = time.monotonic()
-            opened = name in self._callbacks
-            self._callbacks.setdefault(name, list(callbacks))
-        if not opened:
-            self._send(self.topics[name])
-            waited(lambda: name in self._last, FIRST_TIMEOUT)
-        return not opened
+    def _close(self, line: OpenTopic) -> None:
+        self._link.send(Readers(line.topic.name, some=False))  # before the topic can be opened again
+
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
 
     def _send(self, value: Any) -> None:
         self._link.send(value)
@@ -124,41 +101,7 @@ class Ros1Client(RemoteBus):
                 if name == CLOCK:
                     self._clock = message.stamp
                     continue
-                with self._lock:
-                    if name not in self._callbacks:
-                        continue  # just closed
-                    self._last[name] = message
-                    callbacks = tuple(self._callbacks[name])
-                for callback in callbacks:
-                    callback(message)
+                line = self._opened.get(name)
+                if line is not None:  # not just closed
+                    self._deliver(line, message)
             self._close_unused()
-
-    def _close_unused(self) -> None:
-        """Close state topics that nobody reads."""
-        now = time.monotonic()
-        with self._lock:
-            unused = [
-                name
-                for name, callbacks in self._callbacks.items()
-                if not callbacks and now > self._used[name] + UNUSED and self.topics[name].direction is Direction.state
-            ]
-            for name in unused:
-                del self._callbacks[name]
-                self._last.pop(name, None)
-                self._link.send(Readers(name, some=False))  # before the topic can be opened again
-
-
-def known_topics(state: SystemState) -> dict[str, Topic]:
-    """Topics as on a bus, with their direction in the table; that of unlisted topics follows from who has them."""
-    topics: dict[str, Topic] = {}
-    for types, direction in ((state.published, Direction.state), (state.subscribed, Direction.command)):
-        for name, ros in types.items():
-            if ros not in BY_TYPE:
-                continue
-            known = listed(name, ros)
-            right = known is not None and (known.direction is Direction.command) == (direction is Direction.command)
-            if right and known is not None:
-                topics[name] = Topic(name, known.message, known.direction, ros)
-            elif name not in topics:
-                topics[name] = Topic(name, BY_TYPE[ros].message, direction, ros)
-    return topics

@@ -1,13 +1,13 @@
 """The dVRK's topics and services in ROS 2, over DDS with cyclonedds; requires no ROS installation.
 
-    with Robot("dvrk", speed="real") as robot, Bridge(robot) as bridge:
+    with Robot("dvrk", speed="real") as robot, Ros2Bridge(robot) as bridge:
         bridge.wait()
 
 cyclonedds runs in a separate process: otherwise it would share the interpreter lock with the 1500 Hz control loop.
 
 - `bridge` runs with the simulation: it samples and encodes topics that have readers, and executes commands and calls.
-  `node` is the cyclonedds process. The two exchange the values of `protocol` over a pipe.
-- `types` has fields, names and hashes of messages, `cdr` their bytes, `template` those of fast topics.
-- `participant`, `samples` and `qos` wrap cyclonedds; `graph` announces the node to ROS 2; `services` answers calls.
+  `node` is the cyclonedds process, `event_loop` waits there for the pipe and for DDS.
+- `participant`, `samples`, `qos`, `names` and `domain` wrap cyclonedds, whose private parts are in
+  `cyclonedds_internals`; `graph` announces the node to ROS 2; `services` answers calls.
 - `client` presents any ROS 2 system with this interface as a bus, for the conformance check.
 """

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
 from cyclonedds.core import DDSException
@@ -19,14 +19,14 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import BY_TYPE, listed
+from trocar.transports.devices import topics_of_nodes
 from trocar.transports.protocol import TIMEOUT
 from trocar.transports.remote_bus import (
     CLOCK,
     CLOCK_TOPIC,
     POLL_INTERVAL,
-    UNUSED,
     Callback,
+    OpenTopic,
     RemoteBus,
     RemoteSubscription,
     waited,
@@ -47,35 +47,18 @@ QUIET = 0.1  # pause after which a new reader has received all messages kept for
 CLOSING_INTERVAL = 0.1  # between checks whether the client was closed [s]
 
 
-class _Line:
-    """A reader of one topic, its last message, and callbacks for all messages.
+class _Line(OpenTopic):
+    """An open topic with its reader.
 
     Attributes:
-        changed: time of its opening or of its last message [s]. sent: when that message was written [ns].
-        complete: all messages that were kept for a new reader have arrived. used: when it was last asked for [s].
+        sent: when the last message was written [ns]. complete: all messages kept for a new reader have arrived.
     """
 
-    def __init__(self, topic: Topic, reader: Any, now: Callable[[], int]) -> None:
-        self.topic, self.reader, self._now = topic, reader, now
-        self._decoder = Decoder(topic, codec(2))
-        self._stamped = "header" in message_class(topic.ros).__slots__
-        self.changed, self.sent, self.complete = time.monotonic(), 0, False
-        self.used = self.changed
-        self.last: Message | None = None
-        self.callbacks: list[Callback] = []
-
-    def take(self) -> None:
-        for sample in taken(self.reader):
-            try:
-                message = self._decoder(sample.cdr)
-            except TrocarError:
-                continue  # no message of this type: the same as none
-            if not self._stamped:
-                message = replace(message, stamp=max(self._now(), self.last.stamp + 1 if self.last else 0))
-            self.last = message
-            for callback in tuple(self.callbacks):
-                callback(message)
-            self.changed, self.sent = time.monotonic(), sample.sample_info.source_timestamp
+    def __init__(self, topic: Topic, reader: Any, *callbacks: Callback) -> None:
+        super().__init__(topic, *callbacks)
+        self.reader, self.decoder = reader, Decoder(topic, codec(2))
+        self.stamped = "header" in message_class(topic.ros).__slots__
+        self.sent, self.complete = 0, False
 
 
 class Ros2Client(RemoteBus):
@@ -94,9 +77,7 @@ class Ros2Client(RemoteBus):
         self._participant = Participant(domain, interface)
         topics, services, simulated_time = _endpoints(self._participant)
         super().__init__(topics, services, simulated_time)
-        self._lock = threading.RLock()
         self._handlers: list[Callable[[], None]] = []
-        self._lines: dict[str, _Line] = {}
         self._writers: dict[str, Any] = {}
         self._servers: dict[str, Any] = {}
         self._calls: dict[int, Future[Any]] = {}
@@ -141,26 +122,15 @@ class Ros2Client(RemoteBus):
         if not self._participant.acknowledged(writer, FIRST_TIMEOUT):
             raise TrocarError(f"no node has acknowledged {name} within {FIRST_TIMEOUT:g} s")
 
-    def read(self, name: str) -> Message | None:
-        """The last message of a topic; None if no message arrives within 2 s of the first read."""
-        return self._line(name).last
-
-    def _line(self, name: str) -> _Line:
-        """The reader of a topic, once it has received the first message and those that were kept for it."""
-        check_known("topic", self.topics, name)
-        with self._lock:
-            if name not in self._lines:
-                for topic in self._opened_with(name):
-                    self._lines[topic] = self._open(topic)
-            line = self._lines[name]
-        line.used = time.monotonic()
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        """Wait for the first message, and for those that were kept for a new reader of an event."""
+        assert isinstance(line, _Line)
         if not line.complete:
             event = line.topic.direction is Direction.event
             waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
             while event and line.last is not None and (left := line.changed + QUIET - time.monotonic()) > 0.0:
                 time.sleep(left)
             line.complete = line.last is not None
-        return line
 
     def _opened_with(self, name: str) -> list[str]:
         """Topics to open with another one: all events of a device, which are then awaited together."""
@@ -174,43 +144,36 @@ class Ros2Client(RemoteBus):
         Messages that were sent before have arrived when it returns.
         """
         check_known("topic", self.topics, name)
-        if self.topics[name].direction is Direction.event:
-            known = self._line(name).sent
-            late = self._open(name, callback)  # a reader of its own, as a late subscriber has
-            waited(lambda: late.sent >= known, FIRST_TIMEOUT)
-            return RemoteSubscription(lambda: self._close(late))
-        if name not in self._lines:
-            line = self._lines[name] = self._open(name, callback)  # misses no message
-            self._line(name)
-            return RemoteSubscription(lambda: line.callbacks.remove(callback))
-        line = self._line(name)
-        with self._lock:
-            line.callbacks.append(callback)
-            if line.last is not None:
-                callback(line.last)
-        return RemoteSubscription(lambda: line.callbacks.remove(callback))
-
-    def _close(self, line: _Line) -> None:
-        with self._lock:
-            line.callbacks.clear()
-            self._participant.delete(line.reader)
-
-    def _close_unused(self) -> None:
-        """Close state topics that nobody reads."""
-        with self._lock:
-            for name, line in tuple(self._lines.items()):
-                unused = time.monotonic() > line.used + UNUSED and not line.callbacks
-                if unused and line.topic.direction is Direction.state:
-                    del self._lines[name]
-                    self._close(line)
+        if self.topics[name].direction is not Direction.event:
+            return super().subscribe(name, callback)
+        first = self._line(name)
+        late = self._open(name, callback)  # a reader of its own, as a late subscriber has
+        known = cast(_Line, first).sent
+        waited(lambda: late.sent >= known, FIRST_TIMEOUT)
+        return RemoteSubscription(lambda: self._close(late))
 
     def _open(self, name: str, *callbacks: Callback) -> _Line:
         topic = self.topics[name]
         reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
-        line = _Line(topic, reader, lambda: self.now)
-        line.callbacks.extend(callbacks)
-        self._on(reader, line.take)
+        line = _Line(topic, reader, *callbacks)
+        self._on(reader, lambda: self._take(line))
         return line
+
+    def _close(self, line: OpenTopic) -> None:
+        with self._lock:
+            line.callbacks.clear()
+            self._participant.delete(cast(_Line, line).reader)
+
+    def _take(self, line: _Line) -> None:
+        for sample in taken(line.reader):
+            try:
+                message = line.decoder(sample.cdr)
+            except TrocarError:
+                continue  # no message of this type: the same as none
+            if not line.stamped:
+                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
+            self._deliver(line, message)
+            line.sent = sample.sample_info.source_timestamp
 
     def _take_time(self, reader: Any) -> None:
         for sample in taken(reader):
@@ -291,45 +254,28 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         BuiltinDataReader(participant.entity, kind)
         for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
     ]
-    written: dict[str, tuple[str, bool]] = {}
+    written: dict[str, str] = {}
     read: dict[str, str] = {}
+    latched: set[str] = set()
     begin = last = time.monotonic()
     while time.monotonic() < min(last + DISCOVERY, begin + DISCOVERY_TIMEOUT):
-        for source, reads in zip(sources, (False, True), strict=True):
+        for source, types in zip(sources, (written, read), strict=True):
             for sample in source.take(100):
                 if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
                     continue
                 last = time.monotonic()
-                if reads:
-                    read[sample.topic_name] = ros_name(sample.type_name)
-                else:
-                    for_late = sample.qos[Policy.Durability] is not Policy.Durability.Volatile
-                    written[sample.topic_name] = ros_name(sample.type_name), for_late
+                types[sample.topic_name] = ros_name(sample.type_name)
+                if types is written and sample.qos[Policy.Durability] is not Policy.Durability.Volatile:
+                    latched.add(sample.topic_name.removeprefix("rt/"))
         time.sleep(10 * POLL_INTERVAL)
-    names = [name for name in {**written, **read} if name.startswith("rt/")]
-    topics = [topic for name in names if (topic := _topic(name, written.get(name), read.get(name)))]
-    asked = {name: ros for name, ros in read.items() if name.startswith("rq/")}
+    published, subscribed = (
+        {name.removeprefix("rt/"): ros for name, ros in types.items() if name.startswith("rt/")}
+        for types in (written, read)
+    )
     services = {
         name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
-        for name, ros in asked.items()
-        if reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
+        for name, ros in read.items()
+        if name.startswith("rq/") and reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
     }
-    clock = written.get(topic_name(CLOCK), ("", False))[0] == CLOCK_TOPIC.ros
-    return {topic.name: topic for topic in topics}, services, clock
-
-
-def _topic(dds: str, written: tuple[str, bool] | None, read: str | None) -> Topic | None:
-    """A topic as on a bus; None if the interface has no such type.
-
-    Clients write commands and read states. Of a topic that is both written and read, the table decides which end is
-    the robot's.
-    """
-    ros = written[0] if written else read or ""
-    name = dds.removeprefix("rt/")
-    known = listed(name, ros)
-    command = read and (not written or (known is not None and known.direction is Direction.command))
-    if ros not in BY_TYPE:
-        return None
-    for_late = written is not None and written[1]
-    direction = Direction.command if command else Direction.event if for_late else Direction.state
-    return replace(known or BY_TYPE[ros], name=name, direction=direction)
+    simulated_time = written.get(topic_name(CLOCK)) == CLOCK_TOPIC.ros
+    return topics_of_nodes(published, subscribed, latched), services, simulated_time

@@ -77,8 +77,8 @@ def _built(source: str, command: tuple[str, ...]) -> bytes:
             )
             if done.returncode:
                 errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-                said = errors[0].strip() if errors else f"exit status {done.returncode}"
-                raise NoCompiler(f"{shlex.join(command)} failed to build the generated code: {said}")
+                reason = errors[0].strip() if errors else f"exit status {done.returncode}"
+                raise NoCompiler(f"{shlex.join(command)} failed to build the generated code: {reason}")
             return target.read_bytes()
     except OSError as error:
         raise TrocarError(
@@ -88,9 +88,9 @@ def _built(source: str, command: tuple[str, ...]) -> bytes:
 
 def _compiler() -> tuple[str, ...]:
     """The command of the C compiler: $CC, cc, gcc or clang."""
-    given = os.environ.get("CC")
-    if given:
-        command = tuple(shlex.split(given))
+    named = os.environ.get("CC")
+    if named:
+        command = tuple(shlex.split(named))
         if shutil.which(command[0]) is None:
             raise NoCompiler(f"CC names the C compiler {command[0]!r}, which was not found; correct or unset CC")
         return command

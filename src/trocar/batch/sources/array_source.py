@@ -63,14 +63,14 @@ def _divided(lines: Sequence[str], terms: Sequence[str]) -> list[str]:
     for k in reversed(range(len(lines))):
         for name in _NAME.findall(lines[k].partition("=")[2]):
             last.setdefault(name, k)
-    found: list[str] = []
+    parts: list[str] = []
     for start in range(0, len(lines), BETWEEN_BARRIERS):
         end = min(start + BETWEEN_BARRIERS, len(lines))
-        found += lines[start:end]
+        parts += lines[start:end]
         names = "".join(f"t{k}, " for k in range(start, end) if last.get(f"t{k}", -1) >= end)
         if names and end < len(lines):
-            found.append(f"    {names}= barrier(({names}))")
-    return found
+            parts.append(f"    {names}= barrier(({names}))")
+    return parts
 
 
 def _function(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trocar.batch.backends.c_source import REAL, c_function, sizes
 from trocar.batch.program import Program
+from trocar.batch.sources.c_source import REAL, c_function, sizes
 from trocar.spatial import Array
 
 TYPES = """\
@@ -154,7 +154,7 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
     form = form or KernelForm()
     wide = precision == "float64"
     rows = (len(program.inputs),) if form.rows is None else form.rows
-    kept = min(len(form.own), free_registers(program, wide)) if form.tiled else 0
+    registers = min(len(form.own), free_registers(program, wide)) if form.tiled else 0
     head = [
         f"typedef {REAL[precision]} real;",
         f"#define MAX_REAL {'1.7976931348623157e308' if wide else '3.4028234e38f'}",
@@ -163,7 +163,7 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
         f"#define SHARED {len(program.fixed) - len(form.own)}",
         f"#define OWN {len(form.own)}",
         f"#define OWN_ROW {TILE if form.tiled else 1}",
-        f"#define KEPT {kept}",
+        f"#define KEPT {registers}",
         f"#define PLACES {', '.join(map(str, [*places(len(program.fixed), form.own), -1]))}",
         f"#define HELD {int(form.held)}",
         f"#define AHEAD {int(not form.held and len(rows) == 1)}",

@@ -1,0 +1,83 @@
+"""House rules that a reader of the sources relies on: one name for one thing, windows that stay outside."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import trocar
+
+SOURCE = Path(trocar.__file__).parent
+BANNED_NAMES = {"found", "given", "said", "made"}
+SUPERLATIVES = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|FARTHEST|FASTEST|PATIENCE)(_[A-Z_]+)?")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Syntax tree of every module of the package, by its path in it."""
+    return {
+        path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not path.name.endswith(".launch.py")
+    }
+
+
+def test_no_public_class_name_occurs_twice() -> None:
+    places = defaultdict(list)
+    for path, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path)
+    assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Names that a module binds: variables, arguments, attributes, functions and classes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+
+
+@pytest.mark.parametrize("room", sorted({path.partition("/")[0] for path in trees()}))
+def test_names_are_nouns_of_the_field(room: str) -> None:
+    offences = [
+        f"{path}:{line} {name}"
+        for path, tree in trees().items()
+        if path.partition("/")[0] == room
+        for name, line in bound_names(tree)
+        if name in BANNED_NAMES or SUPERLATIVES.fullmatch(name)
+    ]
+    assert offences == []
+
+
+def test_no_window_reaches_behind_the_robots_interface() -> None:
+    offences = [
+        f"{path}:{node.lineno}"
+        for path, tree in trees().items()
+        if not path.startswith("robot/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "controllers"
+    ]
+    assert offences == []
+
+
+def test_errors_of_the_library_name_no_option_of_the_command_line() -> None:
+    offences = []
+    for path, tree in trees().items():
+        if path.startswith(("commands/", "cli.py")):
+            continue
+        for error in (node for node in ast.walk(tree) if isinstance(node, ast.Raise)):
+            for node in ast.walk(error):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and OPTION.search(node.value):
+                    offences.append(f"{path}:{node.lineno} {OPTION.search(node.value)[0]}")
+    assert offences == []

@@ -62,6 +62,8 @@ def serve(
     distro: Annotated[
         str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
     ] = "jazzy",
+    view: Annotated[bool, flag("Show the robot in the browser.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
@@ -132,6 +134,10 @@ def serve(
             f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
             f"{place}; press Ctrl-C to stop"
         )
+        if view:
+            from trocar.commands.view import open_page
+
+            typer.echo(f"trocar serve: {open_page(running, 'script_page', robot, port=port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:

@@ -155,7 +155,9 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
 
 def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> tr.Recording:
     """Simulate the run under the dVRK's controller, with its delay and motor limits."""
-    engine = tr.Simulator(arm, parameters, timestep=1 / 1500, motor_limits=True)
+    from trocar.arms.arm import CONTROL_RATE
+
+    engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
     engine.reset(engine.arm.home)
     return tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
 

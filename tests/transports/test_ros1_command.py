@@ -48,7 +48,7 @@ def serving(tmp_path_factory):
     )
     try:
         line = process.stdout.readline()
-        assert process.stdout.readline().startswith("trocar serve: http://127.0.0.1:")
+        assert process.stdout.readline().startswith("page: http://127.0.0.1:")
         yield re.search(r"ROS_MASTER_URI=(\S+);", line)[1], process, bag
     finally:
         if process.poll() is None:

@@ -62,11 +62,11 @@ def serve(
     distro: Annotated[
         str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
     ] = "jazzy",
-    view: Annotated[bool, flag("Show the robot in the browser.", "--view")] = False,
-    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
+    view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
@@ -137,7 +137,7 @@ def serve(
         if view:
             from trocar.commands.view import open_page
 
-            typer.echo(f"trocar serve: {open_page(running, 'script_page', robot, port=port).address}")
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:

@@ -187,3 +187,13 @@ def test_the_gripper_is_set_by_hand_within_its_range(mech):
         sim.gripper = 2.0
     with pytest.raises(tr.TrocarError, match="PSM has no gripper"):
         tr.Simulator("PSM").gripper = 0.1
+
+
+def test_the_base_of_a_master_is_where_the_console_configuration_puts_it(mech):
+    """Looking 60 degrees down: x of the base to the right, y away and level, z up; see docs/conventions.md."""
+    T, side = mech.arm.T_hrsv_base, 1.0 if mech.arm.name == "MTML" else -1.0
+    np.testing.assert_allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-15)
+    np.testing.assert_array_equal(T[:3, 3], [side * 0.180, 0.400, 0.475])
+    root = np.sqrt(0.75)
+    np.testing.assert_array_equal(T[:3, :3], [[-1.0, 0.0, 0.0], [0.0, root, 0.5], [0.0, 0.5, -root]])
+    assert tr.load_arm("PSM").T_hrsv_base is None

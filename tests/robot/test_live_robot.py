@@ -484,7 +484,8 @@ BAD = {
     "set-up joints without a cart": (lambda s, a: a.change(set_up=[0.0]), "not on a cart"),
     "unknown arm": (lambda s, a: s.arm("PSM4").push(np.zeros(3)), "service 'simulation/PSM4/push' is unknown"),
     "not recorded": (lambda s, a: a.recorded(), "PSM is not being recorded"),
-    "period NaN": (lambda s, a: s.robot.every(NAN, print), "period must be"),
+    "period NaN": (lambda s, a: s.robot.every(NAN, print), "a period of at least"),
+    "action no function": (lambda s, a: s.robot.every(0.1, "print"), "a function of time"),
 }
 
 

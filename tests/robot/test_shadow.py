@@ -198,7 +198,7 @@ def test_arms_are_recognised_by_their_topics_and_a_missing_arm_is_an_error(shado
 def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_commands(shadow, source):
     pytest.importorskip("viser")
     from trocar.view.pages import shadow_page
-    from trocar.view.panels.shadow import ShadowCurves, ShadowState
+    from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
     from trocar.view.server import serve
 
     class Browser:
@@ -209,7 +209,7 @@ def test_the_page_shows_the_measured_arm_and_the_residual_and_cannot_send_comman
     server = serve(port=0)
     try:
         page = shadow_page(server, shadow, "PSM1")
-        state, curves = page.panel(ShadowState), page.panel(ShadowCurves)
+        state, curves = page.panel(ShadowStatePanel), page.panel(ShadowCurvePanel)
         curves.joint.value = "pitch"
         page.draw()
         found = shadow.recording()

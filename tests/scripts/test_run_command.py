@@ -120,7 +120,7 @@ def page_of():
 
 def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals(page_of):
     from trocar.robot import Robot
-    from trocar.view.panels.states import Pedals
+    from trocar.view.panels.states import PedalPanel
 
     with Robot(ONE_ARM, start="ready") as robot:
         page = page_of(robot)
@@ -130,7 +130,7 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals(page_of):
         robot.psm("PSM1").move_jp(q + np.array([0.3, 0.0, 0.05, 0.0, 0.0, 0.0])).wait()
         page.draw()
         for pressed in (True, False):
-            page.panel(Pedals).boxes["clutch"].value = pressed
+            page.panel(PedalPanel).boxes["clutch"].value = pressed
             assert robot.bus.read("footpedals/clutch").buttons == (int(pressed),)
         mujoco.mj_kinematics(robot.scene.model, robot.scene.data)
         moved = robot.scene.data.xpos
@@ -188,26 +188,26 @@ def test_the_page_hangs_the_arms_again_only_after_set_up_joints_have_moved(page_
 def test_the_page_shows_operating_states_and_the_latest_messages_first():
     pytest.importorskip("viser")
     from trocar.robot import Robot
-    from trocar.view.panels.states import MAX_LINES, States
+    from trocar.view.panels.states import MAX_LINES, MessagePanel, StatePanel
 
     with Robot(ONE_ARM, start="ready") as robot:
-        status = States(robot).text
+        states, messages = StatePanel(robot).text, MessagePanel(robot).text
         psm = robot.psm("PSM1")
-        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", status())
-        assert "no warnings, no errors" in status()
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>ENABLED</b></td><td[^>]*>homed<", states())
+        assert "no warnings, no errors" in messages()
         psm.state_command("<b>dance")
         robot.run(0.5)
-        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", status())
+        assert re.search(r"0\.0 s <b[^>]*>warning</b> PSM1: &lt;b&gt;dance doesn", messages())
         q, _ = psm.setpoint_jp()
         psm.servo_jp(q + np.array([0.8, 0.0, 0.0, 0.0, 0.0, 0.0]))
         robot.run(0.01)
-        page = status()
-        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>FAULT</b></td><td[^>]*>not homed<", page)
+        page = messages()
+        assert re.search(r">PSM1</td><td[^>]*><b[^>]*>FAULT</b></td><td[^>]*>not homed<", states())
         assert 0 < page.index("PID: tracking error, mask (1 for error): 1 0 0 0 0 0 0") < page.index("dance")
         for _ in range(MAX_LINES + 3):
             psm.state_command("resume")
         robot.run(0.01)
-        assert status().count(" s <b") == MAX_LINES
+        assert messages().count(" s <b") == MAX_LINES
 
 
 def test_a_script_drives_the_simulated_teleoperation(tmp_path):

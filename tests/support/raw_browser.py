@@ -20,11 +20,11 @@ from trocar.view.server import address
 from trocar.view.viser_internals import PageServer
 
 MARKS = itertools.count(1000)
-PATIENCE = 60.0  # [s]
+TIMEOUT = 60.0  # [s]
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.005)
@@ -82,4 +82,4 @@ class RawBrowser:
 
     def close(self) -> None:
         self.socket.close()
-        self._reader.join(PATIENCE)
+        self._reader.join(TIMEOUT)

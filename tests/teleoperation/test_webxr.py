@@ -34,7 +34,7 @@ from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_sc
 from trocar.teleoperation.devices.device import OPEN
 from trocar.view.webxr import PoseServer, certificate_file
 from trocar.view.webxr import certificate as certificates
-from trocar.view.webxr.pose_messages import MOST_MESSAGE
+from trocar.view.webxr.pose_messages import MAX_MESSAGE
 from trocar.view.webxr.pose_server import BURST
 
 INTERVAL = 0.015  # between two poses of a headset [s]
@@ -231,10 +231,10 @@ def test_a_device_that_vanishes_makes_the_psm_hold(rig: Rig, how: str) -> None:
 
 
 def test_a_message_that_is_too_long_ends_the_connection(rig: Rig) -> None:
-    rig.device.post(b" " * (MOST_MESSAGE + 1))
+    rig.device.post(b" " * (MAX_MESSAGE + 1))
     until(lambda: not rig.server._current, "the connection to end")
     rig.robot.run(0.02)
-    assert f"more than {MOST_MESSAGE} bytes" in rig.errors("PSM1")[0]
+    assert f"more than {MAX_MESSAGE} bytes" in rig.errors("PSM1")[0]
     assert not rig.following()
 
 
@@ -302,7 +302,7 @@ def test_the_page_is_served_with_strict_headers(rig: Rig) -> None:
 def test_a_port_that_is_taken_or_impossible_is_an_error(rig: Rig) -> None:
     with pytest.raises(TrocarError, match="in use"):
         PoseServer({}, port=rig.server.port, certificate=rig.certificate)
-    with pytest.raises(TrocarError, match="--device-port must be"):
+    with pytest.raises(TrocarError, match="port must be"):
         PoseServer({}, port=70000, certificate=rig.certificate)
     with pytest.raises(TrocarError, match="--host"):
         PoseServer({}, "no such host", port=0, certificate=rig.certificate)

@@ -27,8 +27,8 @@ from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, B
 from cyclonedds.qos import Policy
 
 from tools.bench import dds
-from trocar.runtime import Settings
-from trocar.runtime.shadow import Shadow
+from trocar.robot.settings import ArmSettings
+from trocar.robot.shadow import Shadow
 from trocar.transports.codec import codec
 from trocar.transports.ros2 import graph
 from trocar.transports.ros2.bridge import Ros2Bridge
@@ -391,7 +391,7 @@ def endpoints(observer, kind):
 
 def test_a_twin_of_a_served_arm_has_the_residual_of_effort_along_and_writes_no_topic(robot, participant):
     wait_for(lambda: endpoints(participant, BuiltinTopicDcpsPublication), "writers of the robot")
-    shadow = Shadow(Settings(arm="PSM"), "PSM1/measured_js")
+    shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
     readers = {name for name, _ in endpoints(participant, BuiltinTopicDcpsSubscription)}
     with Ros2Client(DOMAIN) as watching:
         follow(shadow, watching, "PSM1")

@@ -1,7 +1,10 @@
 """Versions of libraries whose private parts trocar uses, each in one module."""
 
 import importlib.metadata
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,3 +36,16 @@ def test_private_parts_are_used_in_one_module_per_library():
     for pattern, modules in parts.items():
         users = {file.name for file in SOURCE.rglob("*.py") if re.search(pattern, file.read_text())}
         assert users == modules
+
+
+def test_every_module_imports_without_ros():
+    """In a process of its own, as another test may have made Debian's packages importable."""
+    pytest.importorskip("cyclonedds")
+    script = (
+        "import importlib, pkgutil, sys, trocar.transports as t\n"
+        "for module in pkgutil.walk_packages(t.__path__, 'trocar.transports.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "assert not {'rospy', 'genpy'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)

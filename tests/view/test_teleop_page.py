@@ -13,10 +13,9 @@ pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 from tests.support.raw_browser import RawBrowser, until
 from trocar.robot import Robot
 from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse, training_scene
-from trocar.view.pages import PICTURE, teleop_page
-from trocar.view.panels.endoscope import Endoscope
-from trocar.view.panels.teleop import ContactArrows, Devices, MouseHandles, Pairs
-from trocar.view.robot_frames import RobotFrames
+from trocar.view.pages import PICTURE, delayed, teleop_page
+from trocar.view.panels.endoscope import EndoscopePanel
+from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.server import serve
 from trocar.view.viser_internals import PageServer
 
@@ -30,7 +29,7 @@ class Shown:
         self.robot = Robot(training_scene(arms), start="ready", speed="stepped")
         self.console = DeviceConsole(self.robot, {"PSM1": self.keyboard, "PSM2": self.mouse}, scale=1.0)
         self.page = teleop_page(server, self.robot, self.console)
-        self.devices = self.page.panel(Devices)
+        self.devices = self.page.panel(DevicePanel)
         self.browser = RawBrowser(server)
         self.console.start()
 
@@ -105,7 +104,7 @@ def test_a_dragged_handle_takes_the_tip_along(shown: Shown) -> None:
 def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> None:
     def picture() -> np.ndarray:
         shown.draw()
-        return np.array(shown.page.panel(Endoscope).image.image, dtype=int)
+        return np.array(shown.page.panel(EndoscopePanel).image.image, dtype=int)
 
     until(lambda: (picture()[..., 0] - picture()[..., 2] > 50).mean() > 0.2, "the plate to fill much of the picture")
     assert picture().shape == (PICTURE[1], PICTURE[0], 3)
@@ -120,13 +119,13 @@ def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> N
     shown.keyboard.connected = False
     shown.run(2)
     shown.draw()
-    assert "keyboard has gone; the PSM holds" in shown.page.panel(Pairs).html.content
+    assert "keyboard has gone; the PSM holds" in shown.page.panel(PairPanel).html.content
     shown.keyboard.connected = True
 
 
 def test_a_delayed_page_shows_the_past(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
-    monkeypatch.setattr(shown.page, "source", RobotFrames(shown.robot, 0.1))
+    monkeypatch.setattr(shown.page, "source", delayed(shown.robot, 0.1))
     monkeypatch.setattr(shown.page.drawing, "update", seen.append)
     first = shown.robot.scene.data.qpos.copy()
     shown.draw()

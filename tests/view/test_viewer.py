@@ -20,7 +20,10 @@ import trocar as tr
 from trocar.cli import app
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
-from trocar.runtime import Live, Settings
+from trocar.robot import Robot
+from trocar.robot.messages import JointState
+from trocar.robot.settings import ArmSettings
+from trocar.simulation import Scene
 from trocar.simulation.objects.practice import practice_objects
 from trocar.view.effort_bars import bars, composition
 from trocar.view.plain_text import length
@@ -37,40 +40,46 @@ def recording():
     return tr.simulate(sim, ComputedTorque(mechanism, 900.0, 60.0), reference, 0.3)
 
 
-def stepped(live, steps):
-    """Mechanism and state of the only arm after some steps."""
-    for _ in range(steps):
-        live.step()
-    frame = live.frame()
+@pytest.fixture
+def robot():
+    with Robot(ArmSettings(arm="PSM").build(), start="ready", speed="stepped") as robot:
+        yield robot
+
+
+def stepped(robot, steps):
+    """Mechanism and state of the only arm after some cycles."""
+    robot.step(steps)
+    frame = robot.simulation().frame()
     return frame.scene.arms["PSM"].mechanism(), frame.arms["PSM"]
 
 
 # -- shown values ---------------------------------------------------------------------------------------------------
 
 
-def test_the_parts_of_an_effort_add_up_to_it():
-    live = Live(Settings(arm="PSM"))
-    live.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
-    live.push(np.array([0.5, 0.0, 0.2]))
-    mechanism, state = stepped(live, 150)
+def test_the_parts_of_an_effort_add_up_to_it(robot):
+    arm = robot.simulation().arm("PSM")
+    arm.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
+    arm.push(np.array([0.5, 0.0, 0.2]))
+    mechanism, state = stepped(robot, 150)
     np.testing.assert_allclose(sum(composition(mechanism, state).values()), state.tau, atol=1e-12)
 
 
 def test_the_effort_of_a_contact_is_distinguished_from_friction():
-    live = Live(Settings(arm="PSM", objects=practice_objects))
-    live.move_joints(live.frame().arms["PSM"].q + [0, 0, 0.03, 0, 0, 0, 0])  # the plate is 20 mm below the jaws
-    mechanism, state = stepped(live, 1500)
-    parts = composition(mechanism, state)
-    assert parts["contact"][2] == pytest.approx(live.scene.arms["PSM"].contact_wrench(of="plate")[2], abs=1e-3)
-    assert parts["contact"][2] > 0.5
-    np.testing.assert_allclose(sum(parts.values()), state.tau, atol=1e-12)
+    scene = ArmSettings(arm="PSM").build()
+    scene = Scene(**{**scene.arguments, "objects": practice_objects(scene)})
+    with Robot(scene, start="ready", speed="stepped") as robot:
+        q, _ = robot.arm("PSM").setpoint_jp()
+        robot.bus.publish("PSM/move_jp", JointState(position=q + [0, 0, 0.03, 0, 0, 0]))  # the plate is 20 mm away
+        mechanism, state = stepped(robot, 1500)
+        parts = composition(mechanism, state)
+        assert parts["contact"][2] == pytest.approx(robot.scene.arms["PSM"].contact_wrench(of="plate")[2], abs=1e-3)
+        assert parts["contact"][2] > 0.5
+        np.testing.assert_allclose(sum(parts.values()), state.tau, atol=1e-12)
 
 
-def test_bars_name_every_joint_with_its_effort():
-    live = Live(Settings(arm="PSM"))
-    live.drive("effort alone")
-    live.set_effort(np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]))
-    html = bars(*stepped(live, 1))
+def test_bars_name_every_joint_with_its_effort(robot):
+    robot.bus.publish("PSM/servo_jf", JointState(effort=np.array([0.5, 0.0, 1.0, 0.0, 0.0, 0.0])))
+    html = bars(*stepped(robot, 1))
     assert 'data-joint="yaw">0.500 N m<' in html
     assert 'data-joint="insertion">1.000 N<' in html
 
@@ -204,7 +213,7 @@ def test_a_taken_port_is_status_2_with_one_line():
         (["view", "PSM", "--compare", "b.csv"], "--compare takes the second recording"),
         (["view", "nowhere.npz"], "nowhere.npz does not exist"),
         (["view", "nowhere.csv", "--compare", "b.csv"], "nowhere.csv does not exist"),
-        (["view", "--reports", "nowhere", "--port", "0"], "there is no such folder"),
+        (["view", "--reports", "nowhere", "--port", "0"], "there is no folder nowhere"),
         (["view", "PSM", "--native"], "needs a display"),
         (["render", "nowhere.csv"], "does not exist"),
         (["render", "nowhere.csv", "-o", "film.avi"], ".png, .gif, .mp4"),

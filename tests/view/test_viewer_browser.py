@@ -21,7 +21,8 @@ from PIL import Image, ImageDraw
 import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.report import Claim, Report
-from trocar.runtime import Session, Settings
+from trocar.robot.messages import JointState
+from trocar.simulation import Scene, load_scene
 from trocar.simulation.objects.practice import practice_objects
 
 viser = pytest.importorskip("viser", reason="pip install 'trocar[view]'")
@@ -32,11 +33,11 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),  # one browser at a time
 ]
 
-import trocar.view.viewer_page as viewer_page  # noqa: E402
-from trocar.view.endoscope import EndoscopeRenderer, endoscope_of  # noqa: E402
+import trocar.view.page as page_module  # noqa: E402
+from tests.support.viewed_robot import ViewedRobot  # noqa: E402
 from trocar.view.meshes import VISIBLE, body_meshes  # noqa: E402
-from trocar.view.selection import Selection  # noqa: E402
-from trocar.view.server import address, serve  # noqa: E402
+from trocar.view.panels.states import StatePanel  # noqa: E402
+from trocar.view.server import address  # noqa: E402
 
 # As root and without a graphics card; and no calls home.
 FLAGS = [
@@ -59,16 +60,11 @@ document.head.append(style);
 J3 = 2
 
 
-class Viewer:
+class Viewer(ViewedRobot):
     """A running viewer and a connected browser."""
 
-    def __init__(self, browser, reports=None, settings=None):
-        settings = settings or Settings(arm="PSM")
-        self.session = Session(settings).start()
-        ecm = endoscope_of(self.session.frame)
-        self.endoscope = None if ecm is None else EndoscopeRenderer(ecm)
-        self.server = serve(port=0)
-        self.page = viewer_page.ViewerPage(self.server, self.session, self.endoscope, reports).start()
+    def __init__(self, browser, reports=None, scene=None):
+        super().__init__(scene, reports)
         # without a graphics card, most of the time goes into shadows and into reflections while a page opens
         self.server.scene.get_handle_by_name("/lights/key").cast_shadow = False
         self.server.scene.configure_environment_map(None)
@@ -81,28 +77,24 @@ class Viewer:
         self.tab = self.open()
 
     @property
-    def arm(self):
+    def state(self):
         """State of the arm that is shown."""
-        return self.session.frame.arms[self.page.selected()]
+        return self.arm(self.page.selected)
 
     @property
     def about(self):
-        return self.session.frame.scene.arms[self.page.selected()]
+        return self.frame().scene.arms[self.page.selected]
 
     def open(self, size=SIZE):
         tab = self.context.new_page()
         tab.set_viewport_size(size)
         tab.goto(address(self.server))
-        tab.get_by_text(self.page.selected(), exact=True).first.wait_for()
+        tab.get_by_text(self.page.selected, exact=True).first.wait_for()
         return tab
 
     def close(self):
         self.context.close()
-        self.page.close()
-        if self.endoscope is not None:
-            self.endoscope.close()
-        self.session.close()
-        self.server.stop()
+        super().close()
 
     def go(self, tab_name):
         self.tab.get_by_role("tab", name=tab_name).click()
@@ -194,7 +186,7 @@ def viewer(playwright_of, tmp_path_factory):
     reports = tmp_path_factory.mktemp("reports")
     claim = Claim(id="length", published=1.0, ours=1.0, unit="m", relation="equal", tolerance=0.1, source="a book")
     Report("Numbers & figures", [claim]).write_html(reports / "numbers.html")
-    viewer_page.MESSAGE_TIME = 10 * WAIT / 1000  # a message waits for a slow browser
+    page_module.MESSAGE_TIME = 10 * WAIT / 1000  # a message waits for a slow browser
     browser = playwright_of.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
     result = Viewer(browser, reports)
     yield result
@@ -205,11 +197,13 @@ def viewer(playwright_of, tmp_path_factory):
 @pytest.fixture
 def home(viewer):
     """The viewer with the arm at home, paused and at the first tab."""
-    viewer.session.pause()
-    viewer.page.recordings.source.value = "simulation"
-    viewer.session.change(counterweight=True, friction=True)
-    viewer.session.reset()
-    viewer.page.driving.reset(Selection.of(viewer.session.settled(), "PSM"))
+    viewer.simulation.pause()
+    viewer.recordings.source.value = "simulation"
+    if not (viewer.about.counterweight and viewer.about.friction):
+        viewer.simulation.arm("PSM").change(counterweight=True, friction=True)
+    viewer.simulation.arm("PSM").set_law("PID (dVRK)")
+    viewer.simulation.reset()
+    viewer.controls.set_mode("joint")
     viewer.tab.get_by_text("paused").first.wait_for()
     viewer.go("Drive")
     return viewer
@@ -243,7 +237,7 @@ def projected(viewer, points, size):
 def silhouette(viewer, size):
     """Expected mask of the arm in the picture (h, w): its triangles through the camera that the browser reports."""
     sim = tr.Simulator("PSM")
-    sim.place(viewer.arm.q)
+    sim.place(viewer.state.q)
     model = sim.spec.copy().compile()
     image = Image.new("1", size)
     draw = ImageDraw.Draw(image)
@@ -259,14 +253,14 @@ def silhouette(viewer, size):
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
     """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
-    floor, shown = scene.get_handle_by_name("/floor"), home.page.mechanism.shown
+    floor, shown = scene.get_handle_by_name("/floor"), home.marks._boxes()
     colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
     try:
         for handle, _ in colours:
             handle.color = (0, 0, 0)  # a pale arm is hard to distinguish from a pale backdrop
         floor.visible = False  # the arm's shadow falls on it
         for name in shown:
-            home.page.overlays.show(name, False)
+            home.marks.overlays.show(name, False)
         scene.get_handle_by_name("/arm").visible = False
         without = home.still()
         scene.get_handle_by_name("/arm").visible = True
@@ -284,7 +278,7 @@ def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
     finally:
         floor.visible = True
         for name, visible in shown.items():
-            home.page.overlays.show(name, visible)
+            home.marks.overlays.show(name, visible)
         for handle, colour in colours:
             handle.color = colour
     home.keep("arm")
@@ -292,52 +286,63 @@ def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
 
 def test_play_moves_time_and_pause_stops_it(home):
     home.press("Play")
-    until(lambda: home.session.frame.time > 0.1, "time")
+    until(lambda: home.frame().time > 0.1, "time")
     home.tab.get_by_text("× real time").first.wait_for()
     home.press("Pause")
     home.tab.get_by_text("paused").first.wait_for()
-    stopped = home.session.settled().time
-    for _ in range(30):  # rounds in each of which the simulation could continue
-        assert home.session.settled().time == stopped
+    stopped = home.frame().time
+    time.sleep(0.1)  # in which the simulation could continue
+    assert home.frame().time == stopped
     home.press("1 step")
-    until(lambda: home.session.frame.time > stopped, "one step")
-    assert home.session.settled().time == pytest.approx(stopped + 1 / 1500)
+    until(lambda: home.frame().time > stopped, "one step")
+    assert home.frame().time == pytest.approx(stopped + 1 / 1500)
 
 
 def test_a_slider_moves_the_simulated_arm_and_its_picture(home):
     before = home.canvas()
     home.press("Play")
-    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.arm.q[0] - 0.6) < 0.01, "the yaw")
+    insist(lambda: home.type("yaw [rad]", 0.6), lambda: abs(home.state.q[0] - 0.6) < 0.01, "the yaw")
     home.press("Pause")
     home.tab.get_by_text("paused").first.wait_for()
     until(lambda: (np.abs(home.canvas() - before).max(-1) > 30).mean() > 0.01, "another picture")
     home.keep("slider")
 
 
+def test_a_fault_is_shown_and_the_arm_is_powered_on_again(home):
+    home.press("Play")
+    jump = home.state.q[:6] + [0.8, 0.0, 0.0, 0.0, 0.0, 0.0]
+    home.robot.bus.publish("PSM/servo_jp", JointState(position=jump))
+    home.tab.get_by_text("FAULT").first.wait_for()
+    home.tab.get_by_text("tracking error").first.wait_for()
+    home.keep("fault")
+    home.press("Power on and home")
+    until(lambda: not home.page.panel(StatePanel).power.visible, "the arm to be ready")
+    home.simulation.pause()
+
+
 def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
-    home.session.drive("computed torque")
+    home.simulation.arm("PSM").set_law("computed torque")
     home.go("Mechanism")
     home.press("Play")
-    until(lambda: home.session.frame.time > 0.3, "the controller")
-    until(lambda: abs(home.shown_effort("insertion") - home.arm.tau[J3]) < 0.02, "the force of now")
+    until(lambda: home.frame().time > 0.3, "the law")
+    until(lambda: abs(home.shown_effort("insertion") - home.state.tau[J3]) < 0.02, "the force of now")
     with_weight = home.shown_effort("insertion")
     home.tab.get_by_label("Counterweight").click()
     until(lambda: home.about.counterweight is False, "the switch")
-    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.arm.q)[J3] for c in (True, False)]
+    g = [tr.load_mechanism("PSM", counterweight=c).gravity(home.state.q)[J3] for c in (True, False)]
     # the shown value jumps by the unbalanced weight; dry friction may carry a part of it
     until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
     assert abs(g[1] - g[0]) > 1.5
     home.keep("counterweight")
     home.tab.get_by_label("Counterweight").click()
     until(lambda: home.about.counterweight is True, "the switch back")
-    home.session.drive("PID (dVRK)")
 
 
 @pytest.fixture
 def close_up(home):
     """The viewer with the browser's camera near the tip, where handles are large enough for a mouse."""
-    home.session.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from the singular pose at home
-    tip = home.session.settled().arms["PSM"].T_tip[:3, 3]
+    home.simulation.arm("PSM").place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))  # away from singular poses
+    tip = home.state.T_tip[:3, 3]
     (client, *_) = home.server.get_clients().values()
     camera = client.camera
     was = camera.position, camera.look_at
@@ -370,10 +375,11 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
     home = close_up
     home.tab.get_by_role("combobox", name="Mode").click()
     home.tab.get_by_role("option", name="cartesian").click()
-    until(lambda: home.arm.control.controller == "feedback linearisation", "the mode")
-    until(lambda: home.page.driving.tip.handle.visible, "the handle")
+    until(lambda: home.controls.tip.handle.visible, "the handle")
+    T = home.state.T_ref
+    until(lambda: np.allclose(home.controls.tip.handle.position, T[:3, 3]), "the handle at the tip")
+    home.press("Play")
     home.rendered()
-    T = home.arm.control.target
     directions = []
 
     def pull():
@@ -382,44 +388,41 @@ def test_the_tip_target_is_dragged_with_the_mouse_and_the_tip_follows(close_up):
         release()
 
     def went():
-        return home.arm.control.target[:3, 3] - T[:3, 3]
+        return home.state.T_ref[:3, 3] - T[:3, 3]
 
     insist(pull, lambda: np.linalg.norm(went()) > 0.005, "the target")
-    # the last part of the drag may still be in progress, also along the arrow
-    direction, way = directions[-1], went()
-    np.testing.assert_allclose(way - (way @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
-    assert way @ direction > 0.005
-    home.press("Play")
-    until(lambda: (home.arm.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (way @ direction), "the tip")
+    goal = tr.load_mechanism("PSM").forward_kinematics(home.state.target)[:3, 3] - T[:3, 3]
+    direction = directions[-1]
+    np.testing.assert_allclose(goal - (goal @ direction) * direction, 0.0, atol=1e-4)  # along the arrow, and only that
+    assert goal @ direction > 0.005
+    until(lambda: (home.state.T_tip[:3, 3] - T[:3, 3]) @ direction > 0.6 * (goal @ direction), "the tip")
     home.keep("dragged")
-    home.session.pause()
-    home.page.driving.drive("PID (dVRK)")
+    home.simulation.pause()
 
 
 def test_a_typed_target_applies_on_enter_and_goes_back_when_it_is_refused(close_up):
     home = close_up
-    home.page.driving.drive("impedance")
-    target = home.session.settled().arms["PSM"].control.target
-    field, shown = home.field("x [mm]"), f"{1000 * target[0, 3]:.1f}"
+    home.controls.set_mode("cartesian")
+    T, before = home.state.T_ref, home.state.q
+    field, shown = home.field("x [mm]"), f"{1000 * T[0, 3]:.1f}"
     until(lambda: field.input_value() == shown, "the field")
-    field.fill("-400")
-    until(lambda: home.page.driving.tip.entry.values[0] == -400.0, "the number to arrive")
-    np.testing.assert_array_equal(home.session.settled().arms["PSM"].control.target, target)
+    field.fill("-40000")
+    until(lambda: home.controls.tip.entry.values[0] == -40000.0, "the number to arrive")
+    np.testing.assert_array_equal(home.state.q, before)
     field.press("Enter")
-    home.tab.get_by_text("unreachable").first.wait_for()
+    home.tab.get_by_text("cannot reach").first.wait_for()
     until(lambda: field.input_value() == shown, "the field to go back")
     home.keep("refused")
-    home.page.driving.drive("PID (dVRK)")
 
 
 def test_the_hand_pulls_at_the_tip_until_it_is_released(close_up):
     home = close_up
     home.tab.get_by_text("Push the tip").click()
     home.tab.get_by_label("Hand").click()
-    until(lambda: home.page.driving.grip.visible, "the handle")
+    until(lambda: home.controls.grip.visible, "the handle")
     home.rendered()
     T = np.eye(4)
-    T[:3, 3] = home.arm.T_tip[:3, 3]
+    T[:3, 3] = home.state.T_tip[:3, 3]
     tries = []
 
     def pull():
@@ -427,13 +430,13 @@ def test_the_hand_pulls_at_the_tip_until_it_is_released(close_up):
             tries[-1][1]()  # release the handle that was missed
         tries.append(drag(home, T, 0.7 * 0.12, 0.03))
 
-    insist(pull, lambda: bool(tries) and home.arm.force @ tries[-1][0] > 0.5, "the force")
+    insist(pull, lambda: bool(tries) and home.state.force @ tries[-1][0] > 0.5, "the force")
     direction, release = tries[-1]
     home.keep("hand")
-    force = home.arm.force
+    force = home.state.force
     np.testing.assert_allclose(force / np.linalg.norm(force), direction, atol=0.05)
     release()
-    until(lambda: not home.arm.force.any(), "the hand to let go")
+    until(lambda: not home.state.force.any(), "the hand to let go")
     home.tab.get_by_label("Hand").click()
 
 
@@ -449,7 +452,7 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
 
     upload.first.set_input_files(path)
     home.tab.get_by_text("Play recording").wait_for()
-    arm = home.page.recordings.a.arm
+    arm = home.recordings.a.arm
     for t in (0.1, 0.35):
         home.type("Time [s]", t)
         home.tab.get_by_text(f"t = {t:.2f} s").first.wait_for()
@@ -461,7 +464,7 @@ def test_a_bad_recording_is_a_message_and_a_good_one_scrubs(home, recording, tmp
     home.tab.get_by_text("RMS of B - A").wait_for()
     home.keep("recording")
     upload.nth(1).set_input_files(path)
-    until(lambda: home.page.recordings.b.name == "run.csv", "the second recording")
+    until(lambda: home.recordings.b.name == "run.csv", "the second recording")
     with home.tab.expect_download() as download:
         home.press("Export CSV")
     again = tr.Recording.load(_saved(download.value, tmp_path / "again.csv"))
@@ -488,17 +491,17 @@ def test_a_reload_reconnects_and_a_second_viewer_sees_the_same(home):
     home.tab.get_by_text("PSM", exact=True).first.wait_for()
     other = home.open({"width": 700, "height": 400})
     try:
-        pitched = lambda: abs(home.arm.q[1] - 0.25) < 1e-6  # noqa: E731
+        pitched = lambda: abs(home.state.q[1] - 0.25) < 1e-6  # noqa: E731
         insist(lambda: home.type("pitch [rad]", 0.25), pitched, "the pitch")
         until(lambda: home.field("pitch [rad]", other).input_value() == "0.25", "the other's slider")
         other.get_by_role("button", name="Play", exact=True).click()
         home.tab.get_by_role("button", name="Pause", exact=True).wait_for()
         home.press("Pause")
-        until(lambda: not home.session.frame.playing, "the pause")
+        until(lambda: not home.robot.playing, "the pause")
     finally:
         other.close()
-    home.session.place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and continues when one has left
-    assert home.session.settled().arms["PSM"].q[0] == pytest.approx(0.1)
+    home.simulation.arm("PSM").place(np.array([0.1, 0.1, 0.12, 0, 0, 0, 0.1]))  # and continues when one has left
+    assert home.state.q[0] == pytest.approx(0.1)
 
 
 # The Classic cart without its second PSM: fewer triangles for the CPU to draw.
@@ -519,11 +522,12 @@ mount = "ECM"
 
 
 def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
-    viewer.session.pause()
+    viewer.simulation.pause()
     viewer.tab.goto("about:blank")  # one page is drawn at a time
     file = tmp_path / "cart.toml"
     file.write_text(CART)
-    cart = Viewer(viewer.browser, settings=Settings(scene=str(file), objects=practice_objects))
+    scene = load_scene(file, timestep=1 / 1500)
+    cart = Viewer(viewer.browser, scene=Scene(**{**scene.arguments, "objects": practice_objects(scene)}))
     try:
         picture = cart.tab.locator("img[src^='blob:']").first
         until(lambda: picture.count() and pixels(picture.screenshot()).std() > 20, "a picture that is not plain")
@@ -533,7 +537,7 @@ def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
         cart.tab.get_by_text("ECM", exact=True).first.wait_for()
         wrists = cart.tab.locator("label", has_text=re.compile(r"^wrist_yaw \[rad\]$"))
         until(lambda: wrists.count() == 1, "the sliders of four joints, and those of the second arm")
-        rolled = lambda: abs(cart.arm.q[3] - 0.5) < 1e-6  # noqa: E731
+        rolled = lambda: abs(cart.state.q[3] - 0.5) < 1e-6  # noqa: E731
         insist(lambda: cart.type("roll [rad]", 0.5), rolled, "the roll of the ECM")
         until(lambda: (np.abs(pixels(picture.screenshot()) - before).max(-1) > 30).mean() > 0.2, "the view to turn")
         cart.keep("scene")
@@ -553,7 +557,7 @@ def test_a_scene_has_a_choice_of_arms_and_its_endoscopes_view(viewer, tmp_path):
         cart.tab.get_by_text("ECM (ECM)", exact=True).wait_for()  # the controls belong to that arm
         cart.tab.get_by_label("Friction").click()
         until(lambda: not cart.about.friction, "the switch of the ECM")
-        assert cart.session.frame.scene.arms["PSM1"].friction
+        assert cart.frame().scene.arms["PSM1"].friction
         cart.page.select("PSM1")
         cart.tab.get_by_text("PSM1 (PSM)", exact=True).wait_for()
         cart.rendered()

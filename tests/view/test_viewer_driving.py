@@ -4,103 +4,103 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import trocar as tr
 from trocar.palette import CAUSES, of_cause
-from trocar.runtime import Live, Session, Settings
-from trocar.simulation.objects.practice import practice_objects
+from trocar.robot import Robot
+from trocar.robot.messages import JointState
+from trocar.robot.settings import ArmSettings
+from trocar.simulation import load_scene
 from trocar.spatial import roll_pitch_yaw, rotation
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 from tests.support.raw_browser import RawBrowser, until
+from tests.support.viewed_robot import ViewedRobot
 from trocar.view import overlays
 from trocar.view.effort_bars import bars
-from trocar.view.labels import CLOSE, NEAR, SPACING, Labels, View, apart, spread
+from trocar.view.labels import CLOSE, NEAR, SPACING, Labels, Viewpoint, apart, spread
 from trocar.view.model_drawing import TELLS_APART, ModelDrawing
-from trocar.view.pace import PATIENCE, Pace
-from trocar.view.panels import plots
-from trocar.view.server import serve
-from trocar.view.viewer_page import CONTROLS, ViewerPage
+from trocar.view.page import LEFT, RIGHT
+from trocar.view.panels.drive import SecondArmPanel
+from trocar.view.panels.states import StatePanel
+from trocar.view.panels.transport import SETTLING_TIME, SlowDown
 
 INSIDE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from limits and singularities
 
 
-class Page:
-    """A page of a session without a drawing thread, and a browser."""
-
-    def __init__(self, settings):
-        self.session = Session(settings).start()
-        self.server = serve(port=0)
-        self.server.rate = 1e6
-        self.page = ViewerPage(self.server, self.session).start()
-        self.browser = RawBrowser(self.server)
-
-    def close(self):
-        self.browser.close()
-        self.page.close()
-        self.session.close()
-        self.server.stop()
-
-    def arm(self, name="PSM"):
-        return self.session.settled().arms[name]
-
-    def messages(self, action, count=1):
-        """The messages that follow an action, once this many have arrived."""
-        before = len(self.session.messages.since(0))
-        action()
-        until(lambda: len(self.session.messages.since(0)) >= before + count, "a message")
-        return [message.text for message in self.session.messages.since(0)][before:]
-
-
 @pytest.fixture(scope="module")
 def psm():
-    result = Page(Settings(arm="PSM"))
+    result = ViewedRobot()
+    result.browser = RawBrowser(result.server)
     yield result
+    result.browser.close()
     result.close()
 
 
 @pytest.fixture
 def tip(psm):
     """The page with the arm paused inside its workspace, in Cartesian mode."""
-    psm.session.pause()
-    psm.session.place(INSIDE)
-    psm.page.driving.drive("feedback linearisation")
-    return psm.page.driving.tip
+    psm.simulation.pause()
+    psm.simulation.arm("PSM").place(INSIDE)
+    psm.controls.set_mode("cartesian")
+    T, handle = target(psm), psm.controls.tip.handle
+    until(lambda: np.array_equal(psm.controls._target, psm.arm().target), "the page to follow")
+    assert np.allclose(handle.position, T[:3, 3])
+    return psm.controls.tip
+
+
+def target(psm):
+    """Tip pose (4, 4) of the arm's joint target: where its encoders see it."""
+    return tr.load_mechanism("PSM").forward_kinematics(psm.arm().target)
 
 
 # -- number fields ---------------------------------------------------------------------------------------------------
 
 
 def test_half_typed_numbers_move_nothing_and_enter_moves_the_tip(psm, tip):
-    T = psm.arm().control.target
+    T, before = target(psm), psm.arm().T_tip
     z = float(np.round(1000 * T[2, 3]))
     for half in (z // 100, z // 10, z + 4):
         psm.browser.set(tip.entry.fields[2], half)
     psm.browser.settled()
     assert tip.entry.fields[2].value == z + 4
-    np.testing.assert_array_equal(psm.arm().control.target, T)
+    np.testing.assert_array_equal(psm.arm().T_tip, before)
     psm.browser.enter(tip.entry)
-    until(lambda: abs(psm.arm().control.target[2, 3] - (z + 4) / 1000) < 1e-12, "the target")
-    np.testing.assert_allclose(psm.arm().control.target[:2], T[:2], rtol=0, atol=1e-12)
+    until(lambda: abs(psm.arm().T_tip[2, 3] - (z + 4) / 1000) < 1e-9, "the tip")
+    np.testing.assert_allclose(psm.arm().T_tip[:2], T[:2], rtol=0, atol=1e-9)
+
+
+def test_a_playing_robot_moves_its_tip_to_a_typed_target(psm, tip):
+    z = float(np.round(1000 * psm.arm().T_tip[2, 3])) + 5
+    psm.simulation.play()
+    psm.browser.set(tip.entry.fields[2], z)
+    psm.browser.enter(tip.entry)
+    until(lambda: abs(1000 * psm.arm().T_ref[2, 3] - z) < 1e-6, "the setpoint")
+    until(lambda: abs(1000 * psm.arm().T_tip[2, 3] - z) < 1.0, "the tip")
+    (text,) = psm.messages(lambda: psm.browser.enter(tip.entry, -20000.0))
+    assert "unable to solve inverse kinematics" in text
+    until(lambda: abs(tip.entry.fields[2].value - z) < 0.05, "the fields to go back")
+    psm.simulation.pause()
 
 
 def test_a_refused_target_is_a_message_and_the_fields_go_back(psm, tip):
-    T = psm.arm().control.target
-    shown = tip.entry.values
-    for far, reason in ((-400.0, "unreachable"), (-20000.0, "within 10 m")):
-        (text,) = psm.messages(lambda far=far: psm.browser.enter(tip.entry, far))
-        assert reason in text
-        until(lambda: np.array_equal(tip.entry.values, shown), "the fields to go back")
+    T, before = target(psm), psm.arm().T_tip
+    numbers = tip.entry.values
+    for far in ((-20000.0,), (0.0, 0.0, 0.0)):  # too far, and at the remote centre
+        (text,) = psm.messages(lambda far=far: psm.browser.enter(tip.entry, *far))
+        assert "cannot reach" in text
+        until(lambda: np.array_equal(tip.entry.values, numbers), "the fields to go back")
         np.testing.assert_allclose(tip.handle.position, T[:3, 3])
-        np.testing.assert_array_equal(psm.arm().control.target, T)
+        np.testing.assert_array_equal(psm.arm().T_tip, before)
 
 
 def test_a_handle_dragged_out_of_reach_goes_back_when_it_is_released(psm, tip):
-    T = psm.arm().control.target
+    T = target(psm)
     name = tip.handle.name
     moved = {"type": "TransformControlsUpdateMessage", "name": name, "wxyz": [1, 0, 0, 0], "position": [0, 0, 2.0]}
     psm.messages(lambda: psm.browser.send(moved))
@@ -109,16 +109,16 @@ def test_a_handle_dragged_out_of_reach_goes_back_when_it_is_released(psm, tip):
 
 
 def test_the_orientation_is_typed_as_roll_pitch_and_yaw(psm, tip):
-    T = psm.arm().control.target
+    T, before = target(psm), psm.arm().T_tip
     pitch = tip.entry.fields[4].value
     psm.browser.set(tip.entry.fields[4], pitch + 5)
     psm.browser.enter(tip.entry)
-    until(lambda: not np.allclose(psm.arm().control.target, T), "the target")
-    found = psm.arm().control.target
+    until(lambda: not np.array_equal(psm.arm().T_tip, before), "the tip")
+    found = psm.arm().T_tip
     exact = np.degrees(roll_pitch_yaw(T[:3, :3]))
     wanted = [exact[0], pitch + 5, exact[2]]  # numbers that were not typed keep their decimals
     np.testing.assert_allclose(np.degrees(roll_pitch_yaw(found[:3, :3])), wanted, atol=1e-9)
-    np.testing.assert_allclose(found[:3, 3], T[:3, 3], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found[:3, 3], T[:3, 3], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("angles", [(0.3, -0.4, 2.0), (-3.0, 1.5, -1.0), (0.0, np.pi / 2, 0.7), (0.0, -np.pi / 2, 0.7)])
@@ -129,71 +129,134 @@ def test_roll_pitch_and_yaw_are_the_rotation(angles):
 
 
 def test_a_force_applies_on_enter_and_goes_back_when_it_is_too_large(psm):
-    push = psm.page.driving.push
+    push = psm.controls.push
     psm.browser.set(push.fields[2], 1.0)
     psm.browser.settled()
     assert not psm.arm().force.any()
     psm.browser.enter(push, 0.0, 0.0, 1.5)
     until(lambda: psm.arm().force[2] == 1.5, "the push")
-    (text,) = psm.messages(lambda: psm.browser.enter(push, 0.0, 0.0, 15.0))
-    assert "from -10 to 10" in text
+    (text,) = psm.messages(lambda: psm.browser.enter(push, 0.0, 0.0, 1.5e7))
+    assert "force must be" in text
     until(lambda: push.fields[2].value == 1.5, "the field to go back")
     psm.browser.enter(push, 0.0, 0.0, 0.0)
     until(lambda: not psm.arm().force.any(), "no push")
 
 
 def test_gravity_beyond_its_range_is_refused_and_goes_back(psm):
-    entry = psm.page.mechanism.gravity
+    entry = psm.mechanism.gravity
     was = entry.values
-    (text,) = psm.messages(lambda: psm.browser.enter(entry, 0.0, 0.0, -98.1))
-    assert "from -20 to 20" in text
+    (text,) = psm.messages(lambda: psm.browser.enter(entry, 0.0, 0.0, -98.1e6))
+    assert "gravity must be" in text
     until(lambda: np.array_equal(entry.values, was), "the field to go back")
 
 
-# -- efforts ---------------------------------------------------------------------------------------------------------
+# -- efforts and laws ------------------------------------------------------------------------------------------------
 
 
 def test_efforts_without_compensation_start_with_the_holding_efforts(psm):
-    psm.session.place(INSIDE)
-    psm.page.driving.drive("effort alone")
+    psm.simulation.pause()
+    psm.simulation.arm("PSM").place(INSIDE)
+    until(lambda: np.allclose(psm.page.selection.state.q, INSIDE), "the page to follow")
+    psm.controls.set_mode("torque")
+    psm.browser.set(psm.controls.compensated, False)
     holding = tr.load_mechanism("PSM").gravity(INSIDE)
-    np.testing.assert_allclose(list(psm.page.driving.efforts.values.values()), holding, atol=1e-9)
+    until(lambda: np.allclose(psm.controls.efforts.values, holding, atol=1e-9), "the efforts")
     assert np.abs(holding).max() > 0.1
-    psm.session.step(750).result(60.0)  # half a second
+    psm.simulation.step(750)  # half a second
     np.testing.assert_allclose(psm.arm().q, INSIDE, atol=1e-3)
-    psm.page.driving.drive("PID (dVRK)")
+    assert psm.arm().q_ref is None  # it follows efforts
+    psm.controls.set_mode("joint")
+    psm.simulation.step(2)
+    assert psm.arm().q_ref is not None
+
+
+def test_the_page_follows_laws_modes_and_targets_of_other_windows(psm):
+    arm = psm.simulation.arm("PSM")
+    arm.place(INSIDE)
+    arm.set_law("impedance", {"stiffness": 100.0})
+    until(lambda: psm.controls.law.value == "impedance", "the law")
+    assert list(psm.controls._gains.handles) == ["stiffness", "damping"]
+    assert psm.controls._gains.values[0] == 100.0
+    arm.set_law("PID (dVRK)")
+    until(lambda: psm.controls.law.value == "PID (dVRK)", "the law")
+    psm.robot.bus.publish("PSM/servo_jf", JointState(effort=np.zeros(6)))
+    psm.simulation.step()
+    until(lambda: psm.controls.mode.value == "torque", "the mode")
+    psm.simulation.play()
+    goal = INSIDE[:6] + [0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
+    psm.robot.bus.publish("PSM/move_jp", JointState(position=goal))
+    until(lambda: psm.controls.mode.value == "joint", "the mode")
+    until(lambda: np.allclose(psm.controls.joints.values[:6], goal), "the sliders to show the goal")
+    psm.simulation.pause()
+
+
+def test_an_arm_with_a_fault_is_named_and_powered_on_again(psm):
+    states = psm.page.panel(StatePanel)
+    psm.simulation.pause()
+    psm.simulation.arm("PSM").place(INSIDE)
+    psm.controls.set_mode("joint")
+    until(lambda: not states.power.visible, "an arm that is ready")
+    psm.simulation.play()
+    jump = JointState(position=INSIDE[:6] + [0.8, 0.0, 0.0, 0.0, 0.0, 0.0])
+    texts = psm.messages(lambda: psm.robot.bus.publish("PSM/servo_jp", jump))
+    assert any("tracking error" in text for text in texts)
+    until(lambda: states.power.visible and "FAULT" in states.text(), "the fault")
+    psm.browser.set(states.power, True)
+    until(lambda: not states.power.visible, "the arm to be ready again")
+    assert psm.robot.arm("PSM").is_homed()
+    psm.simulation.pause()
+
+
+def test_the_tip_of_an_arm_with_four_joints_goes_to_a_position():
+    ecm = ViewedRobot(ArmSettings(arm="ECM").build(), drawn=False)
+    try:
+        T = ecm.arm("ECM").T_tip
+        goal = T.copy()
+        goal[:3, 3] += [0.01, -0.005, -0.01]
+        ecm.controls.set_mode("cartesian")
+        ecm.controls.move_tip(goal)
+        np.testing.assert_allclose(ecm.arm("ECM").T_tip[:3, 3], goal[:3, 3], atol=1e-6)
+        with pytest.raises(tr.errors.TrocarError, match="cannot reach"):
+            ecm.controls.move_tip(np.eye(4) + [[0, 0, 0, 3.0]] * 4)
+    finally:
+        ecm.close()
 
 
 # -- two arms --------------------------------------------------------------------------------------------------------
 
 
 def test_two_arms_are_driven_at_once_and_can_be_swapped():
-    both = Page(Settings(scene="masters"))
+    both = ViewedRobot(load_scene("masters", timestep=1 / 1500))
+    browser = RawBrowser(both.server)
     try:
-        page, (one, two) = both.page, both.session.arms
-        assert (page.selected(), page.second.name) == (one, two)
-        page.driving.drive("effort + gravity")
-        page.second.driving.drive("impedance")
-        until(lambda: page.second.driving.tip.handle.visible, "the handle of the second arm")
-        assert [both.arm(name).control.controller for name in (one, two)] == ["effort + gravity", "impedance"]
-        tip = page.second.driving.tip
-        T = both.arm(two).control.target
-        height = float(np.round(1000 * T[2, 3])) + 5
-        both.browser.set(tip.entry.fields[2], height)
-        both.browser.enter(tip.entry)
-        until(lambda: abs(both.arm(two).control.target[2, 3] - height / 1000) < 1e-12, "the target of the second")
-        both.browser.enter(page.second.driving.push, 0.0, 0.0, 1.0)
+        page, second, (one, two) = both.page, both.page.panel(SecondArmPanel), both.robot.arms
+        assert (page.selected, second.name) == (one, two)
+        both.controls.set_mode("torque")
+        second.controls.set_mode("cartesian")
+        browser.set(second.controls.law, "impedance")
+        until(lambda: both.arm(two).law == "impedance", "the law of the second")
+        until(lambda: second.controls.tip.handle.visible, "the handle of the second arm")
+        both.simulation.step()
+        assert [both.arm(name).q_ref is None for name in (one, two)] == [True, False]
+        tip = second.controls.tip
+        height = float(np.round(1000 * both.arm(two).T_tip[2, 3])) + 5
+        until(lambda: abs(tip.entry.fields[2].value - height + 5) < 1, "the fields")
+        browser.set(tip.entry.fields[2], height)
+        browser.enter(tip.entry)
+        until(lambda: abs(both.arm(two).T_tip[2, 3] - height / 1000) < 1e-9, "the tip of the second")
+        browser.enter(second.controls.push, 0.0, 0.0, 1.0)
         until(lambda: both.arm(two).force[2] == 1.0, "the push on the second")
         assert not both.arm(one).force.any()
-        both.browser.set(page.driving._arm, two)
-        until(lambda: (page.selected(), page.second.name) == (two, one), "the two to change places")
-        until(lambda: page.driving.controller.value == "impedance", "the controls of the other arm")
-        until(lambda: page.second.driving.controller.value == "effort + gravity", "those of the second")
-        assert not both.arm(two).force.any()
-        base = both.session.frame.scene.arms[one].T_world_base[:3, 3]
+        browser.set(both.controls.choice, two)
+        until(lambda: (page.selected, second.name) == (two, one), "the two to change places")
+        until(lambda: both.controls.law.value == "impedance", "the controls of the other arm")
+        until(lambda: second.controls.mode.value == "torque", "those of the second")
+        until(lambda: not both.arm(two).force.any(), "the push to end")
+        base = both.frame().scene.arms[one].T_world_base[:3, 3]
         node = both.server.scene.get_handle_by_name("/second_base")
         until(lambda: np.allclose(node.position, base), "the base of the second")
     finally:
+        browser.close()
         both.close()
 
 
@@ -201,12 +264,12 @@ def test_two_arms_are_driven_at_once_and_can_be_swapped():
 
 
 def test_a_ghost_is_hidden_where_it_coincides_with_the_arm(psm):
-    spec = psm.session.frame.scene.spec
+    spec = psm.frame().scene.spec
     arm, ghost = (ModelDrawing(psm.server.scene, root, spec, ghost=root == "/b") for root in ("/a", "/b"))
-    live = Live(Settings(arm="PSM"))
-    live.place(INSIDE)
-    here = live.frame().qpos
-    live.place(INSIDE + [0, 0, 3 * TELLS_APART, 0, 0, 0, 0])
+    sim = tr.Simulator("PSM")
+    sim.place(INSIDE)
+    here = np.array(sim.data.qpos)
+    sim.place(INSIDE + [0, 0, 3 * TELLS_APART, 0, 0, 0, 0])
     try:
         arm.update(here)
 
@@ -216,7 +279,7 @@ def test_a_ghost_is_hidden_where_it_coincides_with_the_arm(psm):
             return {mesh.body for mesh, handle in ghost._meshes if handle.visible}
 
         assert seen(here) == set()
-        inserted = seen(live.frame().qpos)
+        inserted = seen(np.array(sim.data.qpos))
         assert {"insertion", "wrist_pitch"} <= inserted
         assert not {"yaw", "world"} & inserted
     finally:
@@ -237,7 +300,7 @@ def test_spread_heights_keep_order_and_distance_and_move_minimally():
 def test_labels_are_apart_in_the_picture_from_every_side(eye):
     points = np.random.default_rng(3).uniform(-0.3, 0.3, (15, 3))
     points[5:9] = points[4]  # one place
-    view = View.of(np.array(eye), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+    view = Viewpoint.of(np.array(eye), np.zeros(3), np.array([0.0, 0.0, 1.0]))
     away = apart(points, view) - view.position
     depth = away @ view.forward
     np.testing.assert_allclose(depth, (points - view.position) @ view.forward)
@@ -248,17 +311,17 @@ def test_labels_are_apart_in_the_picture_from_every_side(eye):
 
 
 def test_no_two_labels_of_the_page_overlap(psm):
-    psm.session.place(INSIDE)
-    boxes = psm.page.mechanism.overlays
+    psm.simulation.arm("PSM").place(INSIDE)
+    boxes = psm.marks.boxes
     for name in ("labels", "gravity"):
         psm.browser.set(boxes[name], True)
-    labels = psm.page.overlays._labels
+    labels = psm.marks.overlays._labels
     until(lambda: sum(label.visible for label in labels._labels.values()) == 15, "13 bodies, g and the remote centre")
 
     def gaps():
         (client,) = psm.server.get_clients().values()
         camera = client.camera
-        view = View.of(camera.position, camera.look_at, camera.up_direction)
+        view = Viewpoint.of(camera.position, camera.look_at, camera.up_direction)
         away = np.array([label.position for label in labels._labels.values()]) - view.position
         return np.diff(np.sort(away @ view.up / (away @ view.forward))) * (away @ view.forward).min() / SPACING
 
@@ -292,24 +355,26 @@ def test_every_cause_has_one_colour_in_bars_arrows_and_documentation(psm):
 
 
 def test_the_panels_leave_half_of_a_window_of_1024_pixels_to_the_scene():
-    assert CONTROLS + plots.WIDTH <= 512 - 4 * 2  # and the gaps of two docks
+    assert LEFT + RIGHT <= 512 - 4 * 2  # and the gaps of two docks
 
 
 # -- pace ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_slow_simulation_names_what_to_switch_off():
-    live = Live(Settings(arm="PSM", objects=practice_objects))
-    live.drive("impedance")
-    fine = live.frame(playing=True, factor=0.97)
+    with Robot(ArmSettings(arm="PSM").build(), start="ready", speed="stepped") as robot:
+        robot.simulation().arm("PSM").set_law("impedance")
+        frame = robot.simulation().frame()
+    scene = replace(frame.scene, arguments={**frame.scene.arguments, "objects": [SimpleNamespace()]})
+    fine = replace(frame, scene=scene, playing=True, speed=1.0, factor=0.97)
     slow = replace(fine, factor=0.6)
-    pace = Pace()
+    pace = SlowDown()
     assert pace.advice(slow, 0.0) == ""  # it may just have started
     assert pace.advice(replace(slow, factor=1.0), 0.5) == ""  # one good moment does not change the mean much
-    assert pace.advice(slow, PATIENCE - 0.1) == ""
-    text = pace.advice(slow, PATIENCE, ["the endoscope's view", "curves"])
+    assert pace.advice(slow, SETTLING_TIME - 0.1) == ""
+    text = pace.advice(slow, SETTLING_TIME, ["the endoscope's view", "curves"])
     assert "0.70 instead of 1.00" in text
-    for advice in ("the endoscope's view, curves", "cartesian mode of PSM", "--touch", "speed to 0.70"):
+    for advice in ("the endoscope's view, curves", "Cartesian law of PSM", "objects", "speed to 0.70"):
         assert advice in text
     assert pace.advice(replace(slow, playing=False), 5.0) == ""
     assert pace.advice(slow, 5.1) == ""  # the average starts again

@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, nonsense, number, numbers, rounds, text
-from trocar.runtime import Session, Settings
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 from tests.support.raw_browser import CAMERA, RawBrowser, until
-from trocar.view.server import serve
-from trocar.view.viewer_page import ViewerPage
+from tests.support.viewed_robot import ViewedRobot
 
 KINDS = (
     "GuiUpdateMessage",
@@ -49,14 +47,9 @@ SLOW = ("instrument", "counterweight", "friction")  # settings whose change rebu
 
 @pytest.fixture
 def page():
-    session = Session(Settings(arm="PSM")).start()
-    server = serve(port=0)
-    server.rate = 1e6
-    result = ViewerPage(server, session).start()
+    result = ViewedRobot()
     yield result
     result.close()
-    session.close()
-    server.stop()
 
 
 class Messages:
@@ -75,7 +68,7 @@ class Messages:
         return list(self.page.server.gui._gui_input_handle_from_uuid.values())
 
     def forms(self):
-        entries = (self.page.driving.tip.entry, self.page.driving.push)  # gravity is slow
+        entries = (self.page.controls.tip.entry, self.page.controls.push)  # gravity is slow
         return [entry.form._impl.uuid for entry in entries]
 
     def pick(self, values):
@@ -105,7 +98,7 @@ class Messages:
     def message(self):
         rng = self.rng
         kind = self.pick((KINDS[:1], KINDS[:1], KINDS[:OURS], KINDS[:OURS], KINDS[OURS:])[rng.integers(5)])
-        name = self.pick((self.page.driving.tip.handle.name, self.page.driving.grip.name, "/arm", text(rng)))
+        name = self.pick((self.page.controls.tip.handle.name, self.page.controls.grip.name, "/arm", text(rng)))
         match kind:
             case "GuiUpdateMessage":
                 found = {"uuid": (handle := self.handle())._impl.uuid, "updates": self.updates(handle)}
@@ -178,7 +171,7 @@ class Messages:
 def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     rng = np.random.default_rng([SEED, 2])
     messages, browsers, inbox = Messages(page, rng), [RawBrowser(page.server) for _ in range(2)], page.server.inbox
-    known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.driving.tip.handle.name)}
+    known = {name: page.server.scene.get_handle_by_name(name) for name in ("/floor", page.controls.tip.handle.name)}
     before = sum(inbox.accepted.values()) + sum(inbox.refused.values())
     count = rounds(2000)
     for k in range(count):
@@ -198,17 +191,16 @@ def test_random_messages_stop_nothing_and_print_nothing(page, capfd, caplog):
     assert sum(inbox.refused.values()) > 0.2 * count
 
     # everything exists and works
-    assert page.running
-    assert page.session.running
+    assert page.page.running
+    assert page.robot.error is None or "has stopped" in page.transport._status.content
     assert all(page.server.scene.get_handle_by_name(name) is handle for name, handle in known.items())
     assert not any(handle._impl.removed for handle in messages.handles())
     page.recordings.source.value = "simulation"
-    page.session.pause()
-    page.session.reset().result(60.0)
-    page.session.settled()
+    page.simulation.pause()
+    page.simulation.reset()
     until(lambda: page.transport.play.label == "Play", "the page to follow")
     browsers[1].set(page.transport.play, True)
-    until(lambda: page.session.frame.time > 0.01, "time")
+    until(lambda: page.frame().time > 0.01, "time")
     for browser in browsers:
         browser.close()
     assert capfd.readouterr().err == ""

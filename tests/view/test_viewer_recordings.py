@@ -17,11 +17,13 @@ from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError
 from trocar.palette import ACCENT, rgb
 from trocar.report import Claim, Report
-from trocar.runtime import Session, Settings, Track
-from trocar.runtime.track import difference
+from trocar.robot.track import Track, difference
+
+pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+
+from tests.support.viewed_robot import ViewedRobot
 from trocar.view.film import Film
-from trocar.view.panels.user_actions import UserActions
-from trocar.view.selection import Selection
+from trocar.view.panels.reports import ReportPanel, reports_in
 
 CENTRE, WAY = np.array([0.1, 0.0, 0.12, 0.0, 0.1, 0.0, 0.4]), np.array([0.2, 0.1, 0.02, 0.1, 0.1, 0.1, 0.0])
 
@@ -49,20 +51,12 @@ class Client:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    pytest.importorskip("viser")
-    from trocar.view.server import serve
-    from trocar.view.viewer_page import ViewerPage
-
     folder = tmp_path_factory.mktemp("reports")
     claim = Claim(id="one", published=1.0, ours=1.0, unit="m", relation="equal", tolerance=0.0, source="here")
     Report("A report & more", [claim]).write_html(folder / "below" / "first.html")
-    session = Session(Settings(arm="PSM")).start()
-    server = serve(port=0)
-    result = ViewerPage(server, session, reports=folder)
+    result = ViewedRobot(reports=folder, drawn=False)
     yield result
-    result.recordings.close()
-    session.close()
-    server.stop()
+    result.close()
 
 
 @pytest.fixture
@@ -83,9 +77,9 @@ def watch(monkeypatch):
 
 def film(page, client, suffix):
     """Send a film to a client; the messages about it."""
-    seen = page.session.messages.since(0)
+    before = len(page.page.messages)
     page.recordings.films.send(client, suffix)
-    texts = [message.text for message in page.session.messages.since(len(seen))]
+    texts = list(page.page.messages)[before:]
     if any("no OpenGL context" in text for text in texts):
         pytest.skip(f"nothing can be rendered here: {texts}")
     return texts
@@ -152,8 +146,7 @@ def test_the_button_simulates_the_recording_as_b_with_the_settings_of_the_mechan
     recordings = page.recordings
     recordings.a = recordings.b = None
     recordings.load(Track(recording, "run"))
-    page.session.change(counterweight=False).result(120.0)
-    page.session.settled()
+    page.simulation.arm("PSM").change(counterweight=False)
     recordings.simulate()
     assert recordings.b.name == "run, simulated"
     assert recordings.b.settings.counterweight is False
@@ -163,55 +156,55 @@ def test_the_button_simulates_the_recording_as_b_with_the_settings_of_the_mechan
     assert difference(recordings.a, recordings.b)["tau"][2] == pytest.approx(abs(g[1] - g[0]), rel=0.15)
 
 
+def test_a_run_is_recorded_and_shown(page):
+    page.draw()
+    page.recordings._on_record()
+    page.simulation.step(300)
+    page.recordings._on_record()
+    assert page.recordings.a.name == "this run"
+    assert page.recordings.a.duration == pytest.approx(0.2, abs=0.005)
+    page.draw()
+    assert not page.page.selection.frame.live
+    page.recordings.source.value = "simulation"
+    page.draw()
+    assert page.page.selection.frame.live
+
+
 def test_a_typed_millimetre_of_the_tip_moves_the_target_along_that_axis_alone(page):
-    page.session.place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
-    page.session.drive("impedance")
-    tip, T = page.driving.tip, page.session.settled().arms["PSM"].T_tip
+    page.simulation.arm("PSM").place(np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0]))
+    page.draw()
+    tip, T = page.controls.tip, page.arm().T_tip
     tip.show(T)
     z = round(1000 * T[2, 3])
     tip.entry.fields[2].value = z - 4.0
     tip.move_as_entered()
-    target = page.session.settled().arms["PSM"].control.target
-    np.testing.assert_allclose(target[:3, 3], [*T[:2, 3], (z - 4.0) / 1000], rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(target[:3, :3], T[:3, :3])
-    np.testing.assert_allclose(tip.handle.position, target[:3, 3])
-
-
-def test_the_panel_follows_a_controller_chosen_elsewhere(page):
-    page.session.drive("computed torque")
-    page.driving.refresh(Selection.of(page.session.settled(), "PSM"))
-    assert page.driving.controller.value == "computed torque"
-    page.session.drive("impedance")
-    page.driving.refresh(Selection.of(page.session.settled(), "PSM"))
-    assert page.driving.controller.value == "impedance"
-    assert page.driving.tip.handle.visible
+    moved = page.arm().T_tip
+    np.testing.assert_allclose(moved[:3, 3], [*T[:2, 3], (z - 4.0) / 1000], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(moved[:3, :3], T[:3, :3], atol=1e-9)
+    np.testing.assert_allclose(tip.handle.position, moved[:3, 3], atol=1e-9)
 
 
 def test_an_action_of_a_control_that_fails_is_a_message(page):
-    on, seen = UserActions(page.session.messages), len(page.session.messages.since(0))
+    before = len(page.page.messages)
     calls = []
-    callback = on(lambda event: (calls.append(event), 1 / 0))
+    callback = page.page.on(lambda event: (calls.append(event), 1 / 0))
     callback(SimpleNamespace(client=None))  # changes by the program are not user actions
     callback(SimpleNamespace(client=1))
     assert len(calls) == 1
-    assert [message.text for message in page.session.messages.since(seen)] == ["division by zero"]
+    assert list(page.page.messages)[before:] == ["division by zero"]
 
 
 def test_reports_are_listed_and_shown_in_a_separate_frame(page):
-    from trocar.view.panels.reports import reports_in
-
-    assert page.reports._choice.options == ("below/first",)
-    page.reports.read()
-    page.reports.read()  # reading it again is not an error
-    page.reports.close()
-    with pytest.raises(TrocarError, match="no such folder"):
-        reports_in(page.reports._reports["below/first"].parent / "nowhere")
+    reports = page.page.panel(ReportPanel)
+    assert reports.choice.options == ("below/first",)
+    reports.read()
+    reports.read()  # reading it again is not an error
+    reports.dismiss()
+    with pytest.raises(TrocarError, match="there is no folder"):
+        reports_in(reports.files["below/first"].parent / "nowhere")
 
 
 def test_the_error_for_a_folder_without_reports_explains_how_to_make_one(tmp_path):
-    pytest.importorskip("viser")
-    from trocar.view.panels.reports import reports_in
-
     with pytest.raises(TrocarError, match="trocar reproduce NAME --report"):
         reports_in(tmp_path)
 

@@ -12,29 +12,39 @@ import pytest
 import trocar as tr
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
-from trocar.runtime import Live, Session, Settings
-from trocar.view.endoscope import SIZE, EndoscopeRenderer, endoscope_of
+from trocar.robot import Robot
+from trocar.robot.settings import ArmSettings
 
-PATIENCE = 180.0  # [s]
+pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+
+from tests.support.viewed_robot import ViewedRobot
+from trocar.view.endoscope import SIZE, EndoscopeRenderer, endoscope_of
+from trocar.view.model_drawing import ModelDrawing
+from trocar.view.server import serve
+
+TIMEOUT = 180.0  # [s]
 SET_UP = [0.007, -0.588, -0.757, -0.737, -0.309, -0.687]  # of PSM1
 
 
 @pytest.fixture
 def server():
-    pytest.importorskip("viser")
-    from trocar.view.server import serve
-
     result = serve(port=0)
     yield result
     result.stop()
 
 
-def check_drawn(server, drawing, live):
+@pytest.fixture
+def robot():
+    with Robot("cart_classic", start="ready", speed="stepped") as result:
+        yield result
+
+
+def check_drawn(server, drawing, robot):
     """Compare the poses of the page's nodes with those of the simulated model, a separate model."""
-    frame = live.frame()
+    frame = robot.simulation().frame()
     drawing.hang(frame.scene.fixed)
     drawing.update(frame.qpos)
-    model, data = live.scene.model, live.scene.data
+    model, data = robot.scene.model, robot.scene.data
     mujoco.mj_kinematics(model, data)
     places = {model.body(k).name: data.xpos[k] for k in range(1, model.nbody)}
     for name, position in {**places, **{name: T[:3, 3] for name, T in frame.scene.fixed.items()}}.items():
@@ -42,33 +52,28 @@ def check_drawn(server, drawing, live):
         np.testing.assert_allclose(node.position, position, atol=1e-9, err_msg=name)
 
 
-def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redrawn(server):
-    from trocar.view.model_drawing import ModelDrawing
-
-    live = Live(Settings(scene="cart_classic"))
-    for _ in range(30):
-        live.step()
-    drawing = ModelDrawing(server.scene, "/arm", live.description.spec)
-    check_drawn(server, drawing, live)
+def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redrawn(server, robot):
+    robot.step(30)
+    spec, psm1 = lambda: robot.simulation().frame().scene.spec, robot.simulation().arm("PSM1")
+    drawing = ModelDrawing(server.scene, "/arm", spec())
+    check_drawn(server, drawing, robot)
     first = drawing.shapes()
-    live.change("PSM1", friction=False)
-    drawing.become(live.description.spec)
+    psm1.change(friction=False)
+    drawing.become(spec())
     assert drawing.shapes() == first
-    live.change("PSM1", instrument="PERMANENT_CAUTERY_HOOK_400183")
-    drawing.become(live.description.spec)
+    psm1.change(instrument="PERMANENT_CAUTERY_HOOK_400183")
+    drawing.become(spec())
     fresh = {body for name, body in drawing.shapes().items() if name not in first}
     assert fresh
     assert all(body.startswith("PSM1/") for body in fresh)
-    live.change("PSM1", set_up=[0.05, *SET_UP[1:]])
-    check_drawn(server, drawing, live)
+    psm1.change(set_up=[0.05, *SET_UP[1:]])
+    check_drawn(server, drawing, robot)
 
 
-def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, monkeypatch):
-    from trocar.view.model_drawing import ModelDrawing
-
-    live = Live(Settings(scene="cart_classic"))
-    drawing = ModelDrawing(server.scene, "/arm", live.description.spec)
-    qpos = live.frame().qpos.copy()
+def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, robot, monkeypatch):
+    frame = robot.simulation().frame()
+    drawing = ModelDrawing(server.scene, "/arm", frame.scene.spec)
+    qpos = frame.qpos.copy()
     drawing.update(qpos)
     buffer, woken = server.scene._websock_interface.get_message_buffer(), []
     monkeypatch.setattr(buffer.event_loop, "call_soon_threadsafe", woken.append)
@@ -76,8 +81,7 @@ def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, mo
     drawing.update(qpos)
     assert buffer.message_counter == sent
     woken.clear()
-    model = live.scene.model
-    qpos[model.joint("PSM1/yaw").qposadr[0]] += 0.2
+    qpos[robot.scene.model.joint("PSM1/yaw").qposadr[0]] += 0.2
     drawing.update(qpos)
     assert len(woken) == 1  # the server is woken once for all bodies
     messages = [buffer.message_from_id[k] for k in range(sent, buffer.message_counter)]
@@ -94,38 +98,39 @@ def test_browsers_get_the_poses_of_bodies_that_moved_and_of_no_others(server, mo
             np.testing.assert_array_equal(node.position, body.xpos)
 
 
-def test_selecting_an_arm_ends_the_push_on_the_previous_one(server):
-    from trocar.view.viewer_page import ViewerPage
-
-    with Session(Settings(scene="cart_classic")) as session:
-        page = ViewerPage(server, session)
-        session.push([0.0, 0.0, 0.5], "PSM1")
-        assert page.selected() == "PSM1"
-        page.select("ECM")
-        assert page.selected() == "ECM"
-        assert not session.settled().arms["PSM1"].force.any()
-        page.close()
+def test_selecting_an_arm_ends_the_push_on_the_previous_one():
+    viewed = ViewedRobot(tr.load_scene("cart_classic", timestep=1 / 1500), drawn=False)
+    try:
+        viewed.simulation.arm("PSM1").push([0.0, 0.0, 0.5])
+        assert viewed.page.selected == "PSM1"
+        viewed.page.select("ECM")
+        viewed.draw()
+        assert viewed.page.selection.name == "ECM"
+        assert not viewed.arm("PSM1").force.any()
+    finally:
+        viewed.close()
 
 
 # -- the endoscope ---------------------------------------------------------------------------------------------------
 
 
 class Watched:
-    """A session of the cart and the view of its endoscope."""
+    """A robot on the cart and the view of its endoscope."""
 
     def __init__(self):
-        self.session = Session(Settings(scene="cart_classic")).start()
-        self.pane, self.errors = EndoscopeRenderer(endoscope_of(self.session.frame)), []
+        self.robot = Robot("cart_classic", start="ready", speed="stepped")
+        self.frame = self.robot.simulation().frame
+        self.pane, self.errors = EndoscopeRenderer(endoscope_of(self.frame())), []
         self.pane.report = self.errors.append
 
     def close(self):
         self.pane.close()
-        self.session.close()
+        self.robot.close()
 
     def pictures(self, frame):
         """The pair of pictures that follows the current one; skips the test if rendering fails."""
         before = self.pane(frame)[0]
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while self.pane(frame)[0] is before and time.monotonic() < deadline:
             if self.errors:
                 pytest.skip(f"nothing can be rendered here: {self.errors}")
@@ -147,9 +152,9 @@ def differing(a, b, most):
 
 def test_the_endoscope_shows_the_frame_without_blocking(watched):
     """Its pictures are, to the pixel, those of a scene placed there directly."""
-    session = watched.session
-    session.place(session.frame.arms["PSM1"].q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2], "PSM1")
-    frame = session.settled()
+    psm1 = watched.robot.simulation().arm("PSM1")
+    psm1.place(watched.frame().arms["PSM1"].q + [0.05, 0.05, 0.01, 0.3, 0.2, 0.1, 0.2])
+    frame = watched.frame()
     first, _ = watched.pane(frame)
     assert (first == first[0, 0]).all()  # nothing is drawn yet, and the call did not wait
     found = watched.pictures(frame)
@@ -169,13 +174,12 @@ def test_the_endoscope_shows_the_frame_without_blocking(watched):
 
 def test_the_endoscope_shows_changes_of_the_scene(watched):
     """An instrument that set-up joints lift out of view is not seen, even after the twin was rebuilt."""
-    session = watched.session
 
     def seen(**changes):
-        session.change("PSM1", **changes).result(PATIENCE)
-        return watched.pictures(session.settled())[0]
+        watched.robot.simulation().arm("PSM1").change(**changes)
+        return watched.pictures(watched.frame())[0]
 
-    first = watched.pictures(session.settled())[0]
+    first = watched.pictures(watched.frame())[0]
     moved = seen(set_up=[0.06, *SET_UP[1:]])
     assert differing(moved, first, 30) > 0.01
     assert differing(seen(counterweight=False), moved, 8) < 1e-3  # which is not seen
@@ -183,14 +187,15 @@ def test_the_endoscope_shows_changes_of_the_scene(watched):
 
 
 def test_only_a_scene_with_an_endoscope_has_its_view():
-    for what in ({"scene": "masters"}, {"arm": "PSM"}, {"arm": "ECM"}):
-        assert endoscope_of(Session(Settings(**what)).frame) is None
+    for scene in ("masters", ArmSettings(arm="PSM").build(), ArmSettings(arm="ECM").build()):
+        with Robot(scene, start="ready", speed="stepped") as robot:
+            assert endoscope_of(robot.simulation().frame()) is None
 
 
 def test_a_view_that_fails_is_reported(watched, monkeypatch):
     monkeypatch.setattr(StereoEndoscope, "pair", lambda self, forces: 1 / 0)
-    watched.pane(watched.session.settled())
-    deadline = time.monotonic() + PATIENCE
+    watched.pane(watched.frame())
+    deadline = time.monotonic() + TIMEOUT
     while not watched.errors and time.monotonic() < deadline:
         time.sleep(0.02)
     (text,) = watched.errors

@@ -15,6 +15,7 @@ from trocar.spatial import Array
 from trocar.transports.link import receive, send
 from trocar.transports.protocol import LOOPBACK
 from trocar.transports.ros1.node import use_master
+from trocar.transports.ros1.wire import wire_class
 
 RATE = 250.0  # commands on every topic [Hz]
 LINES = 4  # pairs of topics of the echo
@@ -75,8 +76,6 @@ def client(pipe: Connection, master: str) -> None:
 
 def _connect(rospy: Any, arm: str) -> float:
     """Time until all topics of a PSM have a peer [s]."""
-    from trocar.transports.ros1.wire import wire_class
-
     topics = [(f"/{arm}/{topic.name}", wire_class(topic.ros), topic.direction) for topic in INTERFACES["PSM"].topics]
     start, ends = time.perf_counter(), []
     for name, kind, direction in topics:

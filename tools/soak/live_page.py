@@ -9,16 +9,20 @@ from typing import ClassVar
 
 from tests.support.raw_browser import RawBrowser
 from tools.soak.process_memory import process_memory
-from trocar.runtime import TIMESTEP, Session, Settings
+from trocar.robot import Robot
+from trocar.robot.controller.constants import PERIOD as TIMESTEP
+from trocar.robot.settings import ArmSettings
+from trocar.view.page import Page
+from trocar.view.pages import viewer_page
+from trocar.view.panels.drive import DrivePanel
 from trocar.view.server import serve
-from trocar.view.viewer_page import ViewerPage
 
 LOOK, DRAG = 1.0, 0.1  # real time of a row, and between two messages of the browser [s]
 SWING, PERIOD = 0.2, 10.0  # amplitude [rad] and period [s] of the dragged joint
 
 
 class LivePage:
-    """A session in real time, its page, and one headless browser.
+    """A robot in real time, its page, and one headless browser.
 
     Attributes:
         rows: one for every `LOOK`: real time, clock, rate, errors, browsers and memory; see `columns`.
@@ -42,35 +46,34 @@ class LivePage:
 
     def run(self, seconds: float) -> None:
         """Serve the page for this many seconds of real time. Raises if the simulation or the page ends earlier."""
-        session = Session(Settings(arm=self.subject)).start()
+        robot = Robot(ArmSettings(arm=self.subject).build(), speed="real", start="ready")
         server = serve(port=0)
-        page = ViewerPage(server, session).start()
+        page = viewer_page(server, robot).start()
         try:
             browser = RawBrowser(server)
-            session.play()
-            session.settled()
-            self._look(session, page, browser, seconds)
+            self._look(robot, page, browser, seconds)
             browser.close()
         finally:
             page.close()
-            session.close()
+            robot.close()
             server.stop()
 
-    def _look(self, session: Session, page: ViewerPage, browser: RawBrowser, seconds: float) -> None:
+    def _look(self, robot: Robot, page: Page, browser: RawBrowser, seconds: float) -> None:
         began = last = time.perf_counter()
-        simulated, seen = session.frame.time, []
-        slider = next(iter(page.driving.joints.handles.values()))
+        simulation = robot.simulation()
+        simulated, seen = simulation.frame().time, []
+        slider = next(iter(page.panel(DrivePanel).controls.joints.handles.values()))
         while (now := time.perf_counter()) < began + seconds:
             browser.set(slider, SWING * math.sin(2.0 * math.pi * (now - began) / PERIOD))
             time.sleep(DRAG)
-            frame, now = session.frame, time.perf_counter()
+            frame, now = simulation.frame(), time.perf_counter()
             seen.append(float(frame.arms[self.subject].q[0]))
             if now - last < LOOK:
                 continue
-            if not (session.running and page.running and frame.playing):
-                raise SystemExit(f"the page stopped after {now - began:.0f} s: {session.error!r}")
+            if robot.error is not None or not (page.running and frame.playing):
+                raise SystemExit(f"the page stopped after {now - began:.0f} s: {robot.error!r}")
             clock = abs(frame.time - round(frame.time / TIMESTEP) * TIMESTEP)
-            errors = sum(message.level == "error" for message in session.messages.since())
+            errors = len(page.messages)
             rate = (frame.time - simulated) / (now - last)
             browsers = len(page.server.get_clients())
             moved = max(seen) - min(seen)

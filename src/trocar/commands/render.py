@@ -57,13 +57,14 @@ def render(
     from trocar.appearance import render_video, save_png
     from trocar.arms import ARMS
     from trocar.files import check_writable
-    from trocar.runtime import Settings, Track
+    from trocar.robot.settings import ArmSettings
+    from trocar.robot.track import Track
     from trocar.view.film import Film
 
     check_writable(output)
     if arm is not None:
         check_known("arm", ARMS, arm)
-    track = Track.load(recording, Settings(arm=arm) if arm is not None else None, namespace)
+    track = Track.load(recording, ArmSettings(arm=arm) if arm is not None else None, namespace)
     if arm is not None and track.arm.name != arm:
         raise TrocarError(f"{recording} was recorded with {track.arm.name}; omit --arm {arm}")
     if suffix == ".png":

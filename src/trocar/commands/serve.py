@@ -65,6 +65,8 @@ def serve(
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
+    view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
+    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
@@ -132,6 +134,10 @@ def serve(
             f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
             f"{place}; press Ctrl-C to stop"
         )
+        if view:
+            from trocar.commands.view import open_page
+
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:

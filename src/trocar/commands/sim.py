@@ -112,7 +112,9 @@ def sim(
     if recorded is not None and duration > longest:
         raise tr.TrocarError(f"--duration {duration:g} s is longer than {along}, which has {longest:.4g} s")
     if timestep is None:
-        timestep = 1 / 1500 if controller == "pid" else 1e-3
+        from trocar.arms.arm import CONTROL_RATE
+
+        timestep = 1 / CONTROL_RATE if controller == "pid" else 1e-3
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}

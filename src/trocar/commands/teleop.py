@@ -74,12 +74,12 @@ def teleop(
     exceeded. Sections: stability, drift, stiffness, schemes, network, engine, z_width, hybrid. All sections take a few
     minutes.
     """
-    if bench == bool(master):
-        raise TrocarError(
-            "--bench and --master do not go together"
-            if bench
-            else "nothing to do: give --master gamepad, spacemouse, keyboard, mouse, phone, vr or scripted; or --bench"
-        )
+    if bench and master:
+        raise TrocarError("--bench and --master do not go together")
+    if not (bench or master):
+        from trocar.teleoperation.devices import DEVICES
+
+        raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or --bench")
     if master:
         from trocar.commands.teleop_live import TeleopOptions, drive
 

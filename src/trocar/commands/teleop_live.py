@@ -181,10 +181,10 @@ def _open_page(
     from trocar.commands.view import open_page
 
     page = open_page(running, "teleop_page", robot, console, delay, port=port)
-    from trocar.view.panels.endoscope import Endoscope
+    from trocar.view.panels.endoscope import EndoscopePanel
     from trocar.view.server import open_browser
 
     typer.echo(f"Page: {page.address}")
     if browser:
         open_browser(page.address)
-    return page.panel(Endoscope).renderer
+    return page.panel(EndoscopePanel).renderer

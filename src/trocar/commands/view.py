@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +23,8 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from trocar.runtime.settings import Settings
+    from trocar.robot.settings import ArmSettings
+    from trocar.simulation import Scene
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
     from trocar.view.viser_internals import PageServer
@@ -81,13 +81,8 @@ def view(
     only to those who have the printed address: it contains a token that changes with every run.
     Needs viser: pip install 'trocar\\[view]'.
     """
-    from trocar.arms import ARMS
-    from trocar.errors import NearLimit, NearSingular, UnknownName
-    from trocar.recording.bag_file import is_bag
-    from trocar.recording.loading import is_recording
-    from trocar.runtime.settings import Settings
-    from trocar.simulation.objects.practice import practice_objects
-    from trocar.simulation.scene_file import BUILT_IN
+    from trocar.errors import NearLimit, NearSingular
+    from trocar.robot.settings import ArmSettings
 
     # the page itself warns near a singularity or a limit
     for category in (NearSingular, NearLimit):
@@ -99,84 +94,88 @@ def view(
     if ros1 is not None or ros2 is not None:
         if what != "PSM" or compare or touch or native or reports or namespace:
             raise TrocarError("--ros1 and --ros2 watch one arm of a robot; omit the scene or recording")
-        name = (ros1 or ros2 or "").strip("/")
         client = _client(ros1 is not None, master, domain, interface)
-        _watch(
-            client,
-            name,
-            Settings(arm=arm or "", parameters=parameters, instrument=instrument),
-            save,
-            host,
-            port,
-            browser,
-        )
+        options = {"parameters": parameters, "instrument": instrument}
+        _watch(client, (ros1 or ros2 or "").strip("/"), arm, options, save, host, port, browser)
         return
     if save is not None:
         raise TrocarError("--save writes the data received from a robot; it requires --ros1 or --ros2")
+    recording, scene = _recording(what, compare, namespace), _scene_name(what)
+    if scene is not None and (parameters or instrument):
+        raise TrocarError("--parameters and --instrument apply to one arm; a scene defines them in its file")
+    if native and recording is not None:
+        raise TrocarError("--native shows live simulations only; omit it to view a recording")
+    name = (arm or "PSM") if recording or scene else arm_name(what) or what
+    settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
+    from trocar.robot import Robot
+
+    with ExitStack() as running:  # stopped in reverse order
+        robot = Robot(_built(scene, settings, touch), speed="real", start="ready", playing=play and recording is None)
+        running.enter_context(robot)
+        if native:
+            from trocar.view.native import show
+
+            show(robot)
+            return
+        page = open_page(running, "viewer_page", robot, reports, settings, host=host, port=port)
+        from trocar.view.panels.recordings import RecordingPanel
+
+        # a recording that cannot be read becomes a message in the page; the simulation still runs
+        page.panel(RecordingPanel).open(recording, compare, namespace)
+        _wait(page, browser)
+
+
+def _recording(what: str, compare: Path | None, namespace: str | None) -> Path | None:
+    """The file of a recording, None if an arm or a scene is named; checks the options that belong to it."""
+    from trocar.recording.bag_file import is_bag
+    from trocar.recording.loading import is_recording
+
     recording = Path(what) if is_recording(Path(what)) else None
     if namespace is not None and not any(path is not None and is_bag(path) for path in (recording, compare)):
         raise TrocarError("--namespace selects an arm in a bag; give a bag, or omit it")
     if compare is not None and recording is None:
         raise TrocarError("--compare takes the second recording; give the first one instead of an arm")
-    what = arm_name(what) or what  # upper and lower case are equivalent
-    scene = what if what in BUILT_IN or Path(what).suffix.lower() == ".toml" else None
-    if scene is not None and (parameters or instrument):
-        raise TrocarError("--parameters and --instrument apply to one arm; a scene defines them in its file")
-    if scene is None and recording is None and what not in ARMS:
-        raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     for path in (recording, compare):
         if path is not None and not path.exists():
             raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
-    settings = Settings(
-        arm=(arm or "PSM") if recording or scene else what,
-        parameters=parameters,
-        instrument=instrument,
-        scene=scene,
-        objects=practice_objects if touch else None,
-    )
-    if native:
-        _native(settings, recording)
-    else:
-        _serve(settings, recording, compare, namespace, reports, host, port, play, browser)
+    return recording
 
 
-def _serve(
-    settings: Settings,
-    recording: Path | None,
-    compare: Path | None,
-    namespace: str | None,
-    reports: Path | None,
-    host: str,
-    port: int,
-    play: bool,
-    browser: bool,
-) -> None:
-    from trocar.runtime.session import Session
+def _scene_name(what: str) -> str | None:
+    """Name or file of a scene, None for an arm or a recording."""
+    from trocar.arms import ARMS
+    from trocar.errors import UnknownName
+    from trocar.recording.loading import is_recording
+    from trocar.simulation.scene_file import BUILT_IN
 
-    session = Session(settings)
-    with ExitStack() as running:  # stopped in reverse order
-        server = serve_page(running, host, port)
-        from trocar.view.endoscope import EndoscopeRenderer, endoscope_of
-        from trocar.view.viewer_page import ViewerPage
+    if what in BUILT_IN or Path(what).suffix.lower() == ".toml":
+        return what
+    if not is_recording(Path(what)) and (arm_name(what) or what) not in ARMS:  # upper and lower case are equivalent
+        raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
+    return None
 
-        ecm = endoscope_of(session.frame)
-        endoscope = None if ecm is None else EndoscopeRenderer(ecm)
-        if endoscope is not None:
-            running.callback(endoscope.close)
-        page = ViewerPage(server, session, endoscope, reports)
-        running.callback(session.close)
-        session.start()
-        running.callback(page.close)
-        page.start()
-        try:
-            if recording is None and play:
-                session.play()
-            # a recording that cannot be read becomes a message in the page; the simulation still runs
-            page.recordings.open(recording, compare, namespace)
-            _announce(server, browser)
-            page.wait()
-        except KeyboardInterrupt:
-            typer.echo("")
+
+def _built(name: str | None, settings: ArmSettings, touch: bool) -> Scene:
+    """The scene of a name or file, or of one arm; with objects to touch below its instruments."""
+    from trocar.robot.controller.constants import PERIOD
+    from trocar.simulation import Scene, load_scene
+    from trocar.simulation.objects.practice import practice_objects
+
+    scene = settings.build() if name is None else load_scene(name, timestep=PERIOD)
+    return Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
+
+
+def _wait(page: Page, browser: bool) -> None:
+    """Print the address of a page and wait for Ctrl-C."""
+    from trocar.view.server import open_browser
+
+    typer.echo(f"trocar view: {page.address}  (end with Ctrl-C)")
+    if browser:
+        open_browser(page.address)
+    try:
+        page.wait()
+    except KeyboardInterrupt:
+        typer.echo("")
 
 
 def serve_page(running: ExitStack, host: str = "127.0.0.1", port: int = 8080) -> PageServer:
@@ -205,15 +204,6 @@ def open_page(
     return page.start()
 
 
-def _announce(server: PageServer, browser: bool) -> None:
-    from trocar.view.server import address, open_browser
-
-    url = address(server)
-    typer.echo(f"trocar view: {url}  (end with Ctrl-C)")
-    if browser:
-        open_browser(url)
-
-
 def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> RemoteBus:
     """A client of a running ROS system."""
     from trocar.transports.remote_bus import connect_ros1, connect_ros2
@@ -224,7 +214,8 @@ def _client(ros1: bool, master: str | None, domain: int | None, interface: str) 
 def _watch(
     client: RemoteBus,
     name: str,
-    settings: Settings,
+    arm: str | None,
+    options: dict[str, Any],
     save: Path | None,
     host: str,
     port: int,
@@ -233,7 +224,8 @@ def _watch(
     """Show an arm in ROS together with its model, until Ctrl-C."""
     from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
-    from trocar.runtime.shadow import Shadow
+    from trocar.robot.settings import ArmSettings
+    from trocar.robot.shadow import Shadow
     from trocar.transports.shadow import arm_of, check_arm, follow
 
     with ExitStack() as running:
@@ -242,21 +234,8 @@ def _watch(
             check_suffix(save)
             check_writable(save)
         check_arm(client, name)
-        shadow = Shadow(replace(settings, arm=settings.arm or arm_of(client, name)), f"{name}/measured_js")
+        shadow = Shadow(ArmSettings(arm=arm or arm_of(client, name), **options), f"{name}/measured_js")
         follow(shadow, client, name)
-        page = open_page(running, "shadow_page", shadow, name, host=host, port=port)
-        try:
-            _announce(page.server, browser)
-            page.wait()
-        except KeyboardInterrupt:
-            typer.echo("")
+        _wait(open_page(running, "shadow_page", shadow, name, host=host, port=port), browser)
         if save is not None:
             typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
-
-
-def _native(settings: Settings, recording: Path | None) -> None:
-    if recording is not None:
-        raise TrocarError("--native shows live simulations only; omit it to view a recording")
-    from trocar.view.native import show
-
-    show(settings)

@@ -78,7 +78,7 @@ class Robot:
         controllers: controllers of the arms, by name.
         start_time: the robot's clock when it was switched on [ns].
         pace: timing of a robot in real time.
-        error: exception that stopped a robot in real time, if any; `play` and `reset` clear it.
+        error: exception that stopped a robot in real time, if any; `play` clears it.
         before_cycle, after_cycle: fast functions called before and after every control cycle, in its thread and with
             the bus locked.
     """
@@ -385,8 +385,10 @@ class Robot:
         Calls coincide with control cycles: a period of 1 ms is two calls in three cycles. The bus is locked. Returns a
         function that ends the calls; so does an exception, which also pauses a robot in real time.
         """
-        if not PERIOD <= period < np.inf:
-            raise TrocarError(f"period must be at least 1/1500 s, got {period!r}")
+        if not (isinstance(period, int | float) and PERIOD <= period < np.inf and callable(action)):
+            raise TrocarError(
+                f"every needs a period of at least 1/1500 s and a function of time, got {period!r}, {action!r}"
+            )
         entry = 1.0 / (FREQUENCY * period), action
 
         def stop() -> None:
@@ -423,7 +425,7 @@ class Robot:
                 if int(cycle * share) > int((cycle - 1) * share):
                     try:
                         action(self._loop.time)
-                    except BaseException:
+                    except Exception:
                         self._actions = tuple(other for other in self._actions if other is not entry)
                         raise
             for controller in self._arms:

@@ -34,8 +34,8 @@ class Sampler:
     """
 
     def __init__(self, robot: Robot, scene: SceneTopics, rate: float, simulated_time: bool) -> None:
-        if not (math.isfinite(rate) and 0.0 < rate <= 1500.0):
-            raise TrocarError(f"the rate must be above 0 and at most 1500 Hz, got {rate}")
+        if not (math.isfinite(rate) and 0.0 < rate <= FREQUENCY):
+            raise TrocarError(f"the rate must be above 0 and at most {FREQUENCY} Hz, got {rate}")
         self._robot, self._period, self._simulated_time = robot, round(1e9 / rate), simulated_time
         self._sources: dict[str, Callable[[], Message | None]] = {
             name: partial(robot.bus.read, name)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState
-from trocar.runtime.shadow import Shadow
+from trocar.robot.shadow import Shadow
 
 KIND = "sensor_msgs/JointState"
 JAW, GRIPPER = "jaw/measured_js", "gripper/measured_js"

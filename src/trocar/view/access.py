@@ -60,15 +60,15 @@ class Access:
 
     def _tokens(self, request: Request) -> list[str]:
         """Tokens in the address and in the cookies of a request."""
-        found = parse_qs(request.path.partition("?")[2]).get("token", [])
+        tokens = parse_qs(request.path.partition("?")[2]).get("token", [])
         for header in request.headers.get_all("Cookie"):
             try:
                 cookies = SimpleCookie(header)
             except CookieError:
                 continue
             if self._cookie in cookies:
-                found.append(cookies[self._cookie].value)
-        return found
+                tokens.append(cookies[self._cookie].value)
+        return tokens
 
 
 def _name(url: str) -> str | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from trocar.mechanics import Mechanism
 from trocar.palette import CAUSES, of_cause
-from trocar.runtime.frame import ArmFrame
+from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array
 
 # The last is the remainder: kinetic and static friction, and joint limits where they act.

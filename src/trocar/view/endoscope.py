@@ -6,8 +6,6 @@ import io
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
 
 import mujoco
 import numpy as np
@@ -16,8 +14,9 @@ from PIL import Image
 from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
-from trocar.runtime.description import SceneDescription
-from trocar.runtime.frame import Frame
+from trocar.mechanics.cart import Cart
+from trocar.robot.description import SceneDescription
+from trocar.robot.messages import Frame
 from trocar.spatial import Array, pose, quaternion
 
 SIZE = 320, 240  # of one picture [pixels]
@@ -98,8 +97,8 @@ class _PicturedFrame:
     """The scene of frames as `appearance` draws it; see `PicturedScene`."""
 
     def __init__(self, scene: SceneDescription) -> None:
-        self.spec, self.arms, self.gravity = scene.spec, scene.arms, np.array([0.0, 0.0, -9.81])
-        self.cart = _cart(scene)
+        self.spec, self.arms, self.gravity = scene.spec, scene.arms, scene.arguments["gravity"]
+        self.cart: Cart | None = scene.arguments["cart"]
         self._model = scene.spec.copy().compile()
         self.data = mujoco.MjData(self._model)
         self._description: SceneDescription | None = None
@@ -108,7 +107,7 @@ class _PicturedFrame:
         """Move everything to a frame of the same model."""
         if self._description is not frame.scene:  # set-up joints may have moved
             self._description, self.arms = frame.scene, frame.scene.arms
-            self.cart = _cart(frame.scene)
+            self.cart = frame.scene.arguments["cart"]
             for name, T in frame.scene.fixed.items():
                 body = self._model.body(name)
                 body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
@@ -124,12 +123,6 @@ class _PicturedFrame:
 
     def fixed_poses(self) -> dict[str, Array]:
         return dict(self._description.fixed) if self._description is not None else {}
-
-
-def _cart(scene: SceneDescription) -> Any:
-    """Stand-in for the cart of a scene, whose name determines the floor; None if there is none."""
-    kinds = [about.arm.name for about in scene.arms.values() if about.set_up is not None]
-    return SimpleNamespace(name="Si" if kinds[0].endswith("Si") else "Classic") if kinds else None
 
 
 def _jpeg(picture: Picture) -> bytes:

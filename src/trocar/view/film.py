@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trocar.appearance import Picture, render
-from trocar.runtime.track import Track
+from trocar.robot.track import Track
 
 
 class Film:
@@ -33,6 +33,6 @@ class Film:
 
     def picture(self, t: float) -> Picture:
         """The arm at time t [s]."""
-        name = self._track.settings.arm
+        name = self._track.settings.name
         self._scene.arms[name].place(self._track.frame(t).arms[name].q)
         return render(self._scene, self._camera, self._size)

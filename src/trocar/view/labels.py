@@ -16,7 +16,7 @@ CLOSE = 0.6  # fraction of the usual depth; letters closer than this may touch
 LINE = 90, 98, 108
 
 
-class View(NamedTuple):
+class Viewpoint(NamedTuple):
     """Camera in the world: position [m], and unit vectors forward and up in the picture (3,)."""
 
     position: Array
@@ -24,13 +24,13 @@ class View(NamedTuple):
     up: Array
 
     @classmethod
-    def of(cls, position: Array, look_at: Array, up_direction: Array) -> View:
+    def of(cls, position: Array, look_at: Array, up_direction: Array) -> Viewpoint:
         forward = unit(np.asarray(look_at, dtype=float) - position)
         right = unit(np.cross(forward, up_direction))
         return cls(np.asarray(position, dtype=float), forward, np.cross(right, forward))
 
 
-FROM_THE_SIDE = View.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+FROM_THE_SIDE = Viewpoint.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
 
 
 class Labels:
@@ -64,7 +64,7 @@ class Labels:
         label.visible = visible
         self._points[name] = np.array(point, dtype=float)
 
-    def arrange(self, view: View = FROM_THE_SIDE) -> None:
+    def arrange(self, view: Viewpoint = FROM_THE_SIDE) -> None:
         """Spread the visible labels for a camera."""
         seen = [name for name, label in self._labels.items() if label.visible]
         self._lines.visible = bool(seen)
@@ -82,7 +82,7 @@ class Labels:
         self._labels.clear()
 
 
-def apart(points: Array, view: View) -> Array:
+def apart(points: Array, view: Viewpoint) -> Array:
     """Places (n, 3) [m] of labels at points (n, 3): at the same depths, each at a different height in the picture."""
     away = points - view.position
     depth = away @ view.forward
@@ -109,6 +109,6 @@ def spread(heights: Array, spacing: float) -> Array:
             before, number = runs.pop()
             mean, count = (before * number + mean * count) / (number + count), number + count
         runs.append((mean, count))
-    found = np.empty(len(heights))
-    found[order] = np.concatenate([np.full(count, mean) for mean, count in runs]) + steps
-    return found
+    result = np.empty(len(heights))
+    result[order] = np.concatenate([np.full(count, mean) for mean, count in runs]) + steps
+    return result

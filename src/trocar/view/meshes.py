@@ -53,11 +53,11 @@ def body_meshes(
         T = trimesh.transformations.quaternion_matrix(model.geom_quat[i])
         T[:3, 3] = model.geom_pos[i]
         parts.setdefault((body, group, tuple(rgba)), []).append(shaded[look].copy().apply_transform(T))
-    found = []
+    bodies_drawn = []
     for (body, group, colour), meshes in parts.items():
         merged: Any = trimesh.util.concatenate(meshes)
-        found.append(BodyMesh(body, group, np.array(merged.vertices), np.array(merged.faces), np.array(colour)))
-    return found
+        bodies_drawn.append(BodyMesh(body, group, np.array(merged.vertices), np.array(merged.faces), np.array(colour)))
+    return bodies_drawn
 
 
 def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
@@ -85,12 +85,12 @@ def geom_mesh(model: mujoco.MjModel, i: int) -> trimesh.Trimesh:
 
 def geom_keys(model: mujoco.MjModel) -> dict[str, list[bytes]]:
     """Keys of the geoms of every body, by its name; bodies with equal keys have the same appearance."""
-    found: dict[str, list[bytes]] = {model.body(k).name: [] for k in range(model.nbody)}
+    keys: dict[str, list[bytes]] = {model.body(k).name: [] for k in range(model.nbody)}
     for i in range(model.ngeom):
         parts = (model.geom_group[i], model.geom_pos[i], model.geom_quat[i], _colour(model, i))
         placed = b"".join(np.asarray(part).tobytes() for part in parts)
-        found[model.body(model.geom_bodyid[i]).name].append(_shape(model, i) + placed)
-    return found
+        keys[model.body(model.geom_bodyid[i]).name].append(_shape(model, i) + placed)
+    return keys
 
 
 def _shape(model: mujoco.MjModel, i: int) -> bytes:

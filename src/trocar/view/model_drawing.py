@@ -72,8 +72,8 @@ class ModelDrawing:
     def _place_fixed(self) -> None:
         """Place the bodies that are welded to the world, and list those that move."""
         self._moving = []
-        # positions and orientations of all bodies that the page shows; NaN: not shown yet
-        self._shown = np.full((self.model.nbody, 3), np.nan), np.full((self.model.nbody, 4), np.nan)
+        # positions and orientations of all bodies that were sent to the browsers; NaN: none yet
+        self._sent = np.full((self.model.nbody, 3), np.nan), np.full((self.model.nbody, 4), np.nan)
         for name, node in self._nodes.items():
             body = self.model.body(name).id
             if self.model.body_weldid[body]:
@@ -86,7 +86,7 @@ class ModelDrawing:
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         positions, orientations = (
-            _newly(now, shown) for now, shown in zip((self.data.xpos, self.data.xquat), self._shown, strict=True)
+            _newly(now, sent) for now, sent in zip((self.data.xpos, self.data.xquat), self._sent, strict=True)
         )
         move_nodes(self._scene, self._moving, positions, orientations)
 
@@ -111,12 +111,12 @@ class ModelDrawing:
 
     def middle(self, body: str) -> Array:
         """Middle (3,) [m] of the visible shapes of a body, in the world; its origin if it has none."""
-        found = self.data.body(body)
+        pose = self.data.body(body)
         corners = [mesh.corners for mesh, _ in self._meshes if mesh.body == body and mesh.group != COLLISION]
         if not corners:
-            return np.array(found.xpos)
+            return np.array(pose.xpos)
         low, high = np.min(np.vstack(corners), axis=0), np.max(np.vstack(corners), axis=0)
-        return np.asarray(found.xmat.reshape(3, 3) @ ((low + high) / 2) + found.xpos)
+        return np.asarray(pose.xmat.reshape(3, 3) @ ((low + high) / 2) + pose.xpos)
 
     def shapes(self) -> dict[str, str]:
         """Scene nodes that are shapes: name of the node -> its body."""
@@ -160,10 +160,10 @@ class ModelDrawing:
         self._meshes.append((mesh, handle))
 
 
-def _newly(now: Array, shown: Array) -> dict[int, Any]:
-    """Rows that differ from those shown, as tuples by index; they count as shown from now on."""
-    moved = np.flatnonzero(~(np.abs(now - shown) <= MIN_CHANGE).all(1))  # true also for NaN
-    shown[moved] = now[moved]
+def _newly(now: Array, sent: Array) -> dict[int, Any]:
+    """Rows that differ from those sent, as tuples by index; they count as sent from now on."""
+    moved = np.flatnonzero(~(np.abs(now - sent) <= MIN_CHANGE).all(1))  # true also for NaN
+    sent[moved] = now[moved]
     return dict(zip(moved.tolist(), map(tuple, now[moved].tolist()), strict=True))
 
 

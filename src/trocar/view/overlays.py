@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.palette import CAUSES, NAMED, of_cause, rgb
-from trocar.runtime.description import ArmDescription
-from trocar.runtime.frame import ArmFrame
+from trocar.robot.description import ArmDescription
+from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array
-from trocar.view.labels import FROM_THE_SIDE, Labels, View
+from trocar.view.labels import FROM_THE_SIDE, Labels, Viewpoint
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import BASE
 from trocar.view.plain_text import length
@@ -26,7 +26,7 @@ from trocar.view.selection import Selection
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
-METRE_PER_NEWTON, LEAST_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
+METRE_PER_NEWTON, MIN_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
 CLOUD = 4096
 SIZE = 0.8  # size of an arm that marks are scaled to [m]
 
@@ -46,10 +46,10 @@ class Overlays:
     """All marks of one arm of a drawing; `show` chooses those that are visible."""
 
     def __init__(
-        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, shown: dict[str, bool]
+        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, visible: dict[str, bool]
     ) -> None:
-        self._scene, self._drawing, self._about = scene, drawing, about
-        self._shown = dict.fromkeys(NAMES, False) | shown
+        self._scene, self._drawing, self.about = scene, drawing, about
+        self._visible = dict.fromkeys(NAMES, False) | visible
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
         self._add_joints()
@@ -57,22 +57,22 @@ class Overlays:
         self._add_masses()
         self._add_frames()
         self._add_arrows()
-        for name, visible in self._shown.items():
-            self.show(name, visible)
+        for name in NAMES:
+            self.show(name, self._visible[name])
 
     def show(self, name: str, visible: bool) -> None:
-        self._shown[name] = visible
+        self._visible[name] = visible
         if name == "workspace" and visible and not self._handles[name]:
             self._add_cloud()
         for handle in self._handles[name]:
             handle.visible = visible
 
-    def update(self, shown: Selection, view: View = FROM_THE_SIDE) -> None:
+    def update(self, selection: Selection, view: Viewpoint = FROM_THE_SIDE) -> None:
         """Move the marks that are not fixed to a body; labels are arranged for a view."""
-        state = shown.state
+        state = selection.state
         tip = state.T_tip[:3, 3]
-        aim(self._push, np.array([[tip, state.force]]), self._shown["forces"])
-        aim(self._contacts, shown.frame.contacts, self._shown["forces"])
+        aim(self._push, np.array([[tip, state.force]]), self._visible["forces"])
+        aim(self._contacts, selection.frame.contacts, self._visible["forces"])
         self._name_things(state, view)
 
     def remove(self) -> None:
@@ -81,23 +81,23 @@ class Overlays:
             for handle in handles:
                 handle.remove()
 
-    def _name_things(self, state: ArmFrame, view: View) -> None:
+    def _name_things(self, state: ArmFrame, view: Viewpoint) -> None:
         """Name the bodies, the remote centre and gravity, as far as they are shown."""
         labels, drawing = self._labels, self._drawing
-        for body in self._about.arm.bodies if self._shown["labels"] or self._named else ():
-            middle = drawing.middle(self._about.prefix + body.name)
-            labels.put(body.name, body.name.replace("_", " "), middle, self._shown["labels"])
-        self._named = self._shown["labels"]
+        for body in self.about.arm.bodies if self._visible["labels"] or self._named else ():
+            middle = drawing.middle(self.about.prefix + body.name)
+            labels.put(body.name, body.name.replace("_", " "), middle, self._visible["labels"])
+        self._named = self._visible["labels"]
         if state.rcm_error is not None:
             text = f"RCM, off by {length(state.rcm_error)}"
-            labels.put("rcm", text, self._about.T_world_base[:3, 3], self._shown["remote centre"])
+            labels.put("rcm", text, self.about.T_world_base[:3, 3], self._visible["remote centre"])
         if self._gravity_at is not None:
-            g = np.linalg.norm(self._about.world_gravity)
-            labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._shown["gravity"])
+            g = np.linalg.norm(self.about.world_gravity)
+            labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._visible["gravity"])
         labels.arrange(view)
 
     def _node(self, body: str) -> str:
-        return self._drawing.node(self._about.prefix + body)
+        return self._drawing.node(self.about.prefix + body)
 
     def _mark(self, name: str, add: Callable[..., Any], node: str, *what: Any, **look: Any) -> Any:
         """Add a mark to the scene under the overlay of that name."""
@@ -111,7 +111,7 @@ class Overlays:
         self._mark(name, add, node, points, colors=colour, thickness=thickness, thickness_units="screen")
 
     def _add_joints(self) -> None:
-        arm, scene, name = self._about.arm, self._scene, "joints and loops"
+        arm, scene, name = self.about.arm, self._scene, "joints and loops"
         driven = set(arm.driven.values())
         for body in arm.bodies:
             if body.kind == "revolute":
@@ -127,35 +127,35 @@ class Overlays:
             self._mark(name, scene.add_icosphere, node, radius=0.025 * SIZE, color=LOOP, position=loop.point_a)
 
     def _add_centre(self) -> None:
-        if self._about.arm.has_rcm:
+        if self.about.arm.has_rcm:
             name = "remote centre"
             self._mark(name, self._scene.add_icosphere, f"{BASE}/rcm", radius=0.012 * SIZE, color=RCM)
             self._lines(name, f"{self._node('insertion')}/axis", [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]], RCM, 2.0)
 
     def _add_masses(self) -> None:
-        model, prefix = self._drawing.model, self._about.prefix
-        found = {body.name: model.body(prefix + body.name) for body in self._about.arm.bodies}
-        largest = max(float(body.mass[0]) for body in found.values())
-        for name, body in found.items():
+        model, prefix = self._drawing.model, self.about.prefix
+        bodies = {body.name: model.body(prefix + body.name) for body in self.about.arm.bodies}
+        largest = max(float(body.mass[0]) for body in bodies.values())
+        for name, body in bodies.items():
             if body.mass[0] > 1e-6:
                 look = {"radius": 0.07 * SIZE * (float(body.mass[0]) / largest) ** (1 / 3), "position": body.ipos}
                 add, node = self._scene.add_icosphere, f"{self._node(name)}/com"
                 self._mark("centres of mass", add, node, color=MASS, opacity=0.85, **look)
 
     def _add_frames(self) -> None:
-        arm, add = self._about.arm, self._scene.add_frame
+        arm, add = self.about.arm, self._scene.add_frame
         look: dict[str, Any] = {"axes_length": 0.12 * SIZE, "axes_radius": 0.004 * SIZE}
         self._mark("frames", add, f"{BASE}/base", **look)
         for body in arm.bodies:
             self._mark("frames", add, f"{self._node(body.name)}/axes", **look)
-        site = self._drawing.model.site(self._about.prefix + "tip")
+        site = self._drawing.model.site(self.about.prefix + "tip")
         self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
 
     def _add_arrows(self) -> None:
         self._push = arrows(self._scene, f"{BASE}/push", "push")
         self._contacts = arrows(self._scene, "/contacts", "contact")
         self._handles["forces"] += [self._push, self._contacts]
-        T, g = self._about.T_world_base, self._about.world_gravity
+        T, g = self.about.T_world_base, self.about.world_gravity
         self._gravity_at: Array | None = None
         if g.any():
             start = np.array([T[0, 3], T[1, 3], self._drawing.extent[1][2] + 0.05])
@@ -165,7 +165,7 @@ class Overlays:
             self._handles["gravity"].append(arrow)
 
     def _add_cloud(self) -> None:
-        points = Workspace(self._about.mechanism()).cloud(CLOUD, density="volume").points
+        points = Workspace(self.about.mechanism()).cloud(CLOUD, density="volume").points
         low, high = points.min(0), points.max(0)
         depth = (points[:, 2] - low[2]) / (high[2] - low[2])
         colours = np.stack([60 + 140 * depth, 130 + 60 * depth, 230 - 100 * depth], axis=1).astype(np.uint8)
@@ -182,7 +182,7 @@ def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
 
 def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
     """Draw the forces [N] (k, 2, 3) that are large enough to be seen as arrows at their points [m]."""
-    seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > LEAST_FORCE]
+    seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > MIN_FORCE]
     if visible and len(seen):
         ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
         handle.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)

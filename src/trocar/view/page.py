@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from trocar.palette import ACCENT, rgb
-from trocar.runtime.frame import Frame
+from trocar.robot.messages import Frame
 from trocar.spatial import quaternion
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.panel import Panel, Tab
@@ -44,6 +44,8 @@ class Page:
 
     Attributes:
         drawing: the model in the scene. selected: name of the arm that panels refer to.
+        selection, mechanism: this arm in the frame that is drawn, and its equations, for the drawing thread only.
+        source, live: return the frame to show, and that of the robot. tabs: the tab of every panel in one.
         messages: texts to the user so far. due: real time of the next refresh, by panel [s].
     """
 
@@ -60,8 +62,10 @@ class Page:
         self.server, self.panels, self.live = server, tuple(panels), source
         self.source, self._share = source, share
         frame = source()
-        self.selected = next(iter(frame.arms))
+        controlled = [name for name, arm in frame.arms.items() if arm.law is not None]
+        self.selected = (controlled or list(frame.arms))[0]
         self.selection = Selection.of(frame, self.selected)
+        self.mechanism = self.selection.about.mechanism()
         self.messages: deque[str] = deque(maxlen=MAX_MESSAGES)
         self._posted: deque[str] = deque(maxlen=MAX_MESSAGES)
         self._until, self._failures = 0.0, set[str]()
@@ -89,6 +93,7 @@ class Page:
         left: Any = None
         right: Any = None
         tabs: dict[tuple[bool, Tab], Any] = {}
+        self.tabs: dict[Panel, Any] = {}
         for panel in self.panels:
             if panel.tab is None:
                 panel.build(self)
@@ -102,6 +107,7 @@ class Page:
                 right = gui.add_tab_group()
             if key not in tabs:
                 tabs[key] = (left if panel.left else right).add_tab(*panel.tab)
+            self.tabs[panel] = tabs[key]
             with tabs[key]:
                 panel.build(self)
 
@@ -176,6 +182,7 @@ class Page:
         if selection.frame.scene is not before.frame.scene or selection.name != before.name:
             if selection.frame.scene.spec is not before.frame.scene.spec:
                 self.drawing.become(selection.frame.scene.spec)
+            self.mechanism = selection.about.mechanism()
             self._hang(selection)
             if selection.alone is not before.alone:  # from several arms to the recording of one, or back
                 position, look_at = default_camera(selection.frame, self.drawing.extent)

@@ -2,50 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 
 from trocar.robot import Robot
-from trocar.runtime.shadow import Shadow
+from trocar.robot.messages import Frame
+from trocar.robot.settings import ArmSettings
+from trocar.robot.shadow import Shadow
+from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole
-from trocar.view.endoscope import EndoscopeRenderer
+from trocar.view.endoscope import EndoscopeRenderer, endoscope_of
 from trocar.view.page import Page
-from trocar.view.panels.endoscope import Endoscope
-from trocar.view.panels.shadow import ShadowCurves, ShadowState
-from trocar.view.panels.states import Pedals, States
-from trocar.view.panels.teleop import ContactArrows, Devices, MouseHandles, Pairs
-from trocar.view.robot_frames import RobotFrames
+from trocar.view.panel import Panel
+from trocar.view.panels.drive import DrivePanel, SecondArmPanel
+from trocar.view.panels.endoscope import EndoscopePanel
+from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
+from trocar.view.panels.plots import CurvePanel, EffortPanel
+from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
+from trocar.view.panels.reports import ReportPanel
+from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
+from trocar.view.panels.states import MessagePanel, NoticePanel, PedalPanel, StatePanel
+from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
+from trocar.view.panels.transport import TransportPanel
 from trocar.view.viser_internals import PageServer
 
-SCRIPT_SHARE = 0.1  # largest share of the real time for drawing while a script drives the robot
+SCRIPT_SHARE = 0.1  # largest share of the real time for drawing while a script or a ROS client drives the robot
 CLOSE_UP = np.array([0.17, 0.28, 0.19])  # first camera position relative to the instruments [m]
 PICTURE, PICTURE_INTERVAL = (640, 480), 1 / 15  # size [pixels] and interval [s] of the endoscope's picture
 
 
+def viewer_page(
+    server: PageServer, robot: Robot, reports: Path | None = None, settings: ArmSettings | None = None
+) -> Page:
+    """A robot to watch, drive and change, with recordings and reports; `trocar view`.
+
+    Args:
+        reports: folder of HTML reports. settings: of the arm of recordings that do not name theirs.
+    """
+    recordings = RecordingPanel(robot, settings)
+    panels: list[Panel] = [NoticePanel(robot), TransportPanel(robot), StatePanel(robot, always=False)]
+    panels += [DrivePanel(robot), *([SecondArmPanel(robot)] if len(robot.arms) > 1 else [])]
+    panels += [MechanismPanel(robot), MarksPanel(), recordings]
+    panels += [] if reports is None else [ReportPanel(reports)]
+    curves = CurvePanel(robot)
+    panels += [*_endoscope(robot), EffortPanel(), curves, RecordedCurvePanel(recordings, curves)]
+    return Page(server, robot.simulation().frame, panels)
+
+
+def served_page(server: PageServer, robot: Robot) -> Page:
+    """A robot that other programs command, and its own controls; `trocar serve --view`."""
+    panels = [
+        StatePanel(robot),
+        MessagePanel(robot),
+        DrivePanel(robot),
+        MarksPanel(),
+        *_endoscope(robot),
+        EffortPanel(),
+    ]
+    return Page(server, robot.simulation().frame, panels, title="trocar serve", share=SCRIPT_SHARE)
+
+
 def script_page(server: PageServer, robot: Robot) -> Page:
-    """The robot of a script: its operating states and messages, and its pedals."""
-    panels = [States(robot), Pedals(robot)]
-    return Page(server, RobotFrames(robot), panels, title="trocar run", share=SCRIPT_SHARE)
+    """The robot of a script: its operating states, messages and pedals; `trocar run --view`."""
+    panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot)]
+    return Page(server, robot.simulation().frame, panels, title="trocar run", share=SCRIPT_SHARE)
 
 
 def teleop_page(server: PageServer, robot: Robot, console: DeviceConsole, delay: float = 0.0) -> Page:
-    """A robot under input devices, seen after a network delay [s]."""
-    source = RobotFrames(robot, delay)
-    arms = source().scene.arms
-    tips = [(arms[psm].T_world_base @ source().arms[psm].T_tip)[:3, 3] for psm in console.pairs]
+    """A robot under input devices, seen after a network delay [s]; `trocar teleop`."""
+    frame = robot.simulation().frame()
+    tips = [(frame.scene.arms[psm].T_world_base @ frame.arms[psm].T_tip)[:3, 3] for psm in console.pairs]
     centre = np.mean(tips, axis=0)
     panels = [
-        Endoscope(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True),
-        Pairs(console),
-        Devices(console),
+        EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True),
+        PairPanel(console),
+        DevicePanel(console),
         MouseHandles(robot, console),
         ContactArrows(),
     ]
-    return Page(server, source, panels, title="trocar teleop", camera=(centre + CLOSE_UP, centre))
+    return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=(centre + CLOSE_UP, centre))
 
 
 def shadow_page(server: PageServer, shadow: Shadow, name: str) -> Page:
-    """A robot that is only watched; `name`: of its arm in ROS."""
+    """A robot that is only watched; `name`: of its arm in ROS; `trocar view --ros1`."""
     numbers = count(1)
-    return Page(server, lambda: shadow.frame(next(numbers)), [ShadowState(shadow, name), ShadowCurves(shadow)])
+    panels = [ShadowStatePanel(shadow, name), ShadowCurvePanel(shadow)]
+    return Page(server, lambda: shadow.frame(next(numbers)), panels)
+
+
+def delayed(robot: Robot, delay: float) -> Callable[[], Frame]:
+    """A source of frames as they are seen after a network delay [s]; before the first has arrived, of current ones."""
+    simulation, line, latest = robot.simulation(), Channel(delay), list[Frame]()
+
+    def source() -> Frame:
+        frame = simulation.frame()
+        line.send(frame.time, frame)
+        arrived = line.receive(frame.time)
+        latest[:] = [arrived or (latest[0] if latest else frame)]
+        return latest[0]
+
+    return source
+
+
+def _endoscope(robot: Robot) -> list[Panel]:
+    arm = endoscope_of(robot.simulation().frame())
+    return [] if arm is None else [EndoscopePanel(EndoscopeRenderer(arm))]

@@ -38,3 +38,8 @@ class Panel:
 
     def close(self) -> None:
         """End threads."""
+
+    @property
+    def costly(self) -> str:
+        """What a user can switch off to save computing time, as long as it is on."""
+        return ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trocar.runtime.description import ArmDescription
-from trocar.runtime.frame import ArmFrame, Frame
+from trocar.robot.description import ArmDescription
+from trocar.robot.messages import ArmFrame, Frame
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import viser
 
-from trocar.runtime.frame import Frame
+from trocar.robot.messages import Frame
 from trocar.spatial import Array
 
 Camera = tuple[Array, Array]  # position and point to look at (3,) [m] in the world

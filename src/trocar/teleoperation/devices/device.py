@@ -72,6 +72,18 @@ class InputDevice(Protocol):
         ...
 
 
+class PassiveDevice:
+    """Base of devices without actuators that stay connected until they are closed."""
+
+    connected = True
+
+    def feel(self, wrench: Array) -> None:
+        """Do nothing: the device has no actuators."""
+
+    def close(self) -> None:
+        self.connected = False
+
+
 @dataclass(frozen=True)
 class DeviceKind:
     """A kind of device that `trocar teleop` offers by name; every module of this folder may add some to `DEVICES`.

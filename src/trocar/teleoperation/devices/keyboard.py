@@ -8,7 +8,7 @@ import numpy as np
 
 from trocar.errors import check_known
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 SPEED, TURN = 0.05, 0.8  # velocity of the hand while a key is down [m/s, rad/s]
 # Duration of the motion after a press [s]. A held key repeats 25 to 30 times a second.
@@ -34,7 +34,7 @@ TAPS = {"Z": "slower", "X": "faster"}
 KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
 
 
-class Keyboard:
+class Keyboard(PassiveDevice):
     """Keys of a keyboard; `press` may be called by any thread."""
 
     name = "keyboard"
@@ -44,7 +44,6 @@ class Keyboard:
     )
 
     def __init__(self) -> None:
-        self.connected = True
         self._lock = threading.Lock()
         self._pressed: list[str] = []
         self._until: dict[str, float] = {}
@@ -70,12 +69,6 @@ class Keyboard:
         buttons = {TAPS[key] for key in down if key in TAPS} | (self._on - {"gripper"})
         gripper = 0.0 if "gripper" in self._on else OPEN
         return DeviceSample(np.asarray(twist), gripper=gripper, buttons=frozenset(buttons))
-
-    def feel(self, wrench: Array) -> None:
-        """Do nothing: keys have no actuators."""
-
-    def close(self) -> None:
-        self.connected = False
 
 
 DEVICES["keyboard"] = DeviceKind(lambda index: Keyboard(), max_count=1, in_page=True)

@@ -29,7 +29,7 @@ class MotionLog:
     def __init__(self, robot: Robot, console: DeviceConsole) -> None:
         self._robot, self._console = robot, console
         self._start = robot.now
-        self._rows: dict[str, list[tuple[Array, ...]]] = {psm: [] for psm in console.pairs}
+        self._rows: dict[str, list[dict[str, Any]]] = {psm: [] for psm in console.pairs}
         self._measured: dict[str, Any] = {}  # latest measured_js, by PSM
         for psm in console.pairs:  # every subscriber gets the same samples, with the same noise
             robot.bus.subscribe(f"{psm}/measured_js", partial(self._measured.__setitem__, psm))
@@ -37,52 +37,43 @@ class MotionLog:
 
     def _note(self, psm: str, jaw: m.Message) -> None:
         arm, rows = self._measured[psm], self._rows[psm]
-        new = arm.valid and jaw.valid and (not rows or arm.stamp > rows[-1][0])
+        new = arm.valid and jaw.valid and (not rows or arm.stamp > rows[-1]["stamp"])
         if not new or arm.stamp - self._start > MAX_DURATION * 1e9:
             return
-        console, master = self._console, self._console.masters[psm]
-        pair, grip = console.pairs[psm], console.hands[psm].grip
-        goals: list[Any] = [self._robot.bus.read(f"{psm}/{topic}") for topic in ("setpoint_js", "jaw/setpoint_js")]
-        measured = [_joined(name, arm, jaw) for name in ("position", "velocity", "effort")]
-        state = np.array([grip.gripper, float(pair.state.following), pair.state.scale])
-        tip: Any = self._robot.bus.read(f"{psm}/local/setpoint_cp")
-        poses = [self._pose(f"{master}/{topic}") for topic in ("measured_cp", "setpoint_cp")]
-        force = console.wrenches[psm][:3].copy()
-        goal = _joined("position", *goals)
-        rows.append((np.array(arm.stamp), *measured, goal, tip.T[:3, 3].copy(), *poses, state, force))
-
-    def _pose(self, topic: str) -> Array:
-        """Position and quaternion wxyz (7,)."""
-        message: Any = self._robot.bus.read(topic)
-        return np.concatenate([message.T[:3, 3], quaternion(message.T[:3, :3])])
+        console, read = self._console, self._robot.bus.read
+        state = console.pairs[psm].state
+        tip: Any = read(f"{psm}/local/setpoint_cp")
+        row = {"stamp": arm.stamp, "tip_goal": tip.T[:3, 3].copy()}
+        row |= {name: _joined(name, arm, jaw) for name in ("position", "velocity", "effort")}
+        row["goal"] = _joined("position", *(read(f"{psm}/{topic}") for topic in ("setpoint_js", "jaw/setpoint_js")))
+        for name, topic in (("hand", "measured_cp"), ("received", "setpoint_cp")):
+            pose: Any = read(f"{console.masters[psm]}/{topic}")
+            row |= {f"{name}_position": pose.T[:3, 3].copy(), f"{name}_quaternion": quaternion(pose.T[:3, :3])}
+        row |= {"gripper": console.hands[psm].grip.gripper, "following": float(state.following), "scale": state.scale}
+        row["contact_force"] = console.wrenches[psm][:3].copy()
+        rows.append(row)
 
     def recordings(self) -> dict[str, Recording]:
         """Recording of every PSM that was driven; `trocar view` plays it."""
         with self._robot.bus.lock:
-            rows = {psm: list(rows) for psm, rows in self._rows.items()}
-        recordings = {}
-        for psm, noted in rows.items():
-            if len(noted) < 2:
-                continue
-            columns = (np.array(column) for column in zip(*noted, strict=True))
-            stamp, q, dq, tau, q_goal, tip_goal, hand, received, state, force = columns
-            arm = self._robot.readings(psm).arm
-            extra = {"hand_position": hand[:, :3], "hand_quaternion": hand[:, 3:]}
-            extra |= {"received_position": received[:, :3], "received_quaternion": received[:, 3:]}
-            extra |= {"gripper": state[:, 0], "following": state[:, 1], "scale": state[:, 2], "contact_force": force}
-            recordings[psm] = Recording(
-                t=1e-9 * (stamp - stamp[0]),
-                q=q,
-                dq=dq,
-                tau=tau,
-                joints=arm.joint_names,
-                joint_units=arm.joint_units,
-                commands={"q": q_goal, "tip_position": tip_goal},
-                extra=extra,
-                extra_units=UNITS,
-                provenance={"arm": arm.name, "teleoperation": self._console.hands[psm].device.name},
-            )
-        return recordings
+            noted = {psm: list(rows) for psm, rows in self._rows.items() if len(rows) > 1}
+        return {psm: self._recording(psm, rows) for psm, rows in noted.items()}
+
+    def _recording(self, psm: str, rows: list[dict[str, Any]]) -> Recording:
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        stamp, arm = columns.pop("stamp"), self._robot.readings(psm).arm
+        return Recording(
+            t=1e-9 * (stamp - stamp[0]),
+            q=columns.pop("position"),
+            dq=columns.pop("velocity"),
+            tau=columns.pop("effort"),
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            commands={"q": columns.pop("goal"), "tip_position": columns.pop("tip_goal")},
+            extra=columns,
+            extra_units=UNITS,
+            provenance={"arm": arm.name, "teleoperation": self._console.hands[psm].device.name},
+        )
 
     def save(self, folder: Path) -> list[Path]:
         """Write DIR/PSM1.npz and the like."""

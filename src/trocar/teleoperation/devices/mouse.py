@@ -8,13 +8,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, checked_pose, rotation_vector
-from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
 MAX_INTERVAL = 0.05  # between readings that moves the hand [s]
 
 
-class Mouse:
+class Mouse(PassiveDevice):
     """Moves the hand along with the dragged handle, at a limited speed because a browser sends large steps.
 
     `place`, `carry` and `squeeze` may be called by any thread.
@@ -24,7 +24,6 @@ class Mouse:
     help = "drag the handle at the instrument's tip; gripper, clutch and camera are boxes to tick"
 
     def __init__(self) -> None:
-        self.connected = True
         self._lock = threading.Lock()
         self._pose, self._target, self._closed = np.eye(4), np.eye(4), False
         self._placed = np.eye(4), np.eye(4)  # handle and hand when the handle was placed
@@ -69,12 +68,6 @@ class Mouse:
         moved[:3, :3] = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
         self._pose = moved
         return DeviceSample(pose=moved, gripper=0.0 if self._closed else OPEN)
-
-    def feel(self, wrench: Array) -> None:
-        """Do nothing: a mouse has no actuators."""
-
-    def close(self) -> None:
-        self.connected = False
 
 
 # a dragged handle moves the tip one to one

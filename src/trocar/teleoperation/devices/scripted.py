@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 ROUND = 16.0  # duration of the demonstration [s]
 STILL = np.zeros(6)
 
 
-class Scripted:
+class Scripted(PassiveDevice):
     """A device whose samples are a function of the time since its first reading [s].
 
     Attributes:
@@ -25,7 +25,6 @@ class Scripted:
     help = "plays by itself: pinch, circle, press on the plate, clutch, camera"
 
     def __init__(self, sample: Callable[[float], DeviceSample] | None = None) -> None:
-        self.connected = True
         self.felt = np.zeros(6)
         self._sample = sample or demonstration
         self._begun: float | None = None
@@ -36,9 +35,6 @@ class Scripted:
 
     def feel(self, wrench: Array) -> None:
         self.felt = np.array(wrench)
-
-    def close(self) -> None:
-        self.connected = False
 
 
 def demonstration(t: float) -> DeviceSample:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, pose, rotation_vector
-from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceLost, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceLost, DeviceSample, PassiveDevice
 
 STALE = 0.2  # age of the latest pose [s] from which the stream counts as interrupted
 INTERVALS = 0.005, 0.05  # minimum and maximum time of the motion to a new pose [s]
@@ -18,7 +18,7 @@ INTERVALS = 0.005, 0.05  # minimum and maximum time of the motion to a new pose 
 R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 
 
-class TrackedHand:
+class TrackedHand(PassiveDevice):
     """A hand whose poses arrive from another thread, 30 to 120 times a second.
 
     The hand moves to a new pose over the time between the last two messages, so that the PSM does not move in steps. If
@@ -42,7 +42,7 @@ class TrackedHand:
         page: str = "phone",
         side: str = "right",
     ) -> None:
-        self.name, self.help, self.connected, self.felt = name, help, True, 0.0
+        self.name, self.help, self.felt = name, help, 0.0
         self.page, self.side = page, side
         self._clock, self._lock = clock, threading.Lock()
         self._start = self._target = np.eye(4)
@@ -92,10 +92,6 @@ class TrackedHand:
     def feel(self, wrench: Array) -> None:
         """Store the force; the sender makes the device vibrate."""
         self.felt = float(np.linalg.norm(wrench[:3]))
-
-    def close(self) -> None:
-        """End the stream; the PSM holds."""
-        self.connected = False
 
 
 def _phone(index: int) -> TrackedHand:

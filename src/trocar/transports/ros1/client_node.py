@@ -20,6 +20,7 @@ from trocar.transports.protocol import Answer, Call, Publish, Readers, SystemSta
 from trocar.transports.remote_bus import CLOCK
 from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.node import QUEUE, use_master
+from trocar.transports.ros1.wire import service_class, wire_class
 from trocar.transports.ros_messages import message_class
 from trocar.transports.ros_services import ask
 
@@ -37,9 +38,7 @@ class Ros1ClientNode:
         import rosgraph
         import rospy
 
-        from trocar.transports.ros1.wire import service_class, wire_class
-
-        self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
+        self._codec = codec(1)
         self._rospy, self._pipe, self._link = rospy, pipe, ProcessLink(pipe)
         rospy.init_node(NAME, argv=[NAME], anonymous=True, disable_signals=True)
         self._master = rosgraph.Master(rospy.get_name())
@@ -106,7 +105,7 @@ class Ros1ClientNode:
                 self._link.send(Publish(((topic.name, message if stamped else self._arrived(topic.name, message)),)))
 
         self._subscribers[topic.name] = self._rospy.Subscriber(
-            f"/{topic.name}", self._wire_class(topic.ros), receive, queue_size=MAX_UNREAD, tcp_nodelay=True
+            f"/{topic.name}", wire_class(topic.ros), receive, queue_size=MAX_UNREAD, tcp_nodelay=True
         )
 
     def _arrived(self, name: str, message: Message) -> Message:
@@ -118,7 +117,7 @@ class Ros1ClientNode:
         """Publish a message; if the topic had no subscriber so far, wait for one, and report whether there is one."""
         if topic.name not in self._publishers:
             self._publishers[topic.name] = self._rospy.Publisher(
-                f"/{topic.name}", self._wire_class(topic.ros), queue_size=QUEUE, tcp_nodelay=True
+                f"/{topic.name}", wire_class(topic.ros), queue_size=QUEUE, tcp_nodelay=True
             )
         publisher, new = self._publishers[topic.name], topic.name not in self._connected
         deadline = time.monotonic() + CONNECTION_TIMEOUT
@@ -134,7 +133,7 @@ class Ros1ClientNode:
     def _call(self, call: Call) -> None:
         try:
             ros = self._services[call.service]
-            kind = self._service_class(ros)
+            kind = service_class(ros)
             proxy = self._rospy.ServiceProxy(f"/{call.service}", kind)
 
             def service(request: Any) -> Any:

@@ -19,6 +19,7 @@ from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.debian import use_debian
 from trocar.transports.ros1.packages import generate_packages
 from trocar.transports.ros1.rospy_internals import limit
+from trocar.transports.ros1.wire import service_class, wire_class
 from trocar.transports.ros_services import answer
 
 NAME = "dvrk"
@@ -56,9 +57,7 @@ class Ros1Node:
         generate_packages()
         import rospy
 
-        from trocar.transports.ros1.wire import service_class, wire_class
-
-        self._wire_class, self._service_class, self._codec = wire_class, service_class, codec(1)
+        self._codec = codec(1)
         self._rospy, self._link = rospy, ProcessLink(pipe, MAX_BYTES)
         self._reporting = threading.Lock()
         with self._link.exclusive():  # commands of waiting clients are handled after the node is ready
@@ -109,7 +108,7 @@ class Ros1Node:
         readers = None if topic.latched else self._listener(topic.name)
         return self._rospy.Publisher(
             f"/{topic.name}",
-            self._wire_class(topic.ros),
+            wire_class(topic.ros),
             subscriber_listener=readers,
             tcp_nodelay=True,
             latch=topic.latched,
@@ -147,7 +146,7 @@ class Ros1Node:
             except TrocarError as error:
                 self._link.send(RefusedMessage(topic.name, str(error)[:MAX_TEXT]))
 
-        kind = self._wire_class(topic.ros)
+        kind = wire_class(topic.ros)
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
 
     def _watch(self) -> None:
@@ -162,7 +161,7 @@ class Ros1Node:
     # -- services ------------------------------------------------------------------------------------------------------
 
     def _offer(self, service: Service) -> None:
-        kind = self._service_class(service.ros)
+        kind = service_class(service.ros)
 
         def handle(request: Any) -> Any:
             call = self._codec.message_in(request.data, f"{service.ros}_Request")

@@ -7,20 +7,14 @@ import struct
 from types import SimpleNamespace
 from typing import Any
 
-import genpy
-
 from trocar.transports.codec import codec
-from trocar.transports.ros_messages import message_class as fields_of
-
-CODEC = codec(1)
+from trocar.transports.ros_messages import message_class
 
 
-class WireMessage(genpy.Message):
-    """A message of one type, as bytes; rospy counts the messages of a topic in the first field of their header."""
+class WireMessage:
+    """A message as bytes; rospy counts the messages of a topic in the first field of their header."""
 
     _has_header = False
-    __slots__ = ("data", "header")
-    _slot_types = ()
 
     def __init__(self, data: bytes = b"") -> None:
         self.data = data
@@ -37,21 +31,18 @@ class WireMessage(genpy.Message):
 @functools.cache
 def wire_class(ros_type: str) -> Any:
     """Class of the messages of a type, or of a part of a service such as std_srvs/Trigger_Request."""
-    text, checksum = CODEC.definition_and_checksum(ros_type)
-    fields = fields_of(ros_type)._table
-    members = {
-        "_type": ros_type,
-        "_md5sum": checksum,
-        "_full_text": text,
-        "_has_header": bool(fields) and fields[0].name == "header",
-        "__slots__": (),
-    }
-    return type(ros_type.replace("/", "_"), (WireMessage,), members)
+    import genpy
+
+    text, checksum = codec(1).definition_and_checksum(ros_type)
+    fields = message_class(ros_type).__slots__
+    stamped = bool(fields) and fields[0] == "header"
+    members = {"_type": ros_type, "_md5sum": checksum, "_full_text": text, "_has_header": stamped}
+    return type(ros_type.replace("/", "_"), (WireMessage, genpy.Message), members)
 
 
 @functools.cache
 def service_class(ros_type: str) -> Any:
     """Class of a service for rospy."""
     parts = {f"_{part.lower()}_class": wire_class(f"{ros_type}_{part}") for part in ("Request", "Response")}
-    members = {"_type": ros_type, "_md5sum": CODEC.service_checksum(ros_type), **parts}
+    members = {"_type": ros_type, "_md5sum": codec(1).service_checksum(ros_type), **parts}
     return type(ros_type.replace("/", "_"), (), members)

@@ -12,19 +12,20 @@ from trocar.appearance import Picture
 from trocar.view.endoscope import EndoscopeRenderer
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab
+from trocar.view.panels.plots import TAB
 from trocar.view.selection import Selection
 
 GAP = 6  # between pictures [px]
 
 
-class Endoscope(Panel):
+class EndoscopePanel(Panel):
     """Pictures of an endoscope: the left eye above the right one. In the scene they would cover a narrow window.
 
     Args:
         eyes: number of pictures. through: offer to move the camera of the scene along with the endoscope.
     """
 
-    tab: ClassVar[Tab | None] = ("Endoscope", viser.Icon.EYE)
+    tab: ClassVar[Tab | None] = TAB
     left = True
     interval = 1 / 15
 
@@ -58,6 +59,7 @@ class Endoscope(Panel):
                         viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz,
                     )
 
+    @property
     def costly(self) -> str:
         return "the endoscope's view" if self.visible.value else ""
 

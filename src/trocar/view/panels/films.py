@@ -12,18 +12,19 @@ from typing import Any
 import viser
 
 from trocar.appearance import Picture, render_video
-from trocar.runtime.messages import Messages
-from trocar.runtime.track import Track
+from trocar.robot.track import Track
 from trocar.view.film import Film
+from trocar.view.page import Page
 
 FPS, FILM_SIZE = 20.0, (640, 480)
 
 
-class FilmPanel:
-    """Buttons for a GIF and an MP4 of the track that `shown` returns; one film at a time, with its progress."""
+class FilmButtons:
+    """Buttons for a GIF and an MP4 of the track that `current` returns; one film at a time, with its progress."""
 
-    def __init__(self, gui: viser.GuiApi, shown: Callable[[], Track | None], messages: Messages) -> None:
-        self._shown, self._messages = shown, messages
+    def __init__(self, page: Page, current: Callable[[], Track | None]) -> None:
+        gui = page.server.gui
+        self._current, self._page = current, page
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-films")  # one OpenGL context
         self._busy, self._cancelled = threading.Lock(), threading.Event()
         gif = gui.add_button("Export GIF", icon=viser.Icon.GIF)
@@ -38,7 +39,7 @@ class FilmPanel:
 
     def send(self, client: viser.ClientHandle | None, suffix: str) -> None:
         """Make a film and send it to the browser that requested it; errors become messages."""
-        track = self._shown()
+        track = self._current()
         if track is None or client is None or not self._busy.acquire(blocking=False):
             return
         try:
@@ -49,7 +50,7 @@ class FilmPanel:
         except CancelledError:
             pass  # the user who cancelled knows
         except Exception as error:
-            self._messages.post(f"no film was made: {error}", "error")
+            self._page.post(f"no film was made: {error}")
         finally:
             self._show(False)
             self._busy.release()

@@ -1,81 +1,65 @@
-"""Controls of the simulated mechanism and of its drawing."""
+"""Options of the simulated mechanism, and marks over the arm."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import viser
 
 from trocar.arms import gravity_vector, instruments
-from trocar.errors import TrocarError
-from trocar.runtime.session import PATIENCE, Session
+from trocar.robot import Robot
 from trocar.spatial import Array
-from trocar.view.overlays import NAMES
-from trocar.view.panels.entry import Entry
-from trocar.view.panels.sliders import Sliders, inside
-from trocar.view.panels.user_actions import UserActions
+from trocar.view.labels import FROM_THE_SIDE, Viewpoint
+from trocar.view.overlays import NAMES, Overlays
+from trocar.view.page import Page
+from trocar.view.panel import Panel, Tab
+from trocar.view.panels.controls import Entry, Sliders, inside
 from trocar.view.selection import Selection
 
-MOST_GRAVITY = 20.0  # along each axis [m/s^2]
-SHOWN_AT_FIRST = ("remote centre", "forces")
+TAB: Tab = ("Mechanism", viser.Icon.SETTINGS)
+INITIALLY_VISIBLE = ("remote centre", "forces")
 
 
-class MechanismPanel:
-    """Controls that rebuild the simulation in its current state, and controls of the drawing.
+class MechanismPanel(Panel):
+    """Options that rebuild the simulation in its current state.
 
-    Args:
-        draw: called with the name of the part to redraw; `shown`, `opacity` and `collision` hold the values.
-
-    Attributes: controls: controls of the arm, by the setting that each changes. gravity: the typed vector.
+    Attributes: controls: controls of the arm, by the option that each changes. gravity: the typed vector.
     """
 
-    def __init__(
-        self,
-        gui: viser.GuiApi,
-        tab: viser.GuiTabHandle,
-        session: Session,
-        shown: Selection,
-        draw: Callable[[str], None],
-    ) -> None:
-        self._gui, self._tab, self._session, self._shown_arm = gui, tab, session, shown
+    tab: ClassVar[Tab | None] = TAB
+
+    def __init__(self, robot: Robot) -> None:
+        self._simulation = robot.simulation()
         self._lock = threading.Lock()
-        self._wanted: dict[tuple[str, str], Any] = {}  # by arm and setting, until the change is made
-        self._changing = False
-        self._add_settings()
-        with tab, gui.add_folder("Show"):
-            self.overlays: dict[str, Any] = {
-                name: gui.add_checkbox(name.capitalize(), name in SHOWN_AT_FIRST, hint=about)
-                for name, about in NAMES.items()
-            }
-            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1: opaque, below 1: transparent")
-            self.collision: Any = gui.add_checkbox("Collision shapes", False)
-        for name, handle in {**self.overlays, "opacity": self.opacity, "collision": self.collision}.items():
-            handle.on_update(lambda _, name=name: draw(name))
+        self._waiting: dict[tuple[str, str], Any] = {}  # by arm and option, until the change is made
+        self.changing = False
 
-    @property
-    def shown(self) -> dict[str, bool]:
-        return {name: bool(box.value) for name, box in self.overlays.items()}
+    def build(self, page: Page) -> None:
+        self._page, self._selection = page, page.selection
+        self._folder = page.server.gui.add_folder(page.selection.title, order=0.0)
+        self._add_options(page.selection)
 
-    def rebuild(self, shown: Selection) -> None:
-        """Show another arm, or the same one after a change."""
-        another, self._shown_arm = shown.name != self._shown_arm.name, shown
+    def refresh(self, selection: Selection) -> None:
+        if not selection.frame.live or selection.about is self._selection.about:
+            return
+        another, self._selection = selection.name != self._selection.name, selection
         if another:
-            self._settings.remove()
-            self._add_settings()
+            self._folder.remove()
+            with self._page.tabs[self]:
+                self._folder = self._page.server.gui.add_folder(selection.title, order=0.0)
+            self._add_options(selection)
         else:
             self._show()
 
-    # -- controls of the arm -----------------------------------------------------------------------------------------
-
-    def _add_settings(self) -> None:
-        gui, shown, on = self._gui, self._shown_arm, UserActions(self._session.messages)
-        about, arm = shown.about, shown.about.arm
-        controls: dict[str, Any] = {}  # by the setting that each changes
-        with self._tab, gui.add_folder(shown.title, order=0.0) as self._settings:
+    def _add_options(self, selection: Selection) -> None:
+        gui, on = self._page.server.gui, self._page.on
+        about, arm = selection.about, selection.about.arm
+        controls: dict[str, Any] = {}
+        with self._folder:
             if arm.counterweight is not None:
                 controls["counterweight"] = gui.add_checkbox("Counterweight", True, hint="the counterweight's mass")
             controls["friction"] = gui.add_checkbox("Friction", True, hint="viscous, Coulomb and hysteretic friction")
@@ -84,33 +68,30 @@ class MechanismPanel:
                 controls["instrument"] = gui.add_dropdown(label, names, initial_value=arm.instrument)
             if about.set_up is not None and about.q_setup is not None:
                 folder = gui.add_folder("Set-up joints", expand_by_default=False)
-                moved = on(lambda _: self._change("set_up", lambda: list(self._set_up.values.values())))
-                self._set_up = Sliders(gui, folder, moved)
+                self._set_up = Sliders(gui, folder, on(lambda _: self._change("set_up", lambda: self._set_up.values)))
                 values = np.round(about.q_setup, 3).tolist()
                 self._set_up.make(
                     (joint.name, joint.unit, inside(joint), 0.001, value)
                     for joint, value in zip(about.set_up.joints, values, strict=True)
                 )
             with gui.add_folder("Gravity", expand_by_default=False):
-                if shown.alone:
+                if selection.alone:
                     pitch = gui.add_slider("Mounting [deg]", -90.0, 90.0, 1.0, float(np.degrees(arm.mounting)))
-                    pitch.on_update(
-                        on(lambda event: self._change("gravity", lambda: self._pitched(event.target.value)))
-                    )
-                axes = "base axes" if shown.alone else "world axes, for all arms; z up"
+                    pitch.on_update(on(lambda _: self._change("gravity", lambda: self._pitched(pitch.value))))
+                axes = "base axes" if selection.alone else "world axes, for all arms; z up"
                 gui.add_markdown(f"In {axes}:")
-                given = on(lambda _: self._change("gravity", self._entered_gravity))
+                apply = on(lambda _: self._change("gravity", lambda: self.gravity.values))
                 labels = [f"{axis} [m/s²]" for axis in "xyz"]
-                self.gravity = Entry(gui, labels, 0.01, ("Apply", viser.Icon.CHECK), given)
+                self.gravity = Entry(gui, labels, 0.01, ("Apply", viser.Icon.CHECK), apply)
         self.controls = controls
         self._show()
         for name, control in controls.items():
             control.on_update(on(partial(self._on_change, name)))
 
     def _show(self) -> None:
-        """Show the simulated settings in the controls."""
-        about = self._shown_arm.about
-        values: dict[str, Any] = {
+        """Show the simulated options in the controls."""
+        about = self._selection.about
+        values = {
             "counterweight": about.counterweight,
             "friction": about.friction,
             "instrument": about.arm.instrument,
@@ -127,41 +108,91 @@ class MechanismPanel:
     def _change(self, key: str, value: Callable[[], Any]) -> None:
         """Change the simulation. If that is refused, restore the controls.
 
-        Rebuilding a scene takes time. If several values of a setting arrive meanwhile, only the last one is applied.
+        Rebuilding a scene takes time. If several values of an option arrive meanwhile, only the last one is applied.
         """
         with self._lock:  # viser calls from many threads: the last value is the newest
-            self._wanted[self._shown_arm.name, key] = value()
-            if self._changing:
+            self._waiting[self._selection.name, key] = value()
+            if self.changing:
                 return
-            self._changing = True
-        while (wanted := self._next()) is not None:
-            arm, key, newest = wanted
+            self.changing = True
+        while (change := self._next()) is not None:
+            arm, key, newest = change
             try:
-                refused = self._session.change(arm, **{key: newest}).exception(PATIENCE) is not None
-            except Exception as error:  # the arguments were refused, or the simulation has ended
-                self._session.messages.post(str(error) or repr(error), "error")
-                refused = True
-            if refused:
-                self._show()  # the user has seen the message
+                self._apply(arm, key, newest)
+            except Exception as error:
+                self._page.post(str(error) or repr(error))
+                self._show()
+
+    def _apply(self, arm: str, key: str, value: Any) -> None:
+        if key == "gravity":
+            self._simulation.change(gravity=value)
+        else:
+            self._simulation.arm(arm).change(**{key: value})
 
     def _next(self) -> tuple[str, str, Any] | None:
-        """Arm, setting and value of the next change, None if there is none."""
+        """Arm, option and value of the next change, None if there is none."""
         with self._lock:
-            if not self._wanted:
-                self._changing = False
+            if not self._waiting:
+                self.changing = False
                 return None
-            arm, key = next(iter(self._wanted))
-            return arm, key, self._wanted.pop((arm, key))
-
-    def _entered_gravity(self) -> Array:
-        """Gravity (3,) [m/s^2] in the world, as it was typed."""
-        g = self.gravity.values
-        if np.abs(g).max() > MOST_GRAVITY:
-            self._show()
-            raise TrocarError(f"gravity must be from {-MOST_GRAVITY:g} to {MOST_GRAVITY:g} m/s², got {g.tolist()}")
-        return g
+            arm, key = next(iter(self._waiting))
+            return arm, key, self._waiting.pop((arm, key))
 
     def _pitched(self, degrees: float) -> Array:
         """Gravity (3,) [m/s^2] in the world for a base that is pitched by an angle."""
-        about = self._shown_arm.about
+        about = self._selection.about
         return about.T_world_base[:3, :3] @ gravity_vector(about.arm, mounting=float(np.radians(degrees)))
+
+
+class MarksPanel(Panel):
+    """Marks over the selected arm, opacity and collision shapes. Attributes: boxes: by mark. overlays: the marks."""
+
+    tab: ClassVar[Tab | None] = TAB
+    interval: ClassVar[float] = 0.0
+
+    def build(self, page: Page) -> None:
+        gui = page.server.gui
+        self._page = page
+        with gui.add_folder("Show"):
+            self.boxes: dict[str, Any] = {
+                name: gui.add_checkbox(name.capitalize(), name in INITIALLY_VISIBLE, hint=about)
+                for name, about in NAMES.items()
+            }
+            self.opacity: Any = gui.add_slider("Opacity", 0.1, 1.0, 0.05, 1.0, hint="1: opaque, below 1: transparent")
+            self.collision: Any = gui.add_checkbox("Collision shapes", False)
+        self._drawn = 1.0, False
+        self._add(page.selection)
+
+    def _add(self, selection: Selection) -> None:
+        self._selection, self._visible = selection, self._boxes()
+        self.overlays = Overlays(self._page.server.scene, self._page.drawing, selection.about, self._visible)
+
+    def _boxes(self) -> dict[str, bool]:
+        return {name: bool(box.value) for name, box in self.boxes.items()}
+
+    def refresh(self, selection: Selection) -> None:
+        drawing, before = self._page.drawing, self._selection
+        if selection.frame.scene.spec is not before.frame.scene.spec or selection.name != before.name:
+            self.overlays.remove()
+            self._add(selection)
+        elif selection.about is not before.about:  # set-up joints have moved
+            self._selection = selection
+            self.overlays.about = selection.about
+        for name, visible in self._boxes().items():
+            if visible is not self._visible[name]:
+                self._visible[name] = visible
+                self.overlays.show(name, visible)
+        look = min(max(float(self.opacity.value), 0.0), 1.0), bool(self.collision.value)
+        if look != self._drawn:
+            self._drawn = look
+            drawing.see_through(look[0])
+            drawing.show_collision(look[1])
+        self.overlays.update(selection, self._view())
+
+    def _view(self) -> Viewpoint:
+        """The camera of the first browser. Labels are shared by all browsers and arranged for this one."""
+        for client in self._page.server.get_clients().values():
+            camera = client.camera
+            if np.linalg.norm(np.cross(camera.look_at - camera.position, camera.up_direction)) > 1e-6:
+                return Viewpoint.of(camera.position, camera.look_at, camera.up_direction)
+        return FROM_THE_SIDE

@@ -4,43 +4,53 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import viser
 
 from trocar.recording.loading import SUFFIXES
-from trocar.runtime.frame import Frame
-from trocar.runtime.resimulation import resimulated
-from trocar.runtime.session import Session
-from trocar.runtime.track import Track, difference
-from trocar.view.panels.films import FilmPanel
-from trocar.view.panels.user_actions import UserActions
+from trocar.robot import Robot
+from trocar.robot.messages import Frame
+from trocar.robot.resimulation import resimulated
+from trocar.robot.settings import ArmSettings
+from trocar.robot.track import Track, difference
+from trocar.view.model_drawing import ModelDrawing
+from trocar.view.page import Page
+from trocar.view.panel import Panel, Tab
+from trocar.view.panels.films import FilmButtons
+from trocar.view.panels.plots import TAB, CurvePanel, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
 from trocar.view.plain_text import plain
+from trocar.view.selection import Selection
 
 KINDS = ",".join(SUFFIXES)
-_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
+MAX_POINTS = 1000  # of a curve
+CURVES = {"position": "q", "velocity": "dq", "effort": "tau", "difference of positions": "q"}  # and their channels
+RMS_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
 
 
-class RecordingPanel:
+class RecordingPanel(Panel):
     """Two slots for recordings, A and B. A is scrubbed; B follows it as a ghost.
 
     Args:
-        selected: returns the arm to record. shown: called when the scene shows something else.
+        settings: of the arm of a file that does not name its own.
     """
 
-    def __init__(
-        self, server: viser.ViserServer, session: Session, selected: Callable[[], str], shown: Callable[[], None]
-    ) -> None:
-        gui = server.gui
-        self._session, self._selected, self._shown = session, selected, shown
-        self._recorded = selected()
+    tab: ClassVar[Tab | None] = ("Recordings", viser.Icon.MOVIE)
+    interval: ClassVar[float] = 0.0
+
+    def __init__(self, robot: Robot, settings: ArmSettings | None = None) -> None:
+        self._simulation, self._settings = robot.simulation(), settings or ArmSettings()
         self.a: Track | None = None
         self.b: Track | None = None
+        self._recorded = ""  # arm that is being recorded
+        self._ghost: tuple[Track, ModelDrawing] | None = None
         self._playing, self._last, self._number = False, time.perf_counter(), 0
 
+    def build(self, page: Page) -> None:
+        gui, on = page.server.gui, page.on
+        self._page = page
         self.source: Any = gui.add_dropdown("Scene shows", ("simulation", "recording"), disabled=True)
         with gui.add_folder("Record the simulation"):
             self._record = gui.add_button("Record", icon=viser.Icon.PLAYER_RECORD, color="red")
@@ -52,7 +62,7 @@ class RecordingPanel:
                 "Simulate this recording",
                 icon=viser.Icon.COPY,
                 disabled=True,
-                hint="the arm follows the recorded motion with the settings of the Mechanism tab; the result is B",
+                hint="the arm follows the recorded motion with the options of the Mechanism tab; the result is B",
             )
             self._progress: Any = gui.add_progress_bar(0.0, visible=False)
         with gui.add_folder("Playback", visible=False) as self._folder:
@@ -63,30 +73,22 @@ class RecordingPanel:
         with gui.add_folder("Export", visible=False) as self._export:
             csv = gui.add_button("Export CSV", icon=viser.Icon.CSV)
             npz = gui.add_button("Export NPZ", icon=viser.Icon.FILE_ZIP)
-            self.films = FilmPanel(gui, lambda: self.a, session.messages)
-
-        self.source.on_update(lambda _: shown())
-        self._on = on = UserActions(session.messages)
+            self.films = FilmButtons(page, lambda: self.a)
+        self.source.on_update(lambda _: self._show())
         self._record.on_click(on(lambda _: self._on_record()))
         self.load_a.on_upload(on(lambda event: self.load(self._uploaded(event))))
         load_b.on_upload(on(lambda event: self.compare(self._uploaded(event))))
         self._again.on_click(on(lambda _: self.simulate()))
         self._play.on_click(on(lambda _: self._set_playing(not self._playing)))
-        csv.on_click(on(lambda event: self._send_recording(event, ".csv")))
-        npz.on_click(on(lambda event: self._send_recording(event, ".npz")))
-
-    @property
-    def active(self) -> bool:
-        """True while the scene shows a recording."""
-        return self.a is not None and self.source.value == "recording"
+        csv.on_click(on(lambda event: self._send(event, ".csv")))
+        npz.on_click(on(lambda event: self._send(event, ".npz")))
 
     def open(self, first: Path | None, second: Path | None = None, namespace: str | None = None) -> None:
         """Load recordings from files; an unreadable file becomes a message. namespace: arm in a bag."""
-        settings = self._session.frame.scene.settings
         if first is not None:
-            self._on.run(lambda: self.load(Track.load(first, settings, namespace)))
+            self._page.run(lambda: self.load(Track.load(first, self._settings, namespace)))
         if second is not None and self.a is not None:
-            self._on.run(lambda: self.compare(Track.load(second, settings, namespace)))
+            self._page.run(lambda: self.compare(Track.load(second, self._settings, namespace)))
 
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""
@@ -100,8 +102,8 @@ class RecordingPanel:
         self.source.value = "recording"
         self._describe()
         self._set_playing(False)
-        self._session.pause()
-        self._shown()
+        self._simulation.pause()
+        self._show()
 
     def compare(self, track: Track) -> None:
         """Show a second recording as a ghost."""
@@ -111,26 +113,31 @@ class RecordingPanel:
         difference(self.a, track)  # raises if there is nothing to compare
         self.b = track
         self._describe()
-        self._shown()
 
     def simulate(self) -> None:
         """Simulate the motion of A; the result is B."""
         if self.a is None or self._again.disabled:
             return
-        a, live = self.a, self._session.frame.scene.settings
-        settings = live if live.scene is None and live.arm == a.settings.arm else a.settings
+        a, arms = self.a, list(self._page.live().scene.arms.values())
+        live = arms[0].settings if len(arms) == 1 else None
+        settings = live if live is not None and live.name == a.settings.name else a.settings
         self._again.disabled = self._progress.visible = True
         try:
-            made = resimulated(a, replace(settings, objects=None), lambda done: self._advance(100.0 * done))
+            track = resimulated(a, settings, lambda done: self._advance(100.0 * done))
             if self.a is a:  # unless another recording was loaded meanwhile
-                self.compare(made)
+                self.compare(track)
         finally:
             self._again.disabled = self._progress.visible = False
 
     def _advance(self, percent: float) -> None:
         self._progress.value = percent
 
-    def frame(self) -> Frame:
+    def _show(self) -> None:
+        """Let the page show the recording, or the robot."""
+        active = self.a is not None and self.source.value == "recording"
+        self._page.source = self._frame if active else self._page.live
+
+    def _frame(self) -> Frame:
         """The frame to show; time advances while the recording plays."""
         assert self.a is not None
         now = time.perf_counter()
@@ -144,6 +151,19 @@ class RecordingPanel:
         self._number += 1
         return self.a.frame(float(self.time.value), -self._number, self._playing, self._speed.value)
 
+    def refresh(self, selection: Selection) -> None:
+        """Draw the ghost."""
+        b = None if selection.frame.live else self.b
+        if self._ghost is not None and self._ghost[0] is not b:
+            self._ghost[1].remove()
+            self._ghost = None
+        if b is None:
+            return
+        if self._ghost is None:
+            self._ghost = b, ModelDrawing(self._page.server.scene, "/ghost", b.scene.spec, ghost=True)
+        self._ghost[1].update(b.frame(selection.frame.time).qpos)
+        self._ghost[1].hide_where_on(self._page.drawing)
+
     def close(self) -> None:
         self.films.close()
 
@@ -154,19 +174,18 @@ class RecordingPanel:
         self._play.label = "Pause recording" if playing else "Play recording"
 
     def _on_record(self) -> None:
-        if not self._session.recording:
-            self._recorded = self._selected()
-            self._session.record(self._recorded)
-            self._session.settled()
+        if not self._recorded:
+            self._simulation.arm(self._page.selected).record()
+            self._recorded = self._page.selected
             self._record.label = f"Stop recording {self._recorded}"
             return
-        self._record.label = "Record"
-        settings = self._session.frame.scene.settings
-        self.load(Track(self._session.recorded(self._recorded), "this run", settings))
+        arm, self._recorded, self._record.label = self._recorded, "", "Record"
+        recording = self._simulation.arm(arm).recorded()
+        self.load(Track(recording, "this run", self._page.live().scene.arms[arm].settings))
 
     def _uploaded(self, event: viser.GuiEvent[Any]) -> Track:
         file = event.target.value
-        return Track.from_bytes(file.name, file.content, self._session.frame.scene.settings)
+        return Track.from_bytes(file.name, file.content, self._settings)
 
     def _describe(self) -> None:
         lines = [
@@ -179,23 +198,72 @@ class RecordingPanel:
         if self.a is not None and self.b is not None:
             self.compared.content = _table(self.a, self.b)
 
-    def _send_recording(self, event: viser.GuiEvent[Any], suffix: str) -> None:
+    def _send(self, event: viser.GuiEvent[Any], suffix: str) -> None:
         if self.a is not None and event.client is not None:
             with tempfile.TemporaryDirectory() as folder:
                 path = self.a.recording.save(Path(folder) / f"recording{suffix}")
                 event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
 
+class RecordedCurvePanel(Panel):
+    """Whole recordings of the joint that `curves` shows, with the values at the current time in the titles."""
+
+    tab: ClassVar[Tab | None] = TAB
+    left: ClassVar[bool] = True
+    interval: ClassVar[float] = 0.25
+
+    def __init__(self, recordings: RecordingPanel, curves: CurvePanel) -> None:
+        self._recordings, self._curves = recordings, curves
+        self._drawn: tuple[Any, ...] = ()
+
+    def build(self, page: Page) -> None:
+        gui = page.server.gui
+        self._legend: Any = gui.add_html("", visible=False)
+        self._plots = {name: new_plot(gui, ("B - A",) if name not in RMS_CURVES else ("A", "B")) for name in CURVES}
+
+    def refresh(self, selection: Selection) -> None:
+        a, b, now = self._recordings.a, self._recordings.b, selection.frame.time
+        self._legend.visible = visible = not selection.frame.live and self._curves.draws
+        if not visible or a is None:
+            hide(self._plots)
+            self._drawn = ()
+            return
+        j = chosen_joint(self._curves.joint, a.arm)
+        rows = np.unique(np.linspace(0, len(a.t) - 1, MAX_POINTS).astype(int))
+        t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
+        if len(t) < 2:
+            return
+        drawn, before = (a, b, j), self._drawn
+        self._drawn, self._legend.content = drawn, legend("A", None if b is None else "B")
+        for name, plot in self._plots.items():
+            tracks = [track for track in (a, b) if track is not None]
+            curves = [x[:, j] for track in tracks if (x := track.at(CURVES[name], t)) is not None]
+            if name not in RMS_CURVES:
+                curves = [1e3 * (curves[1] - curves[0])] if len(curves) == 2 else []
+            if not curves or a.at(CURVES[name], now) is None:
+                plot.visible = False
+                continue
+            title = f"{plot_title(a.mechanism, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
+            if before == drawn:
+                plot.title = title
+            else:
+                # without a second curve the first is drawn twice: uPlot needs a constant number of series
+                fill_plot(plot, title, t, *curves, *(curves if name in RMS_CURVES and len(curves) < 2 else ()))
+
+
+RMS_CURVES = tuple(CURVES)[:3]  # those with a curve of each recording
+
+
 def _table(a: Track, b: Track) -> str:
     """RMS of the difference of every joint and channel, in thousandths of SI units."""
-    found = difference(a, b)
-    heads = [f"{name} [{_UNITS[name][0]}]" for name in found]
-    rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(found)]
+    rms = difference(a, b)
+    heads = [f"{name} [{RMS_UNITS[name][0]}]" for name in rms]
+    rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(rms)]
     for j, joint in enumerate(a.arm.joints):
         star = "*" if joint.kind == "prismatic" else ""
-        rows.append(f"| {joint.name}{star} | " + " | ".join(_short(1e3 * found[name][j]) for name in found) + " |")
+        rows.append(f"| {joint.name}{star} | " + " | ".join(_short(1e3 * rms[name][j]) for name in rms) + " |")
     if "m" in a.arm.joint_units:
-        rows += ["", "\\* " + ", ".join(_UNITS[name][1] for name in found)]
+        rows += ["", "\\* " + ", ".join(RMS_UNITS[name][1] for name in rms)]
     return "\n".join(rows)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import viser
 
 from trocar.errors import TrocarError
-from trocar.runtime.messages import Messages
-from trocar.view.panels.user_actions import UserActions
+from trocar.view.page import Page
+from trocar.view.panel import Panel, Tab
 
 WIDTH = 740  # width of a report [px]
 
@@ -19,50 +19,54 @@ WIDTH = 740  # width of a report [px]
 def reports_in(folder: Path) -> dict[str, Path]:
     """HTML files in a folder and below, by name."""
     if not folder.is_dir():
-        raise TrocarError(f"--reports {folder}: there is no such folder")
-    found = {path.relative_to(folder).as_posix().removesuffix(".html"): path for path in sorted(folder.rglob("*.html"))}
-    if not found:
-        raise TrocarError(f"--reports {folder}: holds no .html; make one with trocar reproduce NAME --report {folder}")
-    return found
+        raise TrocarError(f"reports: there is no folder {folder}")
+    files = {path.relative_to(folder).as_posix().removesuffix(".html"): path for path in sorted(folder.rglob("*.html"))}
+    if not files:
+        raise TrocarError(f"{folder} has no reports (.html); make one with trocar reproduce NAME --report {folder}")
+    return files
 
 
-class ReportPanel:
+class ReportPanel(Panel):
     """A list of reports, and the chosen one in a separate panel; each report is one self-contained file."""
 
-    def __init__(self, server: viser.ViserServer, folder: Path, messages: Messages) -> None:
-        gui = server.gui
-        self._reports = reports_in(folder)
-        self._gui = gui
-        self._choice: Any = gui.add_dropdown("Report", tuple(self._reports))
+    tab: ClassVar[Tab | None] = ("Reports", viser.Icon.REPORT)
+
+    def __init__(self, folder: Path) -> None:
+        self.files = reports_in(folder)
+        self._open: Any = None
+        self._lock = threading.RLock()  # two browsers may press at once
+
+    def build(self, page: Page) -> None:
+        gui = page.server.gui
+        self._page = page
+        self.choice: Any = gui.add_dropdown("Report", tuple(self.files))
         read = gui.add_button("Read", icon=viser.Icon.BOOK)
         save = gui.add_button("Save as HTML", icon=viser.Icon.DOWNLOAD)
-        self._panel: Any = None
-        self._lock = threading.RLock()  # two browsers may press at once
-        self._on = on = UserActions(messages)
-        read.on_click(on(lambda _: self.read()))
-        save.on_click(on(self._on_save))
+        read.on_click(page.on(lambda _: self.read()))
+        save.on_click(page.on(self._on_save))
 
     def read(self) -> None:
         """Show the chosen report."""
-        name = self._choice.value
-        content = _framed(self._reports[name].read_text(encoding="utf-8"))
+        name, gui = self.choice.value, self._page.server.gui
+        content = _framed(self.files[name].read_text(encoding="utf-8"))
         with self._lock:
-            self.close()
-            self._panel = self._gui.add_panel()
-            self._panel.float(x=12, y=12, width=WIDTH)
-            with self._panel.add_tab(name, viser.Icon.REPORT):
-                self._gui.add_html(content)
-                close = self._gui.add_button("Close", icon=viser.Icon.X)
-        close.on_click(self._on(lambda _: self.close()))
+            self.dismiss()
+            self._open = gui.add_panel()
+            self._open.float(x=12, y=12, width=WIDTH)
+            with self._open.add_tab(name, viser.Icon.REPORT):
+                gui.add_html(content)
+                close = gui.add_button("Close", icon=viser.Icon.X)
+        close.on_click(self._page.on(lambda _: self.dismiss()))
 
-    def close(self) -> None:
+    def dismiss(self) -> None:
+        """Hide the report."""
         with self._lock:
-            if self._panel is not None:
-                self._panel.remove()
-                self._panel = None
+            if self._open is not None:
+                self._open.remove()
+                self._open = None
 
     def _on_save(self, event: viser.GuiEvent[Any]) -> None:
-        path = self._reports[self._choice.value]
+        path = self.files[self.choice.value]
         if event.client is not None:
             event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 

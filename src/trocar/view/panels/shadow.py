@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import viser
 
-from trocar.runtime.shadow import Shadow
+from trocar.robot.shadow import Shadow
 from trocar.spatial import Array
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab
@@ -23,7 +23,7 @@ SILENT = 1.0  # without a message for this long, the page shows a warning [s]
 LEGEND = '<div style="padding:0 1em 0.3em 0.6em;font-size:12px">solid: measured (17 Hz low-pass), dashed: model</div>'
 
 
-class ShadowState(Panel):
+class ShadowStatePanel(Panel):
     """State of the connection, efforts of all joints, and the recording so far. It never commands the robot.
 
     Args:
@@ -47,9 +47,9 @@ class ShadowState(Panel):
 
     def refresh(self, selection: Selection) -> None:
         shadow, arm = self._shadow, self._shadow.arm
-        for message in shadow.messages.since(self._read):
-            self._read = message.number
-            self._page.post(message.text)
+        for notice in shadow.messages.since(self._read):
+            self._read = notice.number
+            self._page.post(notice.text)
         lines = [
             f"**{plain(self._name)}** ({arm.name}), parameters {plain(selection.about.parameters.name)}; read only"
         ]
@@ -74,7 +74,7 @@ class ShadowState(Panel):
             client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
 
-class ShadowCurves(Panel):
+class ShadowCurvePanel(Panel):
     """Measured and predicted effort of one joint, and their difference."""
 
     tab: ClassVar[Tab | None] = ("Effort and residual", viser.Icon.CHART_LINE)

@@ -27,7 +27,7 @@ MAX_LINES = 6  # messages listed, newest first
 COLOURS = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
 
 
-class Pairs(Panel):
+class PairPanel(Panel):
     """States, scales and contact forces of the pairs, and the latest messages."""
 
     tab: ClassVar[Tab | None] = ("Endoscope", viser.Icon.EYE)
@@ -51,7 +51,7 @@ class Pairs(Panel):
             self.html.content = text
 
 
-class Devices(Panel):
+class DevicePanel(Panel):
     """Help for the devices, pedals, scale, and keys of a keyboard."""
 
     def __init__(self, console: DeviceConsole) -> None:

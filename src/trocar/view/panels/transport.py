@@ -1,82 +1,87 @@
-"""Play, pause, step, speed and reset, with the most important figures."""
+"""Play, pause, step, speed and reset, with the most important figures and advice for a slow simulation."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Sequence
 
 import viser
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.singularities import singularity
-from trocar.runtime.session import SPEEDS, Session
-from trocar.view.pace import Pace
-from trocar.view.panels.user_actions import UserActions
+from trocar.robot import Robot
+from trocar.robot.laws import LAWS
+from trocar.robot.messages import Frame
+from trocar.view.page import Page
+from trocar.view.panel import Panel
 from trocar.view.plain_text import length, plain
 from trocar.view.selection import Selection
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
+SPEEDS = 0.05, 2.0  # of the slider
+SLOW = 0.9  # of the requested speed
+SETTLING_TIME = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]
 
 
-class Transport:
-    """Controls of the live simulation; recordings have separate ones.
+class TransportPanel(Panel):
+    """Controls of a robot's clock; recordings have separate ones. Attributes: play, speed: button and slider."""
 
-    Attributes: play, speed: button and slider.
-    """
+    def __init__(self, robot: Robot) -> None:
+        self._robot, self._simulation = robot, robot.simulation()
+        self._stepping, self._lock = threading.Lock(), threading.Lock()
 
-    def __init__(self, server: viser.ViserServer, session: Session, reset: Callable[[], None]) -> None:
-        gui = server.gui
-        self._session = session
-        self._stepping: Future[None] | None = None
-        self._lock = threading.Lock()
+    def build(self, page: Page) -> None:
+        gui, on, simulation = page.server.gui, page.on, self._simulation
+        self._page = page
         self._status = gui.add_markdown("")
         self._warning = gui.add_markdown("", visible=False)
-        self._pace, self._slow = Pace(), gui.add_markdown("", visible=False)
+        self._pace, self._slow = SlowDown(), gui.add_markdown("", visible=False)
         with gui.add_folder(None) as self._buttons:
             self.play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
-            self._step = gui.add_button_group("Step", tuple(STEPS))
-            self._reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
-            self.speed = gui.add_slider("Speed [×]", SPEEDS[0], 2.0, 0.05, 1.0, hint="simulated time per real time")
-        on = UserActions(session.messages)
-        self.play.on_click(on(lambda _: session.pause() if session.frame.playing else session.play()))
-        self._step.on_click(on(lambda event: self._take(STEPS[event.target.value])))
-        self._reset.on_click(on(lambda _: reset()))
+            step = gui.add_button_group("Step", tuple(STEPS))
+            reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
+            speed = self._robot.simulation().frame().speed
+            self.speed = gui.add_slider("Speed [×]", *SPEEDS, 0.05, speed, hint="simulated time per real time")
+        self.play.on_click(on(lambda _: simulation.pause() if self._robot.playing else simulation.play()))
+        step.on_click(on(lambda event: self._step(STEPS[event.target.value])))
+        reset.on_click(on(lambda _: simulation.reset()))
         self.speed.on_update(on(lambda _: self._set_speed()))
 
-    def _take(self, steps: int) -> None:
+    def _step(self, steps: int) -> None:
         """Take steps, unless earlier ones are still running: steps take longer than key presses."""
-        with self._lock:
-            if self._stepping is None or self._stepping.done():
-                self._stepping = self._session.step(steps)
+        if self._stepping.acquire(blocking=False):
+            try:
+                self._simulation.pause()
+                self._simulation.step(steps)
+            finally:
+                self._stepping.release()
 
     def _set_speed(self) -> None:
         with self._lock:  # viser calls from many threads: the last speed is the newest
-            self._session.set_speed(self.speed.value)
+            self._simulation.set_speed(self.speed.value)
 
-    def show(self, visible: bool) -> None:
-        self._buttons.visible = visible
-
-    def refresh(self, shown: Selection, mechanism: Mechanism, costly: Sequence[str] = ()) -> None:
-        """Show the current figures. `mechanism` belongs to the caller. costly: see `Pace.advice`."""
-        frame = shown.frame
+    def refresh(self, selection: Selection) -> None:
+        frame = selection.frame
+        self._buttons.visible = frame.live
         label = "Pause" if frame.playing else "Play"
         if frame.live and self.play.label != label:
             self.play.label = label
             self.play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
             self.play.color = "orange" if frame.playing else "green"
-        self._status.content = self._text(shown)
-        self._warning.content = warning = self._singular(shown, mechanism)
+        self._status.content = self._text(selection)
+        self._warning.content = warning = _singular(selection, self._page.mechanism)
         self._warning.visible = bool(warning)
+        costly = [name for panel in self._page.panels if (name := panel.costly)]
         self._slow.content = advice = self._pace.advice(frame, time.monotonic(), costly)
         self._slow.visible = bool(advice)
 
-    def _text(self, shown: Selection) -> str:
-        frame, state, about = shown.frame, shown.state, shown.about
-        name, _, kind = shown.title.partition(" ")
+    def _text(self, selection: Selection) -> str:
+        frame, state, about = selection.frame, selection.state, selection.about
+        name, _, kind = selection.title.partition(" ")
         what = f"**{name}** {kind}".rstrip() + f", parameters {about.parameters.name}"
         if about.arm.instrument:
             what += f", {plain(about.arm.instrument)}"
@@ -90,18 +95,60 @@ class Transport:
         off = [name for name in ("counterweight", "friction") if not getattr(about, name)]
         if off:
             pieces.append("without " + " and ".join(off))
-        lines = [what, ", ".join(pieces), *(f"{plain(name)}: {plain(text)}" for name, text in frame.status.items())]
-        if frame.live and self._session.error is not None:
-            lines.append(f"**The simulation has ended:** {plain(repr(self._session.error))}")
+        lines = [what, ", ".join(pieces)]
+        if frame.live and self._robot.error is not None:
+            lines.append(f"**The simulation has stopped:** {plain(str(self._robot.error) or repr(self._robot.error))}")
         return "  \n".join(lines)
 
-    @staticmethod
-    def _singular(shown: Selection, mechanism: Mechanism) -> str:
-        try:
-            found = singularity(mechanism, shown.state.q)
-        except TrocarError:
+
+def _singular(selection: Selection, mechanism: Mechanism) -> str:
+    try:
+        nearest = singularity(mechanism, selection.state.q)
+    except TrocarError:
+        return ""
+    sigma = float(nearest.smallest_singular_value)
+    if sigma > NEAR_SINGULAR:
+        return ""
+    return f"**Near a singularity** ({nearest.nearest}): smallest singular value {sigma:.2g}"
+
+
+class SlowDown:
+    """Detects that the simulation has been slower than requested for a while."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None  # real time when it started to play [s]
+        self._ratios: deque[tuple[float, float]] = deque()  # real times [s], and speeds per requested speed
+
+    def advice(self, frame: Frame, now: float, costly: Sequence[str] = ()) -> str:
+        """A warning in Markdown with what to switch off; empty while the simulation keeps up.
+
+        Args:
+            now: real time [s]. costly: drawings that the page can switch off, the most expensive first.
+        """
+        if not (frame.live and frame.playing and frame.speed):
+            self._began = None
+            self._ratios.clear()
             return ""
-        sigma = float(found.smallest_singular_value)
-        if sigma > NEAR_SINGULAR:
+        if self._began is None:
+            self._began = now
+        self._ratios.append((now, frame.factor / frame.speed))
+        while now - self._ratios[0][0] > SETTLING_TIME:
+            self._ratios.popleft()
+        if now - self._began < SETTLING_TIME:
             return ""
-        return f"**Near a singularity** ({found.nearest}): smallest singular value {sigma:.2g}"
+        ratio = sum(each for _, each in self._ratios) / len(self._ratios)
+        if ratio > SLOW:
+            return ""
+        factor = ratio * frame.speed
+        # share of one core: a Cartesian law takes about 0.3, the endoscope's view 0.12, curves 0.02
+        off = [
+            f"the Cartesian law of {name}" for name, arm in frame.arms.items() if arm.law and LAWS[arm.law].cartesian
+        ]
+        off += costly
+        if frame.scene.arguments["objects"]:
+            off.append("objects (start without them)")
+        remedy = f"Switch off {', '.join(off)}; or set" if off else "Set"
+        return (
+            f"**Slower than requested**: {factor:.2f} instead of {frame.speed:.2f} × real time. "
+            f"{remedy} the speed to {max(factor, SPEEDS[0]):.2f}."
+        )

@@ -37,15 +37,15 @@ def certificate_file(host: str, folder: Path | None = None) -> Path:
 
     path = (Path(pooch.os_cache("trocar")) if folder is None else folder) / NAME
     names = machine_names(host)
-    return path if _usable(path, names) else write_whole(path, _made(names), private=True)
+    return path if _usable(path, names) else write_whole(path, _certificate(names), private=True)
 
 
 def machine_names(host: str) -> list[str]:
     """Names and addresses under which a browser reaches a server that listens on `host`."""
-    found = {*LOOPBACK, host} - set(EVERY_ADDRESS)
+    names = {*LOOPBACK, host} - set(EVERY_ADDRESS)
     if host in EVERY_ADDRESS:
-        found |= {socket.gethostname(), network_address()}
-    return sorted(found)
+        names |= {socket.gethostname(), network_address()}
+    return sorted(names)
 
 
 def network_address() -> str:
@@ -60,23 +60,23 @@ def network_address() -> str:
 
 def fingerprint(path: Path) -> str:
     """SHA-256 of a certificate as browsers show it, "AB:CD:...": a user can compare the two."""
-    found = x509.load_pem_x509_certificate(path.read_bytes())
-    return found.fingerprint(hashes.SHA256()).hex(":").upper()
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    return certificate.fingerprint(hashes.SHA256()).hex(":").upper()
 
 
 def _usable(path: Path, names: Collection[str]) -> bool:
     with suppress(Exception):  # a missing or damaged file is replaced
         content = read_whole(path, "certificate", 1 << 16)
-        found = x509.load_pem_x509_certificate(content)
+        certificate = x509.load_pem_x509_certificate(content)
         serialization.load_pem_private_key(content, password=None)
-        listed = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         known = {str(name.value) for name in listed}
-        late = datetime.datetime.now(datetime.UTC) + RENEWED > found.not_valid_after_utc
+        late = datetime.datetime.now(datetime.UTC) + RENEWED > certificate.not_valid_after_utc
         return set(names) <= known and not late and not path.stat().st_mode & OTHERS
     return False
 
 
-def _made(names: Collection[str]) -> bytes:
+def _certificate(names: Collection[str]) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "trocar on this machine")])
     now = datetime.datetime.now(datetime.UTC)

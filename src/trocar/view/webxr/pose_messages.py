@@ -13,7 +13,7 @@ from trocar.teleoperation.devices import TrackedHand
 from trocar.teleoperation.devices.device import MAX_DISTANCE
 
 HANDS = ("right", "left")
-MOST_MESSAGE = 4096  # [bytes]; both hands take 500
+MAX_MESSAGE = 4096  # [bytes]; both hands take 500
 UNIT = 1e-3  # tolerance of the length of a quaternion; WebXR has single precision
 
 Metres = Annotated[float, Meta(ge=-MAX_DISTANCE, le=MAX_DISTANCE)]  # neither NaN nor infinite
@@ -60,13 +60,13 @@ def refusal(raw: str | bytes, hands: dict[str, TrackedHand]) -> str:
     except Exception as error:  # whatever strange bytes make a decoder do
         reason = str(error)
     for side, hand in hands.items():
-        found: HandPose | None = None if reason else getattr(message, side)
+        pose: HandPose | None = None if reason else getattr(message, side)
         if reason:
             hand.lose(f"sends a message that is refused ({reason[:70]})")
-        elif found is None:
+        elif pose is None:
             hand.lose("is not tracked")
         else:
-            hand.put(np.array(found.p), np.array(found.q), found.closed, frozenset(found.buttons))
+            hand.put(np.array(pose.p), np.array(pose.q), pose.closed, frozenset(pose.buttons))
     return reason
 
 

@@ -26,15 +26,15 @@ from trocar.errors import TrocarError
 from trocar.teleoperation.devices import TrackedHand
 from trocar.view.access import EVERY_ADDRESS, Access
 from trocar.view.webxr.certificate import certificate_file, network_address
-from trocar.view.webxr.pose_messages import MOST_MESSAGE, refusal
+from trocar.view.webxr.pose_messages import MAX_MESSAGE, refusal
 
 FILES = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript")}
 FILES |= {name: (name[1:], "text/javascript") for name in ("/poses.js", "/headset.js")}
 SOCKET = "/poses"
 RATE, BURST = 250.0, 500.0  # messages of one device: per second, and at once; headsets send up to 120 a second
-MOST_CONNECTIONS = 8  # open websockets, including those that are being replaced
+MAX_CONNECTIONS = 8  # open websockets, including those that are being replaced
 PERIOD = 1 / 20  # between two reports to the devices [s]
-PATIENCE = 20.0  # for a handshake, and for the answer to a ping; poses are stale much earlier [s]
+TIMEOUT = 20.0  # for a handshake, and for the answer to a ping; poses are stale much earlier [s]
 FELT = 0.02  # resolution of the force [N]
 HEADERS = {
     "Referrer-Policy": "no-referrer",
@@ -73,7 +73,7 @@ class PoseServer:
         certificate: Path | None = None,
     ) -> None:
         if not 0 <= port <= 65535:
-            raise TrocarError(f"--device-port must be 0 (any free port) to 65535, got {port}")
+            raise TrocarError(f"port must be 0 (any free port) to 65535, got {port}")
         self.access, self.host, self.received = Access(host), host, Counter[str]()
         self.status: Callable[[], list[str]] = list
         self.picture: Callable[[], tuple[bytes, bytes] | None] = lambda: None
@@ -90,11 +90,11 @@ class PoseServer:
         self._thread = threading.Thread(target=self._run, args=(port, started, ready), name="trocar-webxr", daemon=True)
         self._thread.start()
         ready.wait()
-        (found,) = started
-        if isinstance(found, OSError):
+        (port_or_error,) = started
+        if isinstance(port_or_error, OSError):
             self._thread.join()
-            raise TrocarError(f"--host {host}, --device-port {port}: {found.strerror}; choose another one") from None
-        self.port = found
+            raise TrocarError(f"host {host}, port {port}: {port_or_error.strerror}; choose another one") from None
+        self.port = port_or_error
 
     def addresses(self) -> dict[str, str]:
         """Address of every device's page, with the token that opens it."""
@@ -127,12 +127,12 @@ class PoseServer:
                 port,
                 ssl=self._context,
                 process_request=self._answer,
-                max_size=MOST_MESSAGE,
+                max_size=MAX_MESSAGE,
                 max_queue=16,
                 compression=None,
-                open_timeout=PATIENCE,
-                ping_interval=PATIENCE,
-                ping_timeout=PATIENCE,
+                open_timeout=TIMEOUT,
+                ping_interval=TIMEOUT,
+                ping_timeout=TIMEOUT,
                 close_timeout=1.0,
                 logger=_quiet,
                 server_header=None,
@@ -158,7 +158,7 @@ class PoseServer:
         if path == SOCKET:
             if _device(request) not in self._devices:
                 return connection.respond(HTTPStatus.NOT_FOUND, "there is no such device\n")
-            if self._open >= MOST_CONNECTIONS:
+            if self._open >= MAX_CONNECTIONS:
                 return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections\n")
             return None
         if path not in FILES:
@@ -193,7 +193,7 @@ class PoseServer:
             reason = await self._receive(connection, hands)
         except ConnectionClosed as closed:
             if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
-                reason = f"sent a message of more than {MOST_MESSAGE} bytes and was disconnected"
+                reason = f"sent a message of more than {MAX_MESSAGE} bytes and was disconnected"
         finally:
             self._open -= 1
             for task in tasks:
@@ -221,18 +221,18 @@ class PoseServer:
 
     async def _report(self, connection: ServerConnection, hands: dict[str, TrackedHand]) -> None:
         """Send a device forces as long as they last, status and pictures when they have changed."""
-        told: dict[str, Any] = {}
-        shown: object = None
+        sent: dict[str, Any] = {}
+        last: object = None
         while True:
             force = {side: round(hand.felt / FELT) * FELT for side, hand in hands.items()}
             state = {"force": force, "status": self.status()}
             try:
-                if state != told or any(force.values()):  # each message vibrates for a moment
-                    told = state
+                if state != sent or any(force.values()):  # each message vibrates for a moment
+                    sent = state
                     await connection.send(json.dumps(state))
                 pictures = self.picture()
-                if pictures is not None and pictures is not shown:
-                    shown = pictures
+                if pictures is not None and pictures is not last:
+                    last = pictures
                     for eye, jpeg in enumerate(pictures):
                         await connection.send(bytes([eye]) + jpeg)
             except ConnectionClosed:

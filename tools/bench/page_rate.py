@@ -1,22 +1,26 @@
 """Measures the rate of pose updates that a browser gets, and whether the simulation keeps real time meanwhile.
 
-    python -m tests.support.viewer_rate
+    python -m tools.bench.page_rate
 
 Not a test: it measures this machine. A frozen browser (SIGSTOP) must not slow the simulation.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
 import time
+from typing import Any
 
 import msgspec
 import numpy as np
 import zstandard
 
-import tests.view.test_viewer_browser as browser_tests
+from trocar.robot.messages import JointState
+
+browser_tests: Any = importlib.import_module("tests.view.test_viewer_browser")
 
 
 def updates(payload: bytes) -> int:
@@ -26,11 +30,11 @@ def updates(payload: bytes) -> int:
     return int(any(str(m.get("name", "")).startswith("/arm/") and "wxyz" in m for m in window["messages"]))
 
 
-def factor(session, seconds: float) -> float:
+def factor(viewer: Any, seconds: float) -> float:
     """Simulated time per real time."""
-    began, start = time.perf_counter(), session.frame.time
+    began, start = time.perf_counter(), viewer.frame().time
     time.sleep(seconds)
-    return (session.frame.time - start) / (time.perf_counter() - began)
+    return (viewer.frame().time - start) / (time.perf_counter() - began)
 
 
 def main() -> None:
@@ -46,32 +50,31 @@ def main() -> None:
         viewer.tab.on("websocket", lambda socket: socket.on("framereceived", count))
         viewer.tab.reload()
         viewer.tab.get_by_text("PSM", exact=True).first.wait_for()
-        viewer.session.play()
+        viewer.simulation.play()
         sign = 1.0
         for attempt in range(3):
             received.clear()
-            began, start = time.perf_counter(), viewer.session.frame.time
+            began, start = time.perf_counter(), viewer.frame().time
             for _ in range(5):  # always in motion
                 sign = -sign
-                viewer.session.move_joints(
-                    sign * np.array([1.0, 0.4, 0.0, 1.0, 0.4, 0.2, 0.0]) + [0, 0, 0.12, 0, 0, 0, 0.3]
-                )
+                goal = sign * np.array([1.0, 0.4, 0.0, 1.0, 0.4, 0.2]) + [0, 0, 0.12, 0, 0, 0]
+                viewer.robot.bus.publish("PSM/move_jp", JointState(position=goal))
                 viewer.tab.wait_for_timeout(1000)
             wall = time.perf_counter() - began
             print(
                 f"{attempt + 1}: {len(received) / wall:.1f} pose updates/s received, "
-                f"{(viewer.session.frame.time - start) / wall:.3f} x real time"
+                f"{(viewer.frame().time - start) / wall:.3f} x real time"
             )
         pids = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "node"], capture_output=True, text=True).stdout
-        print(f"watched: {factor(viewer.session, 3.0):.3f} x real time")
+        print(f"watched: {factor(viewer, 3.0):.3f} x real time")
         frozen = [int(pid) for pid in _below(int(pids.split()[0]))]
         for pid in frozen:
             os.kill(pid, signal.SIGSTOP)
-        print(f"browser frozen ({len(frozen)} processes): {factor(viewer.session, 5.0):.3f} x real time")
+        print(f"browser frozen ({len(frozen)} processes): {factor(viewer, 5.0):.3f} x real time")
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
         browser.close()
-        print(f"nobody looks: {factor(viewer.session, 3.0):.3f} x real time")
+        print(f"nobody looks: {factor(viewer, 3.0):.3f} x real time")
         viewer.close()
 
 

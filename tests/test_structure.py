@@ -72,12 +72,14 @@ def test_no_window_reaches_behind_the_robots_interface() -> None:
 
 
 def test_errors_of_the_library_name_no_option_of_the_command_line() -> None:
-    offences = []
-    for path, tree in trees().items():
-        if path.startswith(("commands/", "cli.py")):
-            continue
-        for error in (node for node in ast.walk(tree) if isinstance(node, ast.Raise)):
-            for node in ast.walk(error):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and OPTION.search(node.value):
-                    offences.append(f"{path}:{node.lineno} {OPTION.search(node.value)[0]}")
+    offences = [
+        f"{path}:{node.lineno} {node.value}"
+        for path, tree in trees().items()
+        if not path.startswith(("commands/", "cli.py"))
+        for error in ast.walk(tree)
+        if isinstance(error, ast.Raise)
+        for node in ast.walk(error)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if OPTION.search(node.value) and "trocar " not in node.value  # a whole command is a remedy
+    ]
     assert offences == []

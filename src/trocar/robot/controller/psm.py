@@ -14,7 +14,7 @@ import numpy as np
 from trocar.arms.instruments import load_instrument
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
-from trocar.robot.controller.clutch import ClutchedArm
+from trocar.robot.controller.ecm import ClutchedArm
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
 from trocar.robot.interface import Interface

@@ -47,9 +47,9 @@ class ShadowStatePanel(Panel):
 
     def refresh(self, selection: Selection) -> None:
         shadow, arm = self._shadow, self._shadow.arm
-        for notice in shadow.messages.since(self._read):
-            self._read = notice.number
-            self._page.post(notice.text)
+        for text in shadow.messages[self._read :]:
+            self._read += 1
+            self._page.post(text)
         lines = [
             f"**{plain(self._name)}** ({arm.name}), parameters {plain(selection.about.parameters.name)}; read only"
         ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.robot.controller.arm import EFFORT, JOINT, ArmController
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import CommandRefused
+from trocar.robot.controller.states import Refused
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Joy, String
 from trocar.spatial import Array
@@ -58,7 +58,7 @@ class ECMController(ClutchedArm):
     def set_endoscope_type(self, name: str) -> None:
         """The mounted endoscope is part of the scene: only its own name is accepted."""
         if name != self.endoscope:
-            raise CommandRefused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
+            raise Refused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
         self.bus.publish(f"{self.name}/endoscope_type", String(value=name))
 
     def solve(self, local: Array, seed: Array) -> Array:

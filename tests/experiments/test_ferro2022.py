@@ -8,7 +8,7 @@ import pytest
 
 import trocar as tr
 from trocar.experiments import Context
-from trocar.experiments.ferro2022 import excitation, figures, logs, program, replay, runs, transients
+from trocar.experiments.ferro2022 import figures, logs, program, replay, runs
 from trocar.report import Report
 
 FOLDER = os.environ.get("TROCAR_DATA")
@@ -52,9 +52,9 @@ def test_a_broken_log_is_refused_by_name(tmp_path, text):
 
 
 def test_without_data_every_claim_on_data_is_null_with_a_reason(mechanism):
-    found = logs.claims(None, mechanism, mechanism)
-    assert len(found) > 20
-    assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in found)
+    claims = logs.log_claims(None, mechanism, mechanism)
+    assert len(claims) > 20
+    assert all(claim.holds is None and claim.note.startswith("not run: no data folder") for claim in claims)
 
 
 def test_rows_of_the_claims_are_in_the_order_of_the_sessions():
@@ -244,10 +244,10 @@ def test_a_replayed_command_gives_the_torque_of_an_engine_that_obeys_the_equatio
     without = tr.load_mechanism("PSM", counterweight=False)
     for session, true in ((3, without), (4, mechanism)):
         log = velocity_log(tmp_path / str(session), true, session)
-        found = replay.Replay(log, session, mechanism, without)
-        np.testing.assert_allclose(found.equations, found.theirs, atol=1e-12)
-        assert (replay.agreement(found.engine, found.theirs).correlation > 0.998).all()
-        assert (logs.rms(found.engine - found.theirs) < 1e-3).all()
+        replayed = replay.Replay(log, session, mechanism, without)
+        np.testing.assert_allclose(replayed.equations, replayed.theirs, atol=1e-12)
+        assert (replay.agreement(replayed.engine, replayed.theirs).correlation > 0.998).all()
+        assert (logs.rms(replayed.engine - replayed.theirs) < 1e-3).all()
         wrong = replay.Replay(log, 7 - session, mechanism, without)
         assert logs.rms(wrong.engine - wrong.theirs)[2] > 2.0
 
@@ -255,9 +255,9 @@ def test_a_replayed_command_gives_the_torque_of_an_engine_that_obeys_the_equatio
 @needs_logs
 def test_the_logged_spiral_replayed_has_the_torque_of_their_engine(mechanism):
     log = logs.log_of(DATA, 4)
-    found = replay.Replay(log, 4, mechanism, tr.load_mechanism("PSM", counterweight=False))
-    assert (replay.agreement(found.engine, found.theirs).correlation > 0.94).all()
-    assert abs(found.constant(log["qmsr"][log.settled, 0])) < 0.15  # the bias Fo of J1 would be -0.3 N m
+    replayed = replay.Replay(log, 4, mechanism, tr.load_mechanism("PSM", counterweight=False))
+    assert (replay.agreement(replayed.engine, replayed.theirs).correlation > 0.94).all()
+    assert abs(replayed.constant(log["qmsr"][log.settled, 0])) < 0.15  # the bias Fo of J1 would be -0.3 N m
 
 
 @needs_logs
@@ -282,13 +282,13 @@ def test_every_available_log_of_torque_control_is_evaluated(mechanism, tmp_path)
         (tmp_path / logs.LOGS / f"LogSession_{session}").symlink_to(DATA / logs.LOGS / "LogSession_8")
     report = Report("torque control")
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
-    found = {claim.id: claim for claim in transients.claims(context, report, mechanism)}
+    claims = {claim.id: claim for claim in program.transient_claims(context, report, mechanism)}
     assert len(report.figures) == 2
-    for name, claim in found.items():
+    for name, claim in claims.items():
         if "log 7" in name:
             assert claim.holds is None
         else:
-            assert claim.ours == found[name.replace("log 9 (spiral)", "log 8 (rectilinear)")].ours is not None
+            assert claim.ours == claims[name.replace("log 9 (spiral)", "log 8 (rectilinear)")].ours is not None
 
 
 def test_a_plant_without_counterweight_has_an_error_of_its_weight(mechanism):
@@ -303,9 +303,9 @@ def test_a_plant_without_counterweight_has_an_error_of_its_weight(mechanism):
 def test_without_the_recording_the_excitation_is_null_with_a_reason(mechanism, tmp_path):
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
     report = Report("empty data folder")
-    found = excitation.claims(context, report, mechanism)
-    assert len(found) == 15
-    assert all(claim.holds is None and "one_no_weight_results.csv is not in the data" in claim.note for claim in found)
+    claims = replay.excitation_claims(context, report, mechanism)
+    assert len(claims) == 15
+    assert all(claim.holds is None and "one_no_weight_results.csv is not in the data" in claim.note for claim in claims)
     assert not report.figures
 
 

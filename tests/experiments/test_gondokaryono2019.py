@@ -75,9 +75,9 @@ def test_the_rcm_of_the_engine_stays_within_a_micrometre_of_its_geometry(arm):
     sim.reset(centre, reference(0.0).dq)
     control = ComputedTorque(tr.load_mechanism(arm, "gondokaryono2019"), kp=400.0, kd=40.0)
     seen = MotionCapture(sim.arm, ["end"], T_camera_base=np.eye(4)).of_simulation(sim, control, reference, 2.5, 50.0)
-    found = pivot(seen.poses["end"])
-    assert found.spread < 1e-6
-    assert np.linalg.norm(found.post) < 1e-6
+    centre = pivot(seen.poses["end"])
+    assert centre.spread < 1e-6
+    assert np.linalg.norm(centre.post) < 1e-6
 
 
 def test_sinusoids_are_tracked_and_the_arm_leaves_its_limits_only_where_they_are_off():

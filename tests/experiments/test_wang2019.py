@@ -9,8 +9,8 @@ import pytest
 import trocar as tr
 from trocar.experiments import wang2019
 from trocar.experiments.wang2019.contact import mismatched
-from trocar.experiments.wang2019.left_out import left_out_error
 from trocar.experiments.wang2019.recordings import ONE
+from trocar.experiments.wang2019.validation import left_out_error
 from trocar.identification.pipeline import identify
 from trocar.identification.prediction import relative_error
 
@@ -24,27 +24,29 @@ def path():
 
 
 @pytest.fixture(scope="module")
-def found(path):
+def identified(path):
     return identify(tr.load_recording(path, "PSM", as_recorded=True), "PSM")
 
 
 @measured
-def test_held_out_errors_over_all_rows_equal_cross_validation(found):
-    every_row = int(found.signals.used.sum())
-    np.testing.assert_allclose(left_out_error(found, every_row), found.cv_relative_error, rtol=1e-9)
-    assert np.abs(left_out_error(found, 1111) / found.cv_relative_error - 1.0).max() > 0.05
+def test_held_out_errors_over_all_rows_equal_cross_validation(identified):
+    every_row = int(identified.signals.used.sum())
+    np.testing.assert_allclose(left_out_error(identified, every_row), identified.cv_relative_error, rtol=1e-9)
+    assert np.abs(left_out_error(identified, 1111) / identified.cv_relative_error - 1.0).max() > 0.05
 
 
 @measured
-def test_our_error_uses_the_rows_and_filtered_effort_of_the_published_figure(found, path):
+def test_our_error_uses_the_rows_and_filtered_effort_of_the_published_figure(identified, path):
     data = wang2019.prepared_as_published("PSM", "PSM", path)  # stands in for the test recording
-    *joints, mean = wang2019.ours_on_two("PSM", found, path, data)
+    *joints, mean = wang2019.ours_on_two("PSM", identified, path, data)
     tau = data.signals.tau[data.signals.used][:1111]
-    expected = relative_error(tau, found.predicted[:1111])
+    expected = relative_error(tau, identified.predicted[:1111])
     np.testing.assert_allclose([claim.ours for claim in joints], expected, rtol=1e-3)
     assert mean.ours == pytest.approx(expected.mean(), rel=1e-3)
     assert all("first 1111 rows" in claim.note for claim in (*joints, mean))
-    assert np.abs(expected / found.train_relative_error - 1.0).max() > 0.05  # all rows would give a different number
+    assert (
+        np.abs(expected / identified.train_relative_error - 1.0).max() > 0.05
+    )  # all rows would give a different number
 
 
 def test_the_monitoring_model_has_errors_and_a_known_bias_changes_nothing_else():

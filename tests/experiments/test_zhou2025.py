@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.experiments.zhou2025 import loop, printed, runs, table_one
-from trocar.experiments.zhou2025.others import sensitivity
-from trocar.experiments.zhou2025.table_one import frame_errors
-from trocar.experiments.zhou2025.unlike import unlike
+from trocar.control import GravityCompensation
+from trocar.experiments.zhou2025 import loop, printed, runs
+from trocar.experiments.zhou2025.others import sensitivity, unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.si.gravity import fit_gravity
@@ -67,8 +66,8 @@ def test_bisection_finds_the_friction_band(model, truth):
     tau = model.gravity(q)
     middle, band = runs.holding(truth, q), runs.static_band(truth, q)
     for j, direction in ((0, 1), (1, -1)):
-        found = runs.bound(sim, q, tau, j, direction, 0.05, duration=2.0)
-        assert found == pytest.approx(middle[j] + direction * band[j], abs=0.06)
+        effort = runs.bound(sim, q, tau, j, direction, 0.05, duration=2.0)
+        assert effort == pytest.approx(middle[j] + direction * band[j], abs=0.06)
 
 
 def test_an_effort_that_holds_nothing_has_no_band(truth):
@@ -77,16 +76,16 @@ def test_an_effort_that_holds_nothing_has_no_band(truth):
 
 
 def test_frames_of_table_one_match_the_arm_and_a_wrong_length_is_detected(truth, monkeypatch):
-    errors = frame_errors(truth, states=10)
-    assert set(errors) == set(table_one.BODIES)
+    errors = printed.frame_errors(truth, states=10)
+    assert set(errors) == set(printed.BODIES)
     assert max(errors.values()) < 1e-14
-    rows = table_one.printed_frames
+    rows = printed.printed_frames
 
     def shifted(q):
         return rows(q + [0, 0, 1e-6, 0, 0, 0, 0])
 
-    monkeypatch.setattr(table_one, "printed_frames", shifted)
-    errors = frame_errors(truth, states=10)
+    monkeypatch.setattr(printed, "printed_frames", shifted)
+    errors = printed.frame_errors(truth, states=10)
     assert errors["3"] == pytest.approx(1e-6, rel=0.2)  # along one axis
     assert 0 < errors["3'"] < 0.6e-6
     assert errors["2"] < 1e-14
@@ -100,7 +99,7 @@ def test_compensation_torques_are_near_the_midpoint_and_farther_off_on_the_inser
 
 def test_an_approach_with_a_final_oscillation_leaves_the_arm_inside_the_friction_band(model):
     sim = tr.Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
-    compensation, kp = runs.compensating(model), np.array(printed.KP)
+    compensation, kp = GravityCompensation(model), np.array(printed.KP)
     sliding, shaken = (
         np.abs(runs.steady_error(TABLE.q[1], np.ones(3), compensation, sim=sim, shaken=shaken))
         for shaken in (False, True)
@@ -145,9 +144,9 @@ def test_the_error_of_the_identified_compensation_is_below_friction():
     parameters = unlike(0)
     sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
     data = loop.noisy(loop.record(sim))
-    found = identify_si(*data, gravity=sim.mechanism.gravity_vector)
-    assert found.status == "optimal"
-    assert loop.holding_error(parameters, found.parameters).max() < 1.0
+    result = identify_si(*data, gravity=sim.mechanism.gravity_vector)
+    assert result.status == "optimal"
+    assert loop.holding_error(parameters, result.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
     assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 

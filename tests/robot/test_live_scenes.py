@@ -295,3 +295,17 @@ def test_in_a_scene_the_plate_is_below_all_instruments():
 def test_practice_objects_require_an_instrument(arm):
     with pytest.raises(TrocarError, match="require an instrument"):
         practice_objects(ArmSettings(arm=arm).build())
+
+
+def test_placing_one_arm_does_not_disturb_the_measured_motion_of_another():
+    def velocities(place):
+        robot = started("cart_classic", speed="stepped")
+        robot.arm("ECM").move_jp([0.3, 0.1, 0.12, 0.0])
+        robot.run(0.2)
+        if place:
+            robot.simulation().arm("PSM3").place(positions(robot)["PSM3"] + [0.02, 0, 0, 0, 0, 0, 0])
+        robot.step()
+        return robot.arm("ECM").measured_jv()[0]
+
+    np.testing.assert_array_equal(velocities(True), velocities(False))
+    assert np.abs(velocities(False)).max() > 0.05

@@ -156,6 +156,10 @@ class ReducedSimulator:
             )
         self.time += self.timestep
 
+    def measured(self) -> tuple[Array, Array]:
+        """Joint positions and velocities (n,); the encoders are exact."""
+        return self._q.copy(), self._dq.copy()
+
     def row(self) -> tuple[Array, Array]:
         """Motor efforts (n,) and joint accelerations (n,) of the last step."""
         motors = self._motor_from_joint.dot(self._tau)

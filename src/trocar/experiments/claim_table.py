@@ -20,7 +20,7 @@ tolerance 0, kind "engine", no unit, no note.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -51,33 +51,31 @@ class ClaimTable:
                 entry["published"] = self.entries[entry["published"]]["published"]
             self._check(name, entry)
 
-    def claim(self, name: str, ours: float | None, **fields: Any) -> Claim:
+    def claim(self, name: str, ours: float | str | None, **fields: Any) -> Claim:
         """The claim of an entry without rows. See `claims` for `fields`."""
         (claim,) = self.claims(name, [ours], **fields)
         return claim
 
-    def claims(
-        self, name: str, ours: Iterable[float | None] | None, *, missing: str | Sequence[str] = "", **fields: Any
-    ) -> list[Claim]:
+    def claims(self, name: str, ours: Iterable[float | str | None] | str | None, **fields: Any) -> list[Claim]:
         """The claims of an entry, one per row.
 
         Args:
-            ours: our number for each row, in the unit of the entry; None if not available.
-            missing: reason for a missing number ("not run: ..."), used as the note; empty if there is a number.
+            ours: our number for each row, in the unit of the entry; None if not available. A text in place of one or of
+                all numbers is the reason why they are missing ("not run: ...") and becomes the note.
             fields: values for the braces in ids and notes; also `published`, `tolerance` and `note` if the code
-                computes them. A list or tuple, also for `missing`, has one item per row.
+                computes them. A list or tuple has one item per row.
         """
         check_known(f"claim of {self.publication}", self.entries, name)
         entry = {"rows": [""], **DEFAULTS, **self.entries[name]}
         rows = entry.pop("rows")
         entry |= {key: fields.pop(key) for key in entry.keys() & fields.keys()}
-        numbers = [None] * len(rows) if ours is None else list(ours)
+        numbers = [ours] * len(rows) if ours is None or isinstance(ours, str) else list(ours)
         claims = []
         for i, (row, number) in enumerate(zip(rows, numbers, strict=True)):
             values, filled = _item(entry, i), {"row": row, **_item(fields, i)}
-            reason = missing if isinstance(missing, str) else missing[i]
+            reason = number if isinstance(number, str) else ""
             values |= {
-                "ours": None if reason or number is None else float(number),
+                "ours": None if number is None or isinstance(number, str) else float(number),
                 "source": values["source"].format(**filled),
                 "note": reason or values["note"].format(**filled),
             }

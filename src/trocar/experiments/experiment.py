@@ -37,8 +37,8 @@ class Experiment:
     run: Callable[[Context], Report]
 
 
-def data_file(data: Path | None, path: Path) -> tuple[Path, str]:
-    """A file of the data folder, and the reason if it is missing; an empty text otherwise."""
+def data_file(data: Path | None, path: Path) -> Path | str:
+    """A file of the data folder, or the reason why it is missing."""
     if data is None:
-        return path, NO_DATA
-    return data / path, "" if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data"
+        return NO_DATA
+    return data / path if (data / path).is_file() else f"not run: {path.as_posix()} is not in the data folder"

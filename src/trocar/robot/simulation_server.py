@@ -152,7 +152,7 @@ class SimulationServer:
             sim = self._loop.scene.arms[arm]
             goal = finite("q", q, (sim.n,), f"{sim.n} finite numbers [rad, m]")
             sim.place(np.clip(goal, sim.arm.lower, sim.arm.upper))
-            self._moved()
+            self._read_again(arm)
             self._controllers[arm].hold_here()
 
     def push(self, arm: str, force: ArrayLike) -> None:
@@ -163,13 +163,12 @@ class SimulationServer:
         with self.bus.lock:
             self._loop.scene.arms[arm].apply_wrench([*value, 0.0, 0.0, 0.0])
 
-    def _moved(self) -> None:
-        """Read the sensors again after arms were placed elsewhere."""
-        self._loop.sensors.restart()
-        self._loop.measure()
+    def _read_again(self, *arms: str) -> None:
+        """Read the sensors of arms that were placed elsewhere."""
+        self._loop.place(arms)
         self._placed = self._loop.cycle
-        for controller in self._controllers.values():
-            controller.reports.forget()
+        for arm in arms:
+            self._controllers[arm].reports.forget()
 
     # -- scene ---------------------------------------------------------------------------------------------------------
 
@@ -224,7 +223,7 @@ class SimulationServer:
             except TrocarError:  # changed set-up joints or instruments may overlap there
                 scene.restore(before)
                 raise
-            self._moved()
+            self._read_again(*self._controllers)
             for controller in self._controllers.values():
                 controller.restart(self._ready)
 

@@ -31,6 +31,9 @@ EFFORT_UNIT = "N m or N"  # of a channel of joint efforts
 class SteppedRows(Protocol):
     """The engine's side of an arm as `simulate` uses it: a `SteppedArm`, or a simulator of another engine."""
 
+    def measured(self) -> tuple[Array, Array]:
+        """Joint positions and velocities (n,) as the encoders report them."""
+
     def command(self, tau: ArrayLike, /) -> None:
         """Set the joint efforts (n,) of the next step."""
 
@@ -190,7 +193,7 @@ class _Run:
         diagnostics: bool,
     ) -> None:
         self._sim, self._stepped, self._controller, self._every = sim, stepped, controller, every
-        self._command, self._row = stepped.command, stepped.row
+        self._measured, self._command, self._row = stepped.measured, stepped.command, stepped.row
         check_type("controller", controller, Callable, "a function (state, setpoint) -> effort")  # type: ignore[arg-type]
         if reference is not None:
             allowed = "a function t -> Setpoint, such as hold(q) or quintic(...)"
@@ -216,14 +219,14 @@ class _Run:
 
     def command(self, i: int, time: float) -> None:
         """Pass the effort of step i to the engine, and record the diagnostics at its start."""
-        sim = self._sim
-        self._state = state = State(time, sim.measured_q, sim.measured_dq)
+        self._state = state = State(time, *self._measured())
         if i % self._interval == 0:
             self._setpoint = self._setpoint_at(time)
-            self._effort = np.asarray(self._controller(state, self._setpoint), dtype=float)
+            effort = self._controller(state, self._setpoint)
+            self._effort = effort if type(effort) is np.ndarray else np.asarray(effort, dtype=float)
         if self._extra and i % self._every == 0:
             for name, channel in self._extra.items():
-                channel.append(self._diagnostics[name](sim))
+                channel.append(self._diagnostics[name](self._sim))
         self._command(self._effort)
 
     def record(self) -> None:
@@ -249,7 +252,9 @@ class _Run:
     def recording(self) -> Recording:
         """The recording of all recorded steps."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
-        q, dq, effort, ctrl, qacc = np.split(self._rows, np.arange(1, 5) * arm.n, axis=1)
+        n, rows = arm.n, self._rows
+        q, dq, effort, ctrl = (rows[:, k * n : (k + 1) * n] for k in range(4))
+        qacc = rows[:, 4 * n :]
         extra["applied_tau"] = tau = self._stepped.joint_efforts(ctrl)
         if self._reported:
             reported = ctrl.copy()

@@ -38,8 +38,7 @@ class SimulatedArm:
         self.model, self.data, self.accuracy, self.objects = engine.model, engine.data, engine.accuracy, objects
         self._stepped, self._engine = stepped, engine
         # cached, because they are read at every step
-        self._D, self._D_measured, self._qpos, self._qvel = stepped.D, stepped.D_measured, stepped.qpos, stepped.qvel
-        self._rows, self._measured_rows = stepped.joint_rows, stepped.measured_rows
+        self._D, self._qpos, self._qvel, self._rows = stepped.D, stepped.qpos, stepped.qvel, stepped.joint_rows
         self._contacts = InstrumentContacts(stepped)
         self._tip = stepped.site("tip")
         self._insertion = stepped.body("insertion") if self.arm.has_rcm else None
@@ -85,16 +84,12 @@ class SimulatedArm:
     @property
     def measured_q(self) -> Array:
         """Joint positions (n,) as the encoders report them: `q`, unless drives are elastic or faulty [rad, m]."""
-        rows, qpos, faults = self._measured_rows, self._qpos, self._stepped.faults
-        q = self._D_measured.dot(qpos) if rows is None else qpos.take(rows)
-        return q if faults is None else faults.measured(q, velocity=False)
+        return self._stepped.measured()[0]
 
     @property
     def measured_dq(self) -> Array:
         """Joint velocities (n,) as the encoders report them [rad/s, m/s]."""
-        rows, qvel, faults = self._measured_rows, self._qvel, self._stepped.faults
-        dq = self._D_measured.dot(qvel) if rows is None else qvel.take(rows)
-        return dq if faults is None else faults.measured(dq, velocity=True)
+        return self._stepped.measured()[1]
 
     @property
     def ddq(self) -> Array:

@@ -59,6 +59,7 @@ class SteppedArm(ArmSlice):
         # attribute access of MjData is slow; these views stay valid
         self.ctrl, self._applied = data.ctrl[self.u], data.qfrc_applied[self.v]
         self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
+        self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
         self.D_measured = self.D.copy()
         elastic = None if options.compliance is None else ElasticDrives(self, options.compliance)
@@ -103,9 +104,20 @@ class SteppedArm(ArmSlice):
         if self._always_acts or self._wrenches:
             self._act(ctrl)
 
+    def measured(self) -> tuple[Array, Array]:
+        """Joint positions and velocities (n,) as the encoders report them [rad, m; rad/s, m/s]."""
+        rows, faults = self.measured_rows, self.faults
+        if rows is None:
+            q, dq = self.D_measured.dot(self.qpos), self.D_measured.dot(self.qvel)
+        else:
+            q, dq = self.qpos.take(rows), self.qvel.take(rows)
+        if faults is None:
+            return q, dq
+        return faults.measured(q, velocity=False), faults.measured(dq, velocity=True)
+
     def row(self) -> tuple[Array, Array]:
         """Motor efforts (n,) and accelerations of the links of the last step, views; see the maps below."""
-        return self.ctrl, self.engine.qacc[self.v]
+        return self.ctrl, self.engine.qacc[self.v] if self._accelerations is None else self._accelerations
 
     def joint_efforts(self, rows: Array) -> Array:
         """Joint efforts (N, n) of motor efforts (N, n), equal to those of single rows to the last bit."""

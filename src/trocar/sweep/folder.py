@@ -3,7 +3,7 @@
     DIR/manifest.json                         version, study, fingerprint of the table
     DIR/rows/part-000000000-000000128.parquet  rows 0 to 127
 
-A row is done if its file exists. Nothing is ever overwritten except the manifest, by an identical copy.
+A row is done if its file exists, and is not computed again. At the end all files get the same schema.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from trocar.sweep.extras import optional
 from trocar.sweep.table import MAX_ROWS, ROW
 
 FORMAT = 1
+MANIFEST, ROWS = "manifest.json", "rows"
 _NAME = re.compile(r"part-(\d{9})-(\d{9})\.parquet")
 _STRAY = re.compile(r"\.(part-\d{9}-\d{9}\.parquet|manifest\.json)\.[0-9a-f]{16}\.tmp")
 Range = tuple[int, int]  # first row, and last row plus one
@@ -58,21 +59,13 @@ class Manifest:
         return self.batch or 1
 
 
-def manifest_path(folder: Path) -> Path:
-    return folder / "manifest.json"
-
-
-def rows_folder(folder: Path) -> Path:
-    return folder / "rows"
-
-
 def partition_path(folder: Path, start: int, stop: int) -> Path:
-    return rows_folder(folder) / f"part-{start:09d}-{stop:09d}.parquet"
+    return folder / ROWS / f"part-{start:09d}-{stop:09d}.parquet"
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a sweep's folder, checked field by field."""
-    path = manifest_path(folder)
+    path = folder / MANIFEST
     if not path.is_file():
         what = "does not exist" if not folder.exists() else "is not a sweep folder: it has no manifest.json"
         raise TrocarError(f"{folder} {what}")
@@ -94,24 +87,26 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_place(folder: Path, resume: bool) -> None:
-    """Raise an error, before anything is created, if results cannot be written to the folder or nothing is there."""
-    if "\0" in str(folder) or (folder.exists() and not folder.is_dir()):
+    """Raise an error, before anything is created, if results cannot be written or there is no sweep to resume."""
+    if "\0" in str(folder):
+        raise TrocarError(f"output must be a folder, got {shown(str(folder))}")
+    if folder.exists() and not folder.is_dir():
         raise TrocarError(f"{folder} is a file; name a folder for the results")
-    check_writable(manifest_path(folder), rows_folder(folder) / "part")
+    check_writable(folder / MANIFEST, folder / ROWS / "part")
     if resume:
         read_manifest(folder)
 
 
 def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
     """Create the folder of a new sweep, or check that it belongs to this one; return the ranges of finished rows."""
-    if not manifest_path(folder).exists():
+    if not (folder / MANIFEST).exists():
         strange = sorted(path.name for path in folder.iterdir() if not _STRAY.fullmatch(path.name))
         if strange:
             raise TrocarError(
                 f"{folder} is not empty and contains no sweep (it has {shown(strange[0])}); use a new or empty folder"
             )
-        write_json(manifest_path(folder), asdict(manifest))
-        rows_folder(folder).mkdir(exist_ok=True)
+        write_json(folder / MANIFEST, asdict(manifest))
+        (folder / ROWS).mkdir(exist_ok=True)
         return []
     there = read_manifest(folder)
     for name, what in _REASONS.items():
@@ -120,7 +115,7 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
             raise TrocarError(
                 f"{folder} contains another sweep: {what}{values}. Use another folder; nothing was changed"
             )
-    rows_folder(folder).mkdir(exist_ok=True)
+    (folder / ROWS).mkdir(exist_ok=True)
     done = [rows for rows, _ in checked_partitions(folder, manifest)]
     if done and not resume:
         count = sum(stop - start for start, stop in done)
@@ -128,7 +123,7 @@ def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
             f"{folder} already contains this sweep with {count} of {manifest.rows} rows done; "
             "continue it with resume=True, or use another folder"
         )
-    for path in (*folder.iterdir(), *rows_folder(folder).iterdir()):
+    for path in (*folder.iterdir(), *(folder / ROWS).iterdir()):
         if _STRAY.fullmatch(path.name):  # left by a run that was killed while writing
             path.unlink(missing_ok=True)
     return done
@@ -148,7 +143,7 @@ _REASONS = {
 def partitions(folder: Path) -> list[tuple[Range, Path]]:
     """Ranges and files of the existing partitions, in order of rows."""
     ranges = []
-    for path in rows_folder(folder).iterdir() if rows_folder(folder).is_dir() else ():
+    for path in (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ():
         if match := _NAME.fullmatch(path.name):
             ranges.append(((int(match[1]), int(match[2])), path))
         elif not path.name.startswith("."):
@@ -173,7 +168,7 @@ def checked_partitions(folder: Path, manifest: Manifest) -> list[tuple[Range, Pa
             reason = str(error).partition("\n")[0]
             raise TrocarError(f"{path} is damaged or incomplete ({reason}); {remedy}") from None
         if (schema.metadata or {}).get(FINGERPRINT) != manifest.fingerprint.encode():
-            raise TrocarError(f"{path} belongs to another sweep than {manifest_path(folder)}; {remedy}")
+            raise TrocarError(f"{path} belongs to another sweep than {folder / MANIFEST}; {remedy}")
         if rows != stop - start or ROW not in schema.names:
             raise TrocarError(f"{path} has {rows} rows but should have {stop - start} by its name; {remedy}")
     return checked

@@ -47,20 +47,20 @@ def calibrate(
     check_toml(output, "a geometry")
     check_writable(output, plot)
     markers = Markers.load(file)
-    found = run(markers, arm, frames, drop_jumps=drop_jumps)
-    written = [found.write(output), save(calibration_figure(found), plot or output.with_suffix(".png"))]
-    _show(markers, found)
-    for line in _summary(found):
+    calibration = run(markers, arm, frames, drop_jumps=drop_jumps)
+    written = [calibration.write(output), save(calibration_figure(calibration), plot or output.with_suffix(".png"))]
+    _show(markers, calibration)
+    for line in _summary(calibration):
         typer.echo(line)
     show_written(written)
 
 
-def _show(markers: Markers, found: Calibration) -> None:
+def _show(markers: Markers, calibration: Calibration) -> None:
     from trocar.arms import load_arm, published
     from trocar.calibration import model_distances
 
-    frames = found.geometry.frames
-    model, base = model_distances(load_arm(found.arm, frames)), published(found.arm)[frames]
+    frames = calibration.geometry.frames
+    model, base = model_distances(load_arm(calibration.arm, frames)), published(calibration.arm)[frames]
 
     def milli(name: str, *numbers: float) -> tuple[str, ...]:
         return name, *(f"{1e3 * number:.3f}" for number in numbers)
@@ -68,29 +68,27 @@ def _show(markers: Markers, found: Calibration) -> None:
     bodies = [(body, f"{markers.seen(body).mean():.1%}", f"{markers.longest_gap(body):.3f}") for body in markers.poses]
     title = f"markers: {len(markers)} rows, {markers.t[-1] - markers.t[0]:.1f} s"
     show_table(title, ("link", "seen", "longest gap, s"), bodies)
-    measured = found.linkage.distances.items()
+    measured = calibration.linkage.distances.items()
     distances = [milli(pair, d, sigma, model[pair], d - model[pair]) for pair, (d, sigma) in measured]
     show_table("axis distances, mm", ("axes", "measured", "sigma", frames, "difference"), distances)
-    fitted = found.lengths.sigma.items()
-    lengths = [milli(name, found.geometry.lengths[name], sigma, base[name]) for name, sigma in fitted]
+    fitted = calibration.lengths.sigma.items()
+    lengths = [milli(name, calibration.geometry.lengths[name], sigma, base[name]) for name, sigma in fitted]
     show_table("geometry, mm and mrad", ("length", "calibrated", "sigma", "published"), lengths)
 
 
-def _summary(found: Calibration) -> list[str]:
-    gaps = ", ".join(f"{name} {1e3 * gap:.3f}" for name, gap in found.linkage.gaps.items())
-    lines = [
-        f"Residual of the axes to the fitted lengths: {1e3 * found.lengths.rms:.3f} mm rms; loop gaps [mm]: {gaps}"
-    ]
-    if found.lengths.pitch_offset is not None:
-        lines.append(f"Pitch offset (true minus reading): {1e3 * found.lengths.pitch_offset:.3f} mrad")
-    if found.rcm is not None:
-        x, y, z = 1e3 * found.rcm.post
-        a, b, c = 1e3 * found.rcm.rms
+def _summary(fit: Calibration) -> list[str]:
+    gaps = ", ".join(f"{name} {1e3 * gap:.3f}" for name, gap in fit.linkage.gaps.items())
+    lines = [f"Residual of the axes to the fitted lengths: {1e3 * fit.lengths.rms:.3f} mm rms; loop gaps [mm]: {gaps}"]
+    if fit.lengths.pitch_offset is not None:
+        lines.append(f"Pitch offset (true minus reading): {1e3 * fit.lengths.pitch_offset:.3f} mrad")
+    if fit.rcm is not None:
+        x, y, z = 1e3 * fit.rcm.post
+        a, b, c = 1e3 * fit.rcm.rms
         lines.append(f"RCM in the camera frame: {x:.3f} {y:.3f} {z:.3f} mm, rms {a:.3f} {b:.3f} {c:.3f} mm")
-    if found.registration is not None:
-        offsets = ", ".join(f"{name} {1e3 * value:.3f}" for name, value in found.registration.offsets.items())
-        left = f"{1e3 * found.registration.position_rms:.3f} mm, {1e3 * found.registration.rotation_rms:.3f} mrad"
+    if fit.registration is not None:
+        offsets = ", ".join(f"{name} {1e3 * value:.3f}" for name, value in fit.registration.offsets.items())
+        left = f"{1e3 * fit.registration.position_rms:.3f} mm, {1e3 * fit.registration.rotation_rms:.3f} mrad"
         lines.append(f"Hand-eye residual: {left}; joint offsets [mrad, mm]: {offsets or 'not observable'}")
-    if found.dropped:
-        lines.append(f"Rows dropped because a body jumped: {found.dropped}")
-    return [*lines, *found.notes]
+    if fit.dropped:
+        lines.append(f"Rows dropped because a body jumped: {fit.dropped}")
+    return [*lines, *fit.notes]

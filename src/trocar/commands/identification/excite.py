@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, check_rows, flag, option
+from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, check_rows, flag, numbers, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
-from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trocar.control.trajectories import PeriodicRun
     from trocar.identification.excitation.limits import ExcitationLimits
     from trocar.identification.excitation.search import Excitation
     from trocar.spatial import Array
@@ -67,6 +63,7 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
+    from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
@@ -90,7 +87,7 @@ def excite(
     first = None if go_on is None else files.load_coefficients(go_on, facts)
     criterion = Criterion(mechanism, without, objective)
     with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
-        found = search(
+        excitation = search(
             criterion,
             limits,
             harmonics=harmonics,
@@ -101,28 +98,31 @@ def excite(
             first=first,
             progress=progress,
         )
-    written = [files.save_coefficients(output / "excitation.json", facts, found, limits)]
-    run = PeriodicRun(found.motion, periods, facts.home)
-    with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
-        recording = _rehearsal(arm, parameters, run, progress)
+    written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
+    run = PeriodicRun(excitation.motion, periods, facts.home)
+    engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
+    engine.reset(engine.arm.home)
+    with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:  # under the dVRK's controller with its delay
+        recording = tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
     written.append(recording.save(output / "rehearsal.npz"))
-    title = f"{arm}: excitation rehearsed, condition number {found.condition_number:.0f}"
+    title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
     written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
     rehearsed = _largest_efforts(facts, recording)
-    files.save_coefficients(output / "excitation.json", facts, found, limits, rehearsed)
+    files.save_coefficients(output / "excitation.json", facts, excitation, limits, rehearsed)
     complaints = _complaints(facts, recording, rehearsed)
     if not complaints:
-        efforts = files.effort_table(facts, found, rehearsed)
+        efforts = files.effort_table(facts, excitation, rehearsed)
         written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
         written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
 
     _show_motion(facts, limits, recording)
-    _show_efforts(facts, found, rehearsed)
+    _show_efforts(facts, excitation, rehearsed)
     typer.echo(
-        f"Condition number {found.condition_number:.1f} of {found.parameters} parameters; starts ended at "
-        f"{', '.join(f'{value:.0f}' for value in found.starts)}; {found.iterations} iterations, {found.seconds:.0f} s."
+        f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters; starts ended at "
+        f"{', '.join(f'{value:.0f}' for value in excitation.starts)}; {excitation.iterations} iterations, "
+        f"{excitation.seconds:.0f} s."
     )
-    typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(found.motion, 200)))}.")
+    typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(excitation.motion, 200)))}.")
     show_written(written)
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
@@ -144,22 +144,10 @@ def excite(
 def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
     changes = {}
     for text in texts:
-        name, _, numbers = text.partition("=")
-        try:
-            low, high, speed = (float(number) for number in numbers.split(","))
-        except ValueError:
-            raise TrocarError(f"--limit must be JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5, got {text!r}") from None
+        name, _, values = text.partition("=")
+        low, high, speed = numbers("limit", values, (3,), "JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5")
         changes[name.strip()] = (low, high, speed)
     return changes
-
-
-def _rehearsal(arm: str, parameters: str | None, run: PeriodicRun, progress: Callable[[float], None]) -> tr.Recording:
-    """Simulate the run under the dVRK's controller, with its delay and motor limits."""
-    from trocar.arms.arm import CONTROL_RATE
-
-    engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
-    engine.reset(engine.arm.home)
-    return tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
 
 
 def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
@@ -171,7 +159,7 @@ def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
 
 
 def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:
-    found = [
+    complaints = [
         f"motor {name} reaches its limit of {limit:.3g}"
         for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsed, strict=True)
         if largest >= limit * (1.0 - 1e-9)
@@ -179,10 +167,10 @@ def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[
     for j, joint in enumerate(arm.joints):
         low, high = recording.q[:, j].min(), recording.q[:, j].max()
         if low < joint.lower - 1e-3 or high > joint.upper + 1e-3:
-            found.append(
+            complaints.append(
                 f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}"
             )
-    return found
+    return complaints
 
 
 def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording) -> None:
@@ -199,12 +187,12 @@ def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording)
     show_table(title, ("joint", "range", "allowed", "top speed", "error"), rows)
 
 
-def _show_efforts(arm: tr.Arm, found: Excitation, rehearsed: Array) -> None:
+def _show_efforts(arm: tr.Arm, excitation: Excitation, rehearsed: Array) -> None:
     """Print the largest effort of each motor, as planned and as rehearsed, and its limit."""
     import numpy as np
 
     motors, C = arm.motors, arm.motors.coupling
-    largest = zip(arm.joint_names, motors.names, motors.effort, found.effort, rehearsed, strict=True)
+    largest = zip(arm.joint_names, motors.names, motors.effort, excitation.effort, rehearsed, strict=True)
     rows = [
         (joint, motor, f"{limit:.3g}", f"{planned:.3g}", f"{seen:.3g}", f"{seen / limit:.0%}")
         for joint, motor, limit, planned, seen in largest

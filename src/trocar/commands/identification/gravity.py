@@ -56,8 +56,8 @@ def _show(fit: GravityFit) -> None:
 
     from trocar.identification.si.gravity import COEFFICIENTS
 
-    found = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
-    masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in found]
+    values = zip(COEFFICIENTS, fit.coefficients, np.sqrt(np.diag(fit.covariance)), strict=False)
+    masses = [(name, f"{x:.4f}", f"{s:.4f}", "kg" if name == "m3" else "kg m") for name, x, s in values]
     show_table("gravity", ("", "value", "+-", ""), masses, left=(0, 3))
     worst = np.abs(fit.left_out() - fit.tau).max(0)
     joints = zip(COLUMNS, fit.K0, fit.rms, worst, ("N m", "N m", "N"), strict=False)
@@ -72,9 +72,6 @@ def read_poses(path: Path) -> tuple[Array, Array]:
 
     from trocar.recording.csv_table import CsvTable
 
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise TrocarError(f"{path} {what}; give a CSV file with the columns {', '.join(COLUMNS)}")
     file = CsvTable(path, ",".join(COLUMNS))
     missing = [name for name in COLUMNS if name not in file.titles]
     if missing:

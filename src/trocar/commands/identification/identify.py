@@ -125,8 +125,8 @@ def identify(
 
 
 def _refuse(options: dict[str, Path | None], why: str) -> None:
-    if given := [name for name, value in options.items() if value is not None]:
-        raise TrocarError(f"{', '.join(given)} {why}")
+    if names := [name for name, value in options.items() if value is not None]:
+        raise TrocarError(f"{', '.join(names)} {why}")
 
 
 def _check_bag(train: Path, test: Path | None) -> None:
@@ -154,33 +154,34 @@ def _identify(
     start, name = time.perf_counter(), train.name
     recording, other = read(train), None if test is None else read(test)
     with progress_bar(f"identify {recipe.arm.name}") as progress:
-        found = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
+        identified = tr.identify(recording, recipe.arm, recipe=recipe, progress=progress)
     seconds = time.perf_counter() - start
-    error = None if other is None else found.relative_error(other)
+    error = None if other is None else identified.relative_error(other)
     written: list[Path] = []
     if output is not None:
-        written.append(write_whole(output, identified_text(found, name)))
+        written.append(write_whole(output, identified_text(identified, name)))
     if predictions is not None and other is not None:
-        written.append(write_whole(predictions, _predictions(found, other)))
+        written.append(write_whole(predictions, _predictions(identified, other)))
     if report is not None:
-        page = identification_report(found, other, name)
+        page = identification_report(identified, other, name)
         written.append(page.write_html(report / "identify.html"))
         written += save_numbered((figure for figure, _ in page.figures), report)
-    _show(found, error, _is_published(train))
+    _show(identified, error, _is_published(train))
     typer.echo(
         f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
-        f"{found.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link {found.largest_link_inertia:.2g} kg m^2."
+        f"{identified.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link "
+        f"{identified.largest_link_inertia:.2g} kg m^2."
     )
     show_written(written)
     return {
-        "joints": list(found.columns),
-        "train_relative_error": found.train_relative_error.tolist(),
-        "cv_relative_error": found.cv_relative_error.tolist(),
+        "joints": list(identified.columns),
+        "train_relative_error": identified.train_relative_error.tolist(),
+        "cv_relative_error": identified.cv_relative_error.tolist(),
         "test_relative_error": None if error is None else error.tolist(),
         "seconds": seconds,
-        "solver_status": found.status,
-        "min_pseudo_inertia_eigenvalue": found.min_pseudo_inertia_eigenvalue,
-        "rotor_inertia": list(found.rotor_inertia.values()),
+        "solver_status": identified.status,
+        "min_pseudo_inertia_eigenvalue": identified.min_pseudo_inertia_eigenvalue,
+        "rotor_inertia": list(identified.rotor_inertia.values()),
         "recipe": recipe.name,
     }
 
@@ -211,33 +212,33 @@ def _recalibrate(
     from trocar.identification import recalibrate, recalibrated_text
 
     start = time.perf_counter()
-    found = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
-    columns = found.before, found.after, found.rms_after
+    result = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
+    columns = result.before, result.after, result.rms_after
     show_table(
-        f"{name}, relative error of effort {'after' if found.judged else 'on'} the fitted rows",
+        f"{name}, relative error of effort {'after' if result.judged else 'on'} the fitted rows",
         ("", "before", "after", "RMS after"),
-        [(joint, f"{a:.4f}", f"{b:.4f}", f"{c:.4g}") for joint, a, b, c in zip(found.columns, *columns, strict=True)],
+        [(joint, f"{a:.4f}", f"{b:.4f}", f"{c:.4g}") for joint, a, b, c in zip(result.columns, *columns, strict=True)],
     )
     if output is not None:
-        show_written([write_whole(output, recalibrated_text(found, base.name, name))])
+        show_written([write_whole(output, recalibrated_text(result, base.name, name))])
     return {
-        "joints": list(found.columns),
-        ("test" if found.judged else "train") + "_relative_error": found.after.tolist(),
+        "joints": list(result.columns),
+        ("test" if result.judged else "train") + "_relative_error": result.after.tolist(),
         "seconds": time.perf_counter() - start,
         "solver_status": "recalibrated",
     }
 
 
-def _predictions(found: Identified, recording: tr.Recording) -> str:
+def _predictions(identified: Identified, recording: tr.Recording) -> str:
     """Write one row per row of the recording: its time and the predicted effort of each column."""
     import numpy as np
 
     from trocar.recording.motor_columns import UNITS
 
-    signals = found.prepared(recording)
+    signals = identified.prepared(recording)
     units = [UNITS["tau"][unit] for unit in recording.joint_units]
     head = ",".join(["t [s]", *(f"tau_{name} [{u}]" for name, u in zip(recording.joints, units, strict=True))])
-    rows = np.column_stack([signals.t, found.recorded_efforts(recording)])
+    rows = np.column_stack([signals.t, identified.recorded_efforts(recording)])
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
@@ -252,22 +253,22 @@ def _is_published(path: Path) -> bool:
     return hashlib.sha256(path.read_bytes()).hexdigest() in DATASETS["wang2019"].files.values()
 
 
-def _show(found: Identified, error: Array | None, theirs: bool) -> None:
+def _show(identified: Identified, error: Array | None, theirs: bool) -> None:
     from trocar.arms.tables import read
 
-    arm = found.parameters.arm
+    arm = identified.parameters.arm
     # errors of their identified parameters on their test recording
     results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
     published = results.get("two", {}).get("SDP") if theirs else None
     columns: dict[str, Sequence[float] | Array | None] = {
-        "fitted": found.train_relative_error,
-        "held out": found.cv_relative_error,
-        "+-": None if found.validation is None else found.validation.standard_errors,
+        "fitted": identified.train_relative_error,
+        "held out": identified.cv_relative_error,
+        "+-": None if identified.validation is None else identified.validation.standard_errors,
         "test": error,
-        "raw effort": found.raw_relative_error,
+        "raw effort": identified.raw_relative_error,
         "published": published,
     }
-    shown = {heading: values for heading, values in columns.items() if values is not None}
+    filled = {heading: values for heading, values in columns.items() if values is not None}
     note = "" if published is None else " (published: Wang et al. 2019, their test)"
-    rows = [(name, *(f"{values[j]:.4f}" for values in shown.values())) for j, name in enumerate(found.columns)]
-    show_table(f"Relative error of effort{note}", ("", *shown), rows)
+    rows = [(name, *(f"{values[j]:.4f}" for values in filled.values())) for j, name in enumerate(identified.columns)]
+    show_table(f"Relative error of effort{note}", ("", *filled), rows)

@@ -38,7 +38,7 @@ def search_recipe(
                 tried.append(trial)
                 progress(number / budget)
 
-            found = search(recording, arm, table, budget=budget, progress=tell)
+            result = search(recording, arm, table, budget=budget, progress=tell)
     except KeyboardInterrupt:
         typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; no file was written.", err=True)
         if tried:
@@ -47,8 +47,8 @@ def search_recipe(
                 err=True,
             )
         raise typer.Exit(INTERRUPTED) from None
-    _show(found)
-    summary = _summary(found)
+    _show(result)
+    summary = _summary(result)
     comments = [
         f"Recipe for a {arm}, chosen by trocar {version('trocar')} by cross-validation on {train.name} alone.",
         f"The search started from {recipe_of(arm, table, start).name}.",
@@ -57,18 +57,18 @@ def search_recipe(
     ]
     for line in summary:
         typer.echo(line)
-    show_written([write_whole(output, toml_text({"arm": arm, **found.chosen.table}, comments))])
+    show_written([write_whole(output, toml_text({"arm": arm, **result.chosen.table}, comments))])
     named = f" --arm {arm}" if arm != "PSM" else ""
     typer.echo(f"Next: trocar identify {train}{named} --recipe {output} -o PARAMS.toml")
-    if not found.finished:
+    if not result.finished:
         typer.echo(f"To continue the search: the same command with --recipe {output}, or a larger --budget.")
 
 
-def _summary(found: SearchResult) -> list[str]:
+def _summary(result: SearchResult) -> list[str]:
     """Summary of the search."""
-    end = "." if found.finished else "; the budget is used up and the search has not converged."
-    lines = [f"{len(found.trials)} recipes tried{end}"]
-    for name, trial in (("start", found.start), ("best", found.best), ("chosen", found.chosen)):
+    end = "." if result.finished else "; the budget is used up and the search has not converged."
+    lines = [f"{len(result.trials)} recipes tried{end}"]
+    for name, trial in (("start", result.start), ("best", result.best), ("chosen", result.chosen)):
         lines.append(
             f"{name}: relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows, "
             f"{trial.parameters} drive parameters."
@@ -76,11 +76,11 @@ def _summary(found: SearchResult) -> list[str]:
     return lines
 
 
-def _show(found: SearchResult) -> None:
+def _show(result: SearchResult) -> None:
     """Print every trial in order. A change is relative to the best recipe before it."""
     rows = []
-    for number, trial in enumerate(found.trials, start=1):
-        marks = [name for name in ("best", "chosen") if getattr(found, name) is trial]
+    for number, trial in enumerate(result.trials, start=1):
+        marks = [name for name in ("best", "chosen") if getattr(result, name) is trial]
         numbers = f"{trial.error:.4f}", f"{trial.validation.standard_error:.4f}", str(trial.parameters)
         rows.append((str(number), trial.change, *numbers, ", ".join(marks)))
     headings = ("", "change", "error", "std. error", "parameters", "")

@@ -18,7 +18,7 @@ from trocar.experiments.ferro2022 import runs
 from trocar.experiments.ferro2022.figures import efforts, engine_and_model, tip_error
 from trocar.experiments.ferro2022.logs import SETTLED, UNITS, printed, rms
 from trocar.mechanics import Mechanism, load_mechanism
-from trocar.plots import COLOURS, style
+from trocar.plots import COLOURS, panels, style
 from trocar.report import Claim, Report
 from trocar.simulation import Simulator
 from trocar.spatial import Array
@@ -88,18 +88,17 @@ def _torques(mechanism: Mechanism, transients: dict[bool, runs.Transient]) -> Fi
     return efforts(rows, titles)
 
 
+@style()
 def _errors(transients: dict[bool, runs.Transient]) -> Figure:
-    with style():
-        figure = Figure(figsize=(11.0, 2.9))
-        first, second = figure.subplots(1, 2)
-        tip_error(first, transients[True], 0.35)
-        first.set(title="tip error after the jump onto the spiral [mm]")
-        first.legend()
-        for counterweight, transient in transients.items():
-            distance = 1e3 * np.linalg.norm(transient.error, axis=1)
-            second.semilogy(transient.recording.t, distance, color=PAINT[counterweight], label=NAMES[counterweight])
-        second.set(title="distance of the tip from its target on the spiral [mm]", xlabel="t [s]")
-        second.legend()
+    figure, (first, second) = panels((11.0, 2.9), 1, 2)
+    tip_error(first, transients[True], 0.35)
+    first.set(title="tip error after the jump onto the spiral [mm]")
+    first.legend()
+    for counterweight, transient in transients.items():
+        distance = 1e3 * np.linalg.norm(transient.error, axis=1)
+        second.semilogy(transient.recording.t, distance, color=PAINT[counterweight], label=NAMES[counterweight])
+    second.set(title="distance of the tip from its target on the spiral [mm]", xlabel="t [s]")
+    second.legend()
     return figure
 
 

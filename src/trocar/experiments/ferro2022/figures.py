@@ -13,9 +13,8 @@ from trocar.control.trajectories import CartesianPath
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022.logs import SETTLED, UNITS, Log, MeasuredMotion
-from trocar.experiments.ferro2022.program import ProgramRun
 from trocar.experiments.ferro2022.runs import R_WORLD_BASE, Transient, engine_torque
-from trocar.plots import COLOURS, style
+from trocar.plots import COLOURS, panels, style
 from trocar.recording import Recording
 from trocar.report import Report
 from trocar.simulation import Simulator
@@ -27,18 +26,18 @@ CLIP, FPS = 3.0, 12.5  # longest clip [s], pictures per second
 WANTED, TRAVELLED = (0.25, 0.25, 0.25, 1.0), (0.84, 0.37, 0.0, 1.0)
 
 
+@style()
 def kinematic(curves: Sequence[tuple[str, Array, Array]]) -> Figure:
     """Position and orientation error over time, one row per path."""
-    with style():
-        figure = Figure(figsize=(10.0, 2.2 * len(curves)))
-        for (name, t, errors), row in zip(curves, figure.subplots(len(curves), 2, sharex=True), strict=True):
-            for axes, columns, scale, unit in ((row[0], slice(0, 3), 1e3, "mm"), (row[1], slice(3, 6), 1.0, "rad")):
-                for axis, values in zip("xyz", errors[:, columns].T, strict=True):
-                    axes.plot(t, scale * values, label=axis)
-                axes.set(title=f"{name} [{unit}]", xlim=(0.0, 2.0))
-            row[1].legend()
-        for axes in row:
-            axes.set(xlabel="t [s]")
+    figure = Figure(figsize=(10.0, 2.2 * len(curves)))
+    for (name, t, errors), row in zip(curves, figure.subplots(len(curves), 2, sharex=True), strict=True):
+        for axes, columns, scale, unit in ((row[0], slice(0, 3), 1e3, "mm"), (row[1], slice(3, 6), 1.0, "rad")):
+            for axis, values in zip("xyz", errors[:, columns].T, strict=True):
+                axes.plot(t, scale * values, label=axis)
+            axes.set(title=f"{name} [{unit}]", xlim=(0.0, 2.0))
+        row[1].legend()
+    for axes in row:
+        axes.set(xlabel="t [s]")
     return figure
 
 
@@ -50,20 +49,19 @@ class Curve(NamedTuple):
     look: dict[str, Any]
 
 
+@style()
 def efforts(runs: Sequence[Sequence[Curve]], titles: Sequence[Sequence[str]], until: float = np.inf) -> Figure:
     """Curves after the transient: a row per run, a titled panel per joint."""
-    with style():
-        figure = Figure(figsize=(10.0, 2.4 * len(runs)))
-        grid = figure.subplots(len(runs), 3, sharex=True, squeeze=False)
-        for curves, row, texts in zip(runs, grid, titles, strict=True):
-            for j, (axes, title) in enumerate(zip(row, texts, strict=True)):
-                for t, tau, look in curves:
-                    late = (t >= SETTLED) & (t <= until)
-                    axes.plot(t[late], tau[late, j], **look)
-                axes.set(title=title)
-        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
-        for axes in grid[-1]:
-            axes.set(xlabel="t [s]")
+    figure, grid = panels((10.0, 2.4 * len(runs)), len(runs), 3, sharex=True, squeeze=False)
+    for curves, row, texts in zip(runs, grid, titles, strict=True):
+        for j, (axes, title) in enumerate(zip(row, texts, strict=True)):
+            for t, tau, look in curves:
+                late = (t >= SETTLED) & (t <= until)
+                axes.plot(t[late], tau[late, j], **look)
+            axes.set(title=title)
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+    for axes in grid[-1]:
+        axes.set(xlabel="t [s]")
     return figure
 
 
@@ -100,46 +98,24 @@ def tip_error(axes: Any, transient: Transient, until: float) -> None:
     axes.set(title="tip error [mm]", xlabel="t [s]")
 
 
+@style()
 def transient(rigid: Transient, log: Log | None = None) -> Figure:
     """Tip error, the linear solution (and the authors' error if logged), and efforts."""
     t = rigid.recording.t
     early = t <= 0.5
-    with style():
-        figure = Figure(figsize=(10.0, 2.8))
-        error, effort = figure.subplots(1, 2)
-        tip_error(error, rigid, 0.5)
-        if log is not None:
-            rows = log.t <= 0.5
-            theirs = 1e3 * ((log["pdes"] - log["pee"]) @ R_WORLD_BASE)[rows]
-            for k in range(3):
-                error.plot(log.t[rows], theirs[:, k], color=COLOURS[k], lw=0.7, marker=".", ms=3, alpha=0.6)
-            error.set(title="tip error [mm], dots: theirs")
-        error.legend()
-        for j, title in enumerate(TITLES):
-            effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)
-        effort.set(title="efforts", xlabel="t [s]")
-        effort.legend()
-    return figure
-
-
-def discrepancy(log: Log, mirrored: ProgramRun, rigid: ProgramRun) -> Figure:
-    """J3, commanded minus model, and the tip error over the first half second (dashed: the authors')."""
-    n = int((log.t <= 0.5).sum())
-    t = log.t[:n]
-    with style():
-        figure = Figure(figsize=(10.0, 2.8))
-        force, error = figure.subplots(1, 2)
-        force.plot(t, (log["tauCmd"] - log["tauModel"])[:n, 2], color=THEIRS, marker=".", label="theirs")
-        for run, colour, label in ((mirrored, ENGINE, "mirrored"), (rigid, MODEL, "rigid transmission")):
-            force.plot(t, (run.command - run.model)[:n, 2], color=colour, label=label)
-        force.set(title="J3: commanded minus model [N]", xlabel="t [s]")
-        force.legend()
-        theirs = log["pdes"] - log["pee"]
-        for k, axis in enumerate("xyz"):
-            error.plot(t, 1e3 * mirrored.error[:n, k], color=COLOURS[k], label=axis)
-            error.plot(t, 1e3 * theirs[:n, k], color=COLOURS[k], ls="--")
-        error.set(title="tip error [mm]", xlabel="t [s]")
-        error.legend()
+    figure, (error, effort) = panels((10.0, 2.8), 1, 2)
+    tip_error(error, rigid, 0.5)
+    if log is not None:
+        rows = log.t <= 0.5
+        theirs = 1e3 * ((log["pdes"] - log["pee"]) @ R_WORLD_BASE)[rows]
+        for k in range(3):
+            error.plot(log.t[rows], theirs[:, k], color=COLOURS[k], lw=0.7, marker=".", ms=3, alpha=0.6)
+        error.set(title="tip error [mm], dots: theirs")
+    error.legend()
+    for j, title in enumerate(TITLES):
+        effort.plot(t[early], engine_torque(rigid.recording)[early, j], label=title)
+    effort.set(title="efforts", xlabel="t [s]")
+    effort.legend()
     return figure
 
 

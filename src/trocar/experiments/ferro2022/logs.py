@@ -108,22 +108,18 @@ def log_of(data: Path | None, session: int) -> Log | str:
     return Log(folder) if (folder / "qmsr.txt").is_file() else f"not run: {LOGS.name}/{folder.name} is not in the data"
 
 
-def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+def log_claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """The printed RMS from the authors' logs, and our model on their motion."""
-    logs = {session: log_of(data, session) for session in (*SESSIONS, *TORQUE_CONTROL)}
-    logs = dict(sorted(logs.items()))
-    missing = {session: log if isinstance(log, str) else "" for session, log in logs.items()}
+    logs = {session: log_of(data, session) for session in sorted((*SESSIONS, *TORQUE_CONTROL))}
     claims: list[Claim] = []
     for session, (entry, column) in SESSIONS.items():
         log = logs[session]
-        errors = None if isinstance(log, str) else rms(engine_errors(log, column))
-        claims += TABLE.claims(entry, errors, missing=missing[session])
+        claims += TABLE.claims(entry, log if isinstance(log, str) else rms(engine_errors(log, column)))
     for session, entry in TRACKING.items():
         log = logs[session]
-        claims += TABLE.claims(entry, None if isinstance(log, str) else rms(log.tip_errors()), missing=missing[session])
-    differences = [None if isinstance(log, str) else _model_difference(log, with_weight) for log in logs.values()]
-    entry = "model on their motion/{row} largest difference"
-    claims += TABLE.claims(entry, differences, missing=list(missing.values()))
+        claims += TABLE.claims(entry, log if isinstance(log, str) else rms(log.tip_errors()))
+    differences = [log if isinstance(log, str) else _model_difference(log, with_weight) for log in logs.values()]
+    claims += TABLE.claims("model on their motion/{row} largest difference", differences)
     return claims + _from_the_other_log(logs, with_weight, without)
 
 
@@ -139,27 +135,21 @@ def _model_difference(log: Log, mechanism: Mechanism) -> float:
 
 def _from_the_other_log(logs: dict[int, Log | str], with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """RMS without counterweight: its effort from our model for the logged motion plus their engine's error with it."""
-    numbers: list[float | None] = []
-    fields: dict[str, list[float]] = {"alone": [], "bias": [], "constant": [], "slope": [], "other_slope": []}
-    reasons = []
+    numbers: list[float | str] = []
+    fields: list[tuple[float, ...]] = []
     for session, j in FROM_THE_OTHER_LOG.values():
         log, other = logs[session], logs[session + 1]
-        absent = next((x for x in (log, other) if isinstance(x, str)), "")
-        reasons.append(absent)
         if isinstance(log, str) or isinstance(other, str):
-            numbers.append(None)
-            for values in fields.values():
-                values.append(np.nan)
+            numbers.append(next(x for x in (log, other) if isinstance(x, str)))
+            fields.append((np.nan,) * 5)
             continue
-        column = SESSIONS[session][1]
         weight = (log.model(without) - log.model(with_weight))[log.settled][:, j]
-        error = engine_errors(other, column)[:, j]
+        error = engine_errors(other, SESSIONS[session][1])[:, j]
         numbers.append(float(rms(weight + error[: len(weight)])))
         slopes = [_slope(x, y, j) for x, y in ((log, without), (other, with_weight))]
-        constant = rms(weight + error.mean())
-        for name, value in zip(fields, (rms(weight), error.mean(), constant, *slopes), strict=True):
-            fields[name].append(float(value))
-    return TABLE.claims("their logs/{row} from the log with counterweight", numbers, missing=reasons, **fields)
+        fields.append((float(rms(weight)), float(error.mean()), float(rms(weight + error.mean())), *slopes))
+    named = zip(("alone", "bias", "constant", "slope", "other_slope"), zip(*fields, strict=True), strict=True)
+    return TABLE.claims("their logs/{row} from the log with counterweight", numbers, **dict(named))
 
 
 def _slope(log: Log, mechanism: Mechanism, joint: int) -> float:
@@ -209,5 +199,5 @@ class MeasuredMotion:
 
 def measured_motion(data: Path | None) -> MeasuredMotion | str:
     """The recording, or the reason why it is missing."""
-    path, missing = data_file(data, RECORDING)
-    return missing or MeasuredMotion(path)
+    path = data_file(data, RECORDING)
+    return path if isinstance(path, str) else MeasuredMotion(path)

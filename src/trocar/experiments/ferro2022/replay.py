@@ -1,4 +1,4 @@
-"""Velocity commands logged by Ferro et al. 2022, replayed in this engine and compared signal by signal.
+"""Recorded motions replayed in this engine: commands logged by Ferro et al. 2022, and the real robot's motion (Fig. 6).
 
 The logs reveal the timing: joints move at the command of the previous row, and the torque of a row is that of the
 period ending there. So the torque of row k belongs to the command of row k - 2. Their joint motors reach a velocity
@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trocar.experiments.experiment import Context
+from trocar.experiments.ferro2022 import figures, logs, runs
 from trocar.experiments.ferro2022.logs import (
     ARM,
     PHYSICS,
     SESSIONS,
+    SETTLED,
     TABLE,
     WITHOUT_COUNTERWEIGHT,
     Log,
@@ -23,7 +26,7 @@ from trocar.experiments.ferro2022.logs import (
     rms,
 )
 from trocar.mechanics import Mechanism
-from trocar.report import Claim
+from trocar.report import Claim, Report
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -94,7 +97,7 @@ def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period
     return tau
 
 
-def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
+def replay_claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> list[Claim]:
     """Correlation and difference of the two engines under the same commands, and the bias of theirs."""
     claims: list[Claim] = []
     constant: dict[int, float | str] = {}
@@ -102,9 +105,9 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
         log = log_of(data, session)
         if isinstance(log, str):
             for what in ("correlation", "difference"):
-                claims += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", None, session=session, missing=log)
+                claims += TABLE.claims(f"replay of log {{session}}/{{row}} {what}", log, session=session)
             if session in RECIPE:
-                claims += TABLE.claims(RECIPE[session], None, missing=log)
+                claims += TABLE.claims(RECIPE[session], log)
             constant[session] = log
             continue
         replay = Replay(log, session, with_weight, without)
@@ -112,29 +115,23 @@ def claims(data: Path | None, with_weight: Mechanism, without: Mechanism) -> lis
         if session in RECIPE:
             claims += TABLE.claims(RECIPE[session], rms(replay.engine - log["tauModel"][log.settled][:, ARM]))
         constant[session] = replay.constant(log["qmsr"][log.settled, 0])
-    rows = TABLE.entries[CONSTANT]["rows"]
-    return claims + TABLE.claims(
-        CONSTANT,
-        [None if isinstance(x := constant[row], str) else x for row in rows],
-        missing=[x if isinstance(x := constant[row], str) else "" for row in rows],
-    )
+    return claims + TABLE.claims(CONSTANT, [constant[row] for row in TABLE.entries[CONSTANT]["rows"]])
 
 
 def _signals(replay: Replay, session: int) -> list[Claim]:
     """Claims on the correlation, for joints whose torque varies by more than their engine's noise."""
     compared, equations = agreement(replay.engine, replay.theirs), agreement(replay.equations, replay.theirs)
-    hidden = [
+    correlations = [
         f"not reproducible: the row-to-row noise of their engine is {a:.2g}, the torque along this motion varies by "
         f"{b:.2g} (standard deviation); correlation {c:.2f}"
         if a > b
-        else ""
+        else c
         for a, b, c in zip(noise(replay.theirs), replay.equations.std(axis=0), compared.correlation, strict=True)
     ]
     return [
         *TABLE.claims(
             "replay of log {session}/{row} correlation",
-            compared.correlation,
-            missing=hidden,
+            correlations,
             session=session,
             rms=list(compared.rms),
             mean=list(compared.mean),
@@ -148,3 +145,52 @@ def _signals(replay: Replay, session: int) -> list[Claim]:
             session=session,
         ),
     ]
+
+
+CASES = (  # name, friction, counterweight
+    ("no counterweight, friction off", False, False),
+    ("with counterweight, friction off", False, True),
+    ("with counterweight, friction on", True, True),
+)
+
+
+def excitation_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+    """Compare the engine with the real robot and with the model along the excitation trajectory."""
+    measured, cause = logs.measured_motion(context.data), _cause(context)
+    claims, plotted = [], []
+
+    def three(name: str, errors: Array | str) -> list[Claim]:
+        return TABLE.claims(f"fig 6 excitation, {name}/{{row}}", errors, **cause)
+
+    for name, friction, counterweight in CASES:
+        errors: Array | str
+        if isinstance(measured, str):
+            errors = measured
+        else:
+            recording = runs.replay(measured, friction=friction, counterweight=counterweight)
+            rows = recording.t >= SETTLED
+            # the robot's efforts contain the bias that was identified together with friction
+            torque = np.asarray(recording.tau)[:, ARM] if friction else runs.engine_torque(recording)
+            errors = rms((torque - measured.tau[: len(rows)])[rows])
+            plotted.append((name, recording, runs.model_torque(mechanism, recording)))
+        claims += three(name, errors)
+        if friction:
+            claims += three(f"{name}, bound", errors)
+    if isinstance(measured, str):
+        return claims + three("engine against model", measured)
+    report.add_figure(
+        figures.excitation(measured, plotted),
+        "Fig. 6: the real robot's excitation trajectory replayed: simulated, model (no friction) and measured.",
+    )
+    figures.film(context, report, "fig 6 excitation", plotted[-1][1].t, plotted[-1][1].q)
+    return claims + three("engine against model", runs.torque_errors(mechanism, plotted[1][1]))
+
+
+def _cause(context: Context) -> dict[str, str]:
+    """Log 6, J3: RMS error of the equations against the real robot, and its correlation with their engine's error."""
+    log = log_of(context.data, 6)
+    if isinstance(log, str):
+        return {"equations": "(no log)", "shared": "(no log)"}
+    real, model = (log[column][log.settled, 2] for column in ("tauCmd", "tauModel"))
+    shared = np.corrcoef(log.simulated()[log.settled, 2] - model, real - model)[0, 1]
+    return {"equations": f"{rms(model - real):.3f}", "shared": f"{shared:.2f}"}

@@ -17,7 +17,7 @@ LIMITED = "fig 7 rectilinear"  # also run with motor limits
 LINE = 8  # log of the line
 
 
-def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
+def torque_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
     """Run the text's gains on every path, the program's gains on the line of its log, and control of the full pose."""
     code, text = (runs.spiral(mechanism, shape) for shape in (runs.SPIRAL_OF_CODE, runs.SPIRAL_OF_TEXT))
     logged = runs.rectilinear(mechanism, runs.TORQUE_LENGTH, step=runs.CENTRE)
@@ -32,7 +32,9 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
         ("regulation", runs.regulation(mechanism), of_text),
     ):
         rigid = runs.torque_run(mechanism, path, duration, *gains)
-        claims += _transient(name, rigid)
+        step, mismatch = 1e3 * float(np.linalg.norm(rigid.error[0])), float(np.abs(rigid.mismatch[:, 2]).max())
+        claims.append(TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step))
+        claims.append(TABLE.claim("{run}/J3 discrepancy, rigid transmission", mismatch, run=name))
         log = logs.log_of(context.data, LINE) if gains is of_code else None
         if log is not None:
             claims.append(_theirs(name, log, path, rigid))
@@ -47,19 +49,11 @@ def claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim
     return claims + _pose(context, report, mechanism, {"code": code, "text": text})
 
 
-def _transient(name: str, rigid: runs.Transient) -> list[Claim]:
-    step = 1e3 * float(np.linalg.norm(rigid.error[0]))
-    return [
-        TABLE.claim("{run}/distance from the linear error", rigid.deviation, run=name, step=step),
-        TABLE.claim("{run}/J3 discrepancy, rigid transmission", float(np.abs(rigid.mismatch[:, 2]).max()), run=name),
-    ]
-
-
 def _theirs(name: str, log: logs.Log | str, path: CartesianPath, ours: runs.Transient) -> Claim:
     """Claims on the distance from the linear error: their log, and ours on the same line with the same gains."""
     entry = "{run}/distance from the linear error, theirs"
     if isinstance(log, str):
-        return TABLE.claim(entry, None, run=name, published=0.0, missing=log)
+        return TABLE.claim(entry, log, run=name, published=0.0)
     error = (log["pdes"] - log["pee"]) @ runs.R_WORLD_BASE
     ideal = runs.ideal_error(log.t, error[0], path(0.0).twist[:3], runs.KP_CODE, runs.KD_CODE)
     theirs = float(np.linalg.norm(error - ideal, axis=1).max())

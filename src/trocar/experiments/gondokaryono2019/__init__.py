@@ -95,17 +95,17 @@ def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:
     ]
 
 
+@style()
 def _figure() -> Figure:
-    with style():
-        figure = Figure(figsize=(10.0, 3.4))
-        for axes, name in zip(figure.subplots(1, 2), ("PSM", "ECM"), strict=True):
-            mechanism = load_mechanism(name, "gondokaryono2019")
-            arm = mechanism.arm
-            for pitch in np.linspace(0.7 * arm.lower[1], 0.7 * arm.upper[1], 5):
-                draw(axes, mechanism, [arm.home[0], pitch, *arm.home[2:]], alpha=0.9 if abs(pitch) < 0.1 else 0.35)
-            axes.plot(0, 0, "o", color="k", ms=5, zorder=10)
-            axes.annotate("RCM", (0, 0), (8, 6), textcoords="offset points")
-            axes.set(title=name, xlabel="y [m]", ylabel="z [m]", aspect="equal")
+    figure = Figure(figsize=(10.0, 3.4))
+    for axes, name in zip(figure.subplots(1, 2), ("PSM", "ECM"), strict=True):
+        mechanism = load_mechanism(name, "gondokaryono2019")
+        arm = mechanism.arm
+        for pitch in np.linspace(0.7 * arm.lower[1], 0.7 * arm.upper[1], 5):
+            draw(axes, mechanism, [arm.home[0], pitch, *arm.home[2:]], alpha=0.9 if abs(pitch) < 0.1 else 0.35)
+        axes.plot(0, 0, "o", color="k", ms=5, zorder=10)
+        axes.annotate("RCM", (0, 0), (8, 6), textcoords="offset points")
+        axes.set(title=name, xlabel="y [m]", ylabel="z [m]", aspect="equal")
     return figure
 
 

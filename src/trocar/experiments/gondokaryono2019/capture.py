@@ -157,12 +157,12 @@ def in_their_axes(arm: str, p: Array) -> Array:
     return np.array([p[0], -p[1], -p[2]]) if arm == "PSM" else np.array([p[1], -p[0], p[2]])
 
 
+@style()
 def rcm_figure(captures: list[Capture]) -> Figure:
     """Like Fig. 9: the RCM at every pose, from our engine and calibration and from theirs."""
-    with style():
-        figure = Figure(figsize=(10.0, 4.6))
-        for axes, capture in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
-            _clouds(axes, capture)
+    figure = Figure(figsize=(10.0, 4.6))
+    for axes, capture in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
+        _clouds(axes, capture)
     return figure
 
 

@@ -131,26 +131,26 @@ def real_time_claims(context: Context, duration: float = 2.0) -> list[Claim]:
     """Table 9: with the paper's masses and damping and with identified ones, with control and for the engine alone."""
     claims: list[Claim] = []
     for timing in TIMINGS:
-        ours, missing = zip(*(_factor(context, name, timing, duration) for name in CONFIGURATIONS), strict=True)
-        pid = ", PID and recording too" if timing.control else ""
-        claims += TABLE.claims(
-            "table 9/{row}{how}", ours, missing=missing, how=timing.remark, pid=pid, drawing=_drawing(*ours[-2:])
-        )
-    factor, reason = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
-    return [*claims, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", factor, missing=reason)]
+        ours = [_factor(context, name, timing, duration) for name in CONFIGURATIONS]
+        fields = {"how": timing.remark, "pid": ", PID and recording too" if timing.control else ""}
+        claims += TABLE.claims("table 9/{row}{how}", ours, drawing=_drawing(*ours[-2:]), **fields)
+    shadows = _factor(context, "SUJ + 3 PSM + ECM + Camera", Timing(shadows=True), duration)
+    return [*claims, TABLE.claim("table 9/SUJ + 3 PSM + ECM + Camera (shadows)", shadows)]
 
 
-def _drawing(without: float | None, drawn: float | None) -> str:
+def _drawing(without: float | str, drawn: float | str) -> str:
     """Share of the elapsed time spent on images, from the factors without and with them."""
-    return "an unknown share" if without is None or drawn is None else f"{max(0.0, 1.0 - drawn / without):.0%}"
+    if isinstance(without, str) or isinstance(drawn, str):
+        return "an unknown share"
+    return f"{max(0.0, 1.0 - drawn / without):.0%}"
 
 
-def _factor(context: Context, name: str, timing: Timing, duration: float) -> tuple[float | None, str]:
-    """The real-time factor of a configuration, or None and the reason why images could not be rendered."""
+def _factor(context: Context, name: str, timing: Timing, duration: float) -> float | str:
+    """The real-time factor of a configuration, or the reason why images could not be rendered."""
     context.progress(f"Table 9: {name}{timing.remark}")
     try:
-        return real_time_factor(CONFIGURATIONS[name], timing, duration), ""
+        return real_time_factor(CONFIGURATIONS[name], timing, duration)
     except TrocarError as error:
         if not CONFIGURATIONS[name].camera:
             raise
-        return None, f"not run: {error}"
+        return f"not run: {error}"

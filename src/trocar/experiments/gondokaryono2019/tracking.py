@@ -101,21 +101,21 @@ def tracking_claims(tracking: Tracking) -> list[Claim]:
     ]
 
 
+@style()
 def tracking_figure(tracking: Tracking) -> Figure:
     """Like Fig. 10: commanded and simulated motion on the left, the error on the right."""
     recording = tracking.recording
-    with style():
-        figure = Figure(figsize=(10.0, 11.0))
-        figure.suptitle(f"{tracking.case.name}: {tracking.case.remark}", x=0.98, ha="right", fontsize="medium")
-        grid = figure.subplots(6, 2, sharex=True)
-        for j, (left, right) in enumerate(grid):
-            unit = recording.joint_units[j]
-            left.plot(recording.t, recording.commands["q"][:, j], color=COLOURS[0], label="commanded")
-            left.plot(recording.t, recording.q[:, j], "--", color=COLOURS[1], label="simulated")
-            left.set(ylabel=f"{recording.joints[j]} [{unit}]")
-            right.plot(recording.t, tracking.error[:, j], color=COLOURS[2])
-            right.set(ylabel=f"error [{unit}]")
-        figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-        for axes in grid[-1]:
-            axes.set(xlabel="t [s]")
+    figure = Figure(figsize=(10.0, 11.0))
+    figure.suptitle(f"{tracking.case.name}: {tracking.case.remark}", x=0.98, ha="right", fontsize="medium")
+    grid = figure.subplots(6, 2, sharex=True)
+    for j, (left, right) in enumerate(grid):
+        unit = recording.joint_units[j]
+        left.plot(recording.t, recording.commands["q"][:, j], color=COLOURS[0], label="commanded")
+        left.plot(recording.t, recording.q[:, j], "--", color=COLOURS[1], label="simulated")
+        left.set(ylabel=f"{recording.joints[j]} [{unit}]")
+        right.plot(recording.t, tracking.error[:, j], color=COLOURS[2])
+        right.set(ylabel=f"error [{unit}]")
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    for axes in grid[-1]:
+        axes.set(xlabel="t [s]")
     return figure

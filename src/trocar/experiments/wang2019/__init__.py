@@ -19,11 +19,10 @@ from trocar.experiments.experiment import Context, Experiment, data_file
 from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.excitation import excitation_claims
-from trocar.experiments.wang2019.half_speed import half_speed_claim
-from trocar.experiments.wang2019.left_out import left_out_error
 from trocar.experiments.wang2019.payload import payload_claims
-from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, TABLE, identified_arm
+from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm
 from trocar.experiments.wang2019.tip_force import tip_force_claims
+from trocar.experiments.wang2019.validation import half_speed_claim, left_out_error
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import Identified, identify
@@ -63,11 +62,11 @@ def run(context: Context) -> Report:
         identified = _identified(context, report, family, arm)
         if family == "PSM" and identified is not None and not context.quick:
             context.progress("PSM: the identified arm in the engine")
-            other = data_file(context.data, NO_WEIGHT)
+            one, other = (data_file(context.data, path) for path in (ONE, NO_WEIGHT))
             claims, lines = in_engine(
                 identified,
-                load_recording(_recording(context, family, "one")[0], arm, as_recorded=True),
-                None if other[1] else load_recording(other[0], arm, as_recorded=True),
+                load_recording(one, arm, as_recorded=True),
+                None if isinstance(other, str) else load_recording(other, arm, as_recorded=True),
             )
             parameters = identified.parameters
             report.paragraphs += lines
@@ -85,9 +84,10 @@ def run(context: Context) -> Report:
 
 def _identified(context: Context, report: Report, family: str, arm: str) -> Identified | None:
     """Claims on the recordings of an arm, and our model of 'one' if that recording is available."""
-    (one, no_one), (two, no_two) = (_recording(context, family, name) for name in ("one", "two"))
-    if no_one:
-        report.add_claims([*_not_run(family, "one", no_one), *_not_run(family, "two", no_two or no_one)])
+    folder = DATA / family.lower() / "measured_trajectory"
+    one, two = (data_file(context.data, folder / f"{name}_results.csv") for name in ("one", "two"))
+    if isinstance(one, str):
+        report.add_claims(_not_run(family, "one", one) + _not_run(family, "two", two if isinstance(two, str) else one))
         return None
     context.progress(f"{family}: least squares as published")
     train = prepared_as_published(family, arm, one)
@@ -95,9 +95,11 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
     report.add_claims(_as_published(family, "one", fits, train))
     context.progress(f"{family}: ours")
     identified = identify(load_recording(one, arm, as_recorded=True), arm)
-    report.add_claims([*_ours_on_one(family, identified), *_consistent(family, identified)])
-    if no_two:
-        report.add_claims(_not_run(family, "two", no_two))
+    report.add_claims(_ours_on_one(family, identified))
+    smallest = (identified.min_pseudo_inertia_eigenvalue, min(identified.rotor_inertia.values()))
+    report.add_claims(TABLE.claims("{arm}/{row}", smallest, arm=family.lower()))
+    if isinstance(two, str):
+        report.add_claims(_not_run(family, "two", two))
     else:
         test = prepared_as_published(family, arm, two)
         report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, identified, two, test)])
@@ -105,13 +107,6 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
         report.add_claims(_ours_on_another_day(context, identified))
     _describe(report, family, identified, train)
     return identified
-
-
-def _recording(context: Context, family: str, name: str) -> tuple[Path, str]:
-    """A recording, and the reason if it is missing; an empty text otherwise."""
-    path = DATA / family.lower() / "measured_trajectory" / f"{name}_results.csv"
-    file, missing = data_file(context.data, path)
-    return file, missing and f"not run: {path.as_posix()} is not in the data folder"
 
 
 def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
@@ -147,7 +142,7 @@ def _as_published(family: str, recording: str, fits: dict[str, Array], data: Pre
     return claims
 
 
-def _method_claims(family: str, method: str, recording: str, ours: Array | None, **fields: str) -> list[Claim]:
+def _method_claims(family: str, method: str, recording: str, ours: Array | str, **fields: str) -> list[Claim]:
     published = PUBLISHED[family][recording][method]
     fields |= {"arm": family.lower(), "method": method, "recording": recording}
     return TABLE.claims("{arm}/{method} on {recording}/{row}", ours, published=published, **fields)
@@ -160,11 +155,6 @@ def _ours_on_one(family: str, identified: Identified) -> list[Claim]:
         return []
     fields = {"published": published, "arm": family.lower(), "first": rows}
     return TABLE.claims("{arm}/ours on one, cross-validated/{row}", left_out_error(identified, rows), **fields)
-
-
-def _consistent(family: str, identified: Identified) -> list[Claim]:
-    ours = (identified.min_pseudo_inertia_eigenvalue, min(identified.rotor_inertia.values()))
-    return TABLE.claims("{arm}/{row}", ours, arm=family.lower())
 
 
 def ours_on_two(family: str, identified: Identified, two: Path, data: Prepared) -> list[Claim]:
@@ -181,9 +171,9 @@ def ours_on_two(family: str, identified: Identified, two: Path, data: Prepared) 
 
 def _ours_on_another_day(context: Context, identified: Identified) -> list[Claim]:
     """Errors of both models, identified from 'one', on every row of a recording of another day."""
-    entry, (path, missing) = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
-    if missing:
-        return TABLE.claims(entry, None, missing=missing)
+    entry, path = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
+    if isinstance(path, str):
+        return TABLE.claims(entry, path)
     data = prepared_as_published("PSM", "PSM", path)
     used = data.signals.used
     theirs, ours = (
@@ -199,10 +189,10 @@ def _ours_on_another_day(context: Context, identified: Identified) -> list[Claim
 def _not_run(family: str, recording: str, reason: str) -> list[Claim]:
     claims = []
     for method in PUBLISHED[family][recording]:
-        claims += _method_claims(family, method, recording, None, missing=reason)
+        claims += _method_claims(family, method, recording, reason)
     if recording == "two":
         published = PUBLISHED[family]["two"]["SDP"]
-        claims += TABLE.claims("{arm}/ours on two/{row}", None, published=published, arm=family.lower(), missing=reason)
+        claims += TABLE.claims("{arm}/ours on two/{row}", reason, published=published, arm=family.lower())
     return claims
 
 

@@ -46,8 +46,8 @@ def excitation_claims(context: Context) -> list[Claim]:
 
 def recorded(data: Path | None, reduced: Criterion, full: Criterion) -> str:
     """Text on the condition numbers of the motion of 'one', as recorded and at its designed speed."""
-    path, missing = data_file(data, ONE)
-    if missing:
+    path = data_file(data, ONE)
+    if isinstance(path, str):
         return "the authors' motion: no data"
     motion = fitted(measured(path, load_recipe("PSM")).joints)
     states = sampled(motion, HARMONICS * SAMPLES + 1)

@@ -58,9 +58,9 @@ def payload_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
     claims: list[Claim] = []
     for case in CASES:
         context.progress(f"payload: {case.name}")
-        missing = arm if isinstance(arm, str) else data_file(context.data, case.path)[1]
-        if isinstance(arm, str) or missing:
-            claims.append(TABLE.claim(f"payload/{case.name}", None, missing=missing))
+        file = arm if isinstance(arm, str) else data_file(arm.data, case.path)
+        if isinstance(arm, str) or isinstance(file, str):
+            claims.append(TABLE.claim(f"payload/{case.name}", str(file)))
         else:
             claims += _case_claims(arm, case)
     return claims

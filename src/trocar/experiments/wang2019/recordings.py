@@ -127,5 +127,5 @@ class IdentifiedArm:
 
 def identified_arm(data: Path | None, parameters: Parameters | None = None) -> IdentifiedArm | str:
     """The arm identified from 'one' (or with `parameters`), or the reason why it is missing."""
-    _, missing = data_file(data, ONE)
-    return missing if data is None or missing else IdentifiedArm(data, parameters)
+    file = data_file(data, ONE)
+    return str(file) if data is None or isinstance(file, str) else IdentifiedArm(data, parameters)

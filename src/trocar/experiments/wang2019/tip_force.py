@@ -32,13 +32,11 @@ def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
     arm: the identified arm, or the reason why it is missing.
     """
     context.progress("tip force without contact")
-    missing = arm if isinstance(arm, str) else data_file(context.data, NO_WEIGHT)[1]
-    if isinstance(arm, str) or missing:
-        return [
-            *TABLE.claims("tip force/no contact, {row}", None, missing=missing),
-            TABLE.claim("collision/false alarms", None, missing=missing),
-            TABLE.claim("contact/false alarms on the real arm", None, missing=missing),
-        ]
+    file = arm if isinstance(arm, str) else data_file(arm.data, NO_WEIGHT)
+    if isinstance(arm, str) or isinstance(file, str):
+        alarms = ("collision/false alarms", "contact/false alarms on the real arm")
+        forces = TABLE.claims("tip force/no contact, {row}", str(file))
+        return [*forces, *(TABLE.claim(name, str(file)) for name in alarms)]
     recording = arm.measured(NO_WEIGHT)
     new = with_parameters(arm.recipe, arm.recalibrated(recording))
     sizes, rms, shares = [], [], []

@@ -11,7 +11,7 @@ from trocar.experiments.zhou2025.loop import COLUMNS, ClosedLoop
 from trocar.experiments.zhou2025.others import Wrong
 from trocar.experiments.zhou2025.runs import DRIFT, PRINTED_UNITS, DriftTest
 from trocar.identification.si.static_table import StaticTable
-from trocar.plots import COLOURS, style
+from trocar.plots import COLOURS, panels, style
 from trocar.spatial import Array
 
 TITLES = ("yaw", "pitch", "insertion")
@@ -19,22 +19,23 @@ EFFORT = ("N m", "N m", "N")
 LENGTH = ("deg", "deg", "mm")
 
 
+@style()
 def drift(tests: Mapping[int, DriftTest], falls: Mapping[int, tuple[Array, Array]]) -> Figure:
     """Distance over time, a panel per joint; dashed: with the motors off."""
-    with style():
-        figure = Figure(figsize=(10.0, 3.0))
-        for j, axes in enumerate(figure.subplots(1, 3)):
-            for k, test in tests.items():
-                axes.plot(test.t, PRINTED_UNITS[j] * test.moved[:, j], color=COLOURS[k], label=f"pose {k + 1}")
-                axes.plot(falls[k][0], PRINTED_UNITS[j] * falls[k][1][:, j], color=COLOURS[k], ls="--", lw=1.0)
-            limit = PRINTED_UNITS[j] * DRIFT[j]
-            for sign in (-1, 1):
-                axes.axhline(sign * limit, color="0.5", lw=0.8, ls=":")
-            axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="t [s]", ylim=(-3.0 * limit, 3.0 * limit))
-        axes.legend(ncols=2, fontsize="small")
+    figure = Figure(figsize=(10.0, 3.0))
+    for j, axes in enumerate(figure.subplots(1, 3)):
+        for k, test in tests.items():
+            axes.plot(test.t, PRINTED_UNITS[j] * test.moved[:, j], color=COLOURS[k], label=f"pose {k + 1}")
+            axes.plot(falls[k][0], PRINTED_UNITS[j] * falls[k][1][:, j], color=COLOURS[k], ls="--", lw=1.0)
+        limit = PRINTED_UNITS[j] * DRIFT[j]
+        for sign in (-1, 1):
+            axes.axhline(sign * limit, color="0.5", lw=0.8, ls=":")
+        axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="t [s]", ylim=(-3.0 * limit, 3.0 * limit))
+    axes.legend(ncols=2, fontsize="small")
     return figure
 
 
+@style()
 def errors(table: StaticTable, as_written: Mapping[int, DriftTest], with_PD: Mapping[int, DriftTest]) -> Figure:
     """Steady errors of PD and of PD with compensation, simulated and printed."""
     poses = list(as_written)
@@ -44,15 +45,14 @@ def errors(table: StaticTable, as_written: Mapping[int, DriftTest], with_PD: Map
         ("GC, printed", table.GC_error[poses], COLOURS[1]),
         ("PD + GC, simulated", _printed([with_PD[k].PD_error for k in poses]), COLOURS[5]),
     )
-    with style():
-        figure = Figure(figsize=(10.0, 3.0))
-        for j, axes in enumerate(figure.subplots(1, 3)):
-            for i, (label, values, colour) in enumerate(series):
-                axes.bar(np.arange(len(poses)) + 0.2 * (i - 1.5), values[:, j], 0.18, color=colour, label=label)
-            axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="pose")
-            axes.set_xticks(np.arange(len(poses)), [str(k + 1) for k in poses])
-            axes.grid(visible=False, axis="x")
-        axes.legend(fontsize="small")
+    figure = Figure(figsize=(10.0, 3.0))
+    for j, axes in enumerate(figure.subplots(1, 3)):
+        for i, (label, values, colour) in enumerate(series):
+            axes.bar(np.arange(len(poses)) + 0.2 * (i - 1.5), values[:, j], 0.18, color=colour, label=label)
+        axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="pose")
+        axes.set_xticks(np.arange(len(poses)), [str(k + 1) for k in poses])
+        axes.grid(visible=False, axis="x")
+    axes.legend(fontsize="small")
     return figure
 
 
@@ -60,52 +60,51 @@ def _printed(values: Sequence[Array]) -> Array:
     return PRINTED_UNITS * np.abs(np.array(values))
 
 
+@style()
 def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
     """Bands of efforts that hold a joint, printed and simulated (5, 3, 2), and compensation efforts (5, 3)."""
     x = np.arange(5)
-    with style():
-        figure = Figure(figsize=(10.0, 3.2))
-        for j, axes in enumerate(figure.subplots(1, 3)):
-            axes.vlines(x, table.lower[:, j], table.upper[:, j], color=COLOURS[4], lw=9, label="printed")
-            axes.vlines(x, ends[:, j, 0], ends[:, j, 1], color=COLOURS[0], lw=2.5, label="simulated")
-            axes.plot(x, table.GC_torque[:, j], "o", color=COLOURS[1], ms=5, label="GC, printed")
-            axes.plot(x, compensation[:, j], "o", mfc="none", color="k", ms=9, label="GC, ours")
-            axes.axhline(0.0, color="0.5", lw=0.8)
-            axes.set(title=f"{TITLES[j]} [{EFFORT[j]}]", xlabel="pose")
-            axes.set_xticks(x, [str(k + 1) for k in x])
-        axes.legend(fontsize="small", loc="upper left")
+    figure = Figure(figsize=(10.0, 3.2))
+    for j, axes in enumerate(figure.subplots(1, 3)):
+        axes.vlines(x, table.lower[:, j], table.upper[:, j], color=COLOURS[4], lw=9, label="printed")
+        axes.vlines(x, ends[:, j, 0], ends[:, j, 1], color=COLOURS[0], lw=2.5, label="simulated")
+        axes.plot(x, table.GC_torque[:, j], "o", color=COLOURS[1], ms=5, label="GC, printed")
+        axes.plot(x, compensation[:, j], "o", mfc="none", color="k", ms=9, label="GC, ours")
+        axes.axhline(0.0, color="0.5", lw=0.8)
+        axes.set(title=f"{TITLES[j]} [{EFFORT[j]}]", xlabel="pose")
+        axes.set_xticks(x, [str(k + 1) for k in x])
+    axes.legend(fontsize="small", loc="upper left")
     return figure
 
 
+@style()
 def sensitivity(rows: Sequence[Wrong]) -> Figure:
     """Error over half-band by joint: 5th, 50th and 95th percentile of poses."""
     y = np.arange(len(rows))[::-1]
-    with style():
-        figure = Figure(figsize=(8.0, 3.6))
-        axes = figure.subplots()
-        for j in range(3):
-            low, middle, high = (np.array([np.quantile(r.used[:, j], p) for r in rows]) for p in (0.05, 0.5, 0.95))
-            at = y + 0.22 * (1 - j)
-            axes.hlines(at, low, high, color=COLOURS[j], lw=4, alpha=0.5)
-            axes.plot(middle, at, "o", color=COLOURS[j], ms=4, label=TITLES[j])
-        axes.axvline(1.0, color="k", lw=0.8, ls="--")
-        axes.set_yticks(y, [row.name for row in rows])
-        axes.set(xlabel="compensation error / static friction (5, 50, 95 % of poses)", xscale="log", xlim=(1e-3, 20))
-        axes.legend(loc="lower left")
+    figure, axes = panels((8.0, 3.6))
+    for j in range(3):
+        low, middle, high = (np.array([np.quantile(r.used[:, j], p) for r in rows]) for p in (0.05, 0.5, 0.95))
+        at = y + 0.22 * (1 - j)
+        axes.hlines(at, low, high, color=COLOURS[j], lw=4, alpha=0.5)
+        axes.plot(middle, at, "o", color=COLOURS[j], ms=4, label=TITLES[j])
+    axes.axvline(1.0, color="k", lw=0.8, ls="--")
+    axes.set_yticks(y, [row.name for row in rows])
+    axes.set(xlabel="compensation error / static friction (5, 50, 95 % of poses)", xscale="log", xlim=(1e-3, 20))
+    axes.legend(loc="lower left")
     return figure
 
 
+@style()
 def loop(loops: Sequence[ClosedLoop], mountings: Sequence[float]) -> Figure:
     """Largest error over half-band by joint and mounting, of all arms."""
-    with style():
-        figure = Figure(figsize=(8.0, 3.0))
-        for k, (axes, columns) in enumerate(zip(figure.subplots(1, len(COLUMNS)), COLUMNS, strict=True)):
-            worst = np.max([loop.models[k].worst for loop in loops], axis=0)
-            for j in range(3):
-                axes.bar(np.arange(len(mountings)) + 0.25 * (j - 1), 100 * worst[:, j], 0.22, label=TITLES[j])
-            axes.axhline(100.0, color="k", lw=0.8, ls="--")
-            axes.set_xticks(np.arange(len(mountings)), [f"{np.degrees(m):.0f}" for m in mountings])
-            axes.set(title=columns, xlabel="mounting [deg]", ylabel="error [% of static friction]")
-            axes.grid(visible=False, axis="x")
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
+    figure = Figure(figsize=(8.0, 3.0))
+    for k, (axes, columns) in enumerate(zip(figure.subplots(1, len(COLUMNS)), COLUMNS, strict=True)):
+        worst = np.max([loop.models[k].worst for loop in loops], axis=0)
+        for j in range(3):
+            axes.bar(np.arange(len(mountings)) + 0.25 * (j - 1), 100 * worst[:, j], 0.22, label=TITLES[j])
+        axes.axhline(100.0, color="k", lw=0.8, ls="--")
+        axes.set_xticks(np.arange(len(mountings)), [f"{np.degrees(m):.0f}" for m in mountings])
+        axes.set(title=columns, xlabel="mounting [deg]", ylabel="error [% of static friction]")
+        axes.grid(visible=False, axis="x")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
     return figure

@@ -1,7 +1,7 @@
 """The procedure of Zhou et al. 2025: excite a simulated dVRK-Si PSM, identify it, compensate its gravity.
 
 `trocar excite --arm PSM_Si --seconds 1200` found the motion (excitation.json). The simulated arm differs from
-the identified model in friction and links (see unlike.py).
+the identified model in friction and links (see `unlike`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trocar.arms.parameters import Parameters
 from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories import Fourier
 from trocar.experiments.zhou2025 import runs
-from trocar.experiments.zhou2025.unlike import unlike
+from trocar.experiments.zhou2025.others import unlike
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.si.identification import IdentifiedSi, TermsByDrive, identify_si
 from trocar.mechanics import Mechanism, load_mechanism
@@ -101,7 +101,7 @@ def close_loop(seed: int, poses: Array) -> ClosedLoop:
     models = []
     for added in COLUMNS.values():
         identified = identify_si(*data, gravity=gravity, added=added)
-        compensation = runs.compensating(Mechanism(sim.arm, identified.parameters))
+        compensation = GravityCompensation(Mechanism(sim.arm, identified.parameters))
         drifts = [
             runs.drift_test(pose, np.full(3, (-1.0) ** k), compensation, feed_forward=False, sim=sim).drift
             for k, pose in enumerate(poses)

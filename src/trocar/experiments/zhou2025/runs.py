@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms.parameters import Parameters
-from trocar.control import ConstantEffort, Controller, GravityCompensation, JointPID, Setpoint, hold, quintic
+from trocar.control import ConstantEffort, Controller, JointPID, Setpoint, hold, quintic
 from trocar.mechanics import Mechanism
 from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
@@ -153,19 +153,9 @@ def static_band(mechanism: Mechanism, q: Array) -> Array:
     return np.asarray(((drives.coulomb(q, mechanism.gravity(q)) + hysteretic) @ np.abs(drives.A))[..., :3])
 
 
-def held_by(mechanism: Mechanism, q: Array) -> Array:
-    """Effort (..., 7) in the middle of that band: gravity including constant forces."""
-    return mechanism.gravity(q)
-
-
 def holding(mechanism: Mechanism, q: Array) -> Array:
-    """Effort (..., 3) of the first three joints in the middle of that band."""
-    return np.asarray(held_by(mechanism, q)[..., :3])
-
-
-def compensating(mechanism: Mechanism) -> GravityCompensation:
-    """Gravity compensation including the constant forces in the authors' torques."""
-    return GravityCompensation(mechanism)
+    """Effort (..., 3) of the first three joints in the middle of that band: gravity including constant forces."""
+    return np.asarray(mechanism.gravity(q)[..., :3])
 
 
 def still_simulator(parameters: str | Parameters = TRUTH, mounting: float = 0.0) -> Simulator:

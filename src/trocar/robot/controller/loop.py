@@ -89,6 +89,13 @@ class ControlLoop(Remembering):
         """[s]."""
         return 1e-9 * self.now
 
+    def place(self, arms: Sequence[str]) -> None:
+        """Read the sensors of arms that were placed elsewhere."""
+        s = self._positions.dot(self._qpos)
+        for name in arms:
+            self.sensors.place(self.parts[name], s[self.parts[name]])
+        self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
+
     def measure(self) -> None:
         """Read the sensors."""
         s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)

@@ -56,6 +56,7 @@ class ActuatorSensors(Remembering):
         self._options = options
         self._random = np.random.default_rng(options.seed)
         N = sum(arm.n for arm in arms)
+        self._resolution = np.zeros(0)
         self.bias = np.zeros(N)  # encoder bias after calibration
         self.q, self.dq = np.zeros(N), np.zeros(N)
         self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
@@ -66,18 +67,26 @@ class ActuatorSensors(Remembering):
         self.load(arms)
 
     def load(self, arms: Sequence[Arm]) -> None:
-        """Take the encoders and motors of the arms, at rest where they are."""
-        self._resolution = np.concatenate([_resolution(arm) for arm in arms])
+        """Take the encoders and motors of the arms; other encoders than before start at rest."""
+        resolution = np.concatenate([_resolution(arm) for arm in arms])
+        if not np.array_equal(resolution, self._resolution):
+            self._resolution, self._counts = resolution, None
         gear, torque = (
             np.concatenate([np.array(getattr(arm.motors, k)) for arm in arms]) for k in ("gear", "torque_constant")
         )
         self._effort_noise = self._options.current * gear * torque
         self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
-        self._counts = None
 
-    def restart(self) -> None:
-        """Forget the motion so far: arms were placed elsewhere."""
-        self._counts = None
+    def place(self, part: slice, s: Array) -> None:
+        """Read an arm that was placed at true positions s (k,), at rest."""
+        s, age = s + self.bias[part], self._age
+        counts = np.rint(s / self._resolution[part])
+        q = counts * self._resolution[part] if self._options.encoders else s
+        self.q, self.dq = self.q.copy(), self.dq.copy()
+        self.q[part], self.dq[part] = q, 0.0
+        if self._counts is not None:
+            self._counts, self._true = self._counts.copy(), self._true.copy()
+            self._counts[part], self._true[part], self._edge[part], age[part] = counts, s, q, 1.0
 
     def measure(self, s: Array, ds: Array) -> None:
         """Measure true positions and velocities (N,), one period after the last time."""

@@ -40,7 +40,7 @@ def serving(tmp_path_factory):
     command = [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", "own", "--speed", SPEED]
     bag = folder / "run.bag"
     process = subprocess.Popen(
-        [*command, "--record", str(bag)],
+        [*command, "--record", str(bag), "--view", "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
         env=environment(folder),
@@ -48,6 +48,7 @@ def serving(tmp_path_factory):
     )
     try:
         line = process.stdout.readline()
+        assert process.stdout.readline().startswith("page: http://127.0.0.1:")
         yield re.search(r"ROS_MASTER_URI=(\S+);", line)[1], process, bag
     finally:
         if process.poll() is None:

@@ -43,6 +43,11 @@ ParameterSet = Annotated[
 Instrument = Annotated[
     str | None, option("NAME", "Instrument or endoscope. Default: the arm's usual one.", "--instrument", "-i")
 ]
+Counterweight = Annotated[bool, flag("Include the counterweight's mass.")]
+Friction = Annotated[bool, flag("Simulate joint friction.")]
+Mounting = Annotated[
+    float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's standard mounting.")
+]
 Folder = Annotated[Path, option("DIR", "Folder for the results.", "--output", "-o")]
 JsonFile = Annotated[Path | None, option("FILE", "Write the figures to FILE.", "--json")]
 Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--duration", "-d")]
@@ -69,9 +74,10 @@ def master_uri(uri: str | None) -> str:
 
 def check_positive(**values: float) -> None:
     """Raise an error unless each option's value is positive and finite."""
+    from trocar import checks  # imports NumPy, which `trocar --help` does not need
+
     for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise TrocarError(f"--{name} must be positive and finite, got {value}")
+        checks.positive(f"--{name}", value, "")
 
 
 def check_amplitude(amplitude: float) -> None:

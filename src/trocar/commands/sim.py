@@ -13,7 +13,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options
-from trocar.commands.options import flag, option
+from trocar.commands.options import option
 from trocar.commands.terminal import (
     drawn,
     figure_text,
@@ -57,16 +57,14 @@ def sim(
     timestep: Annotated[float | None, option("S", "Time step in seconds. Default: 0.001; pid: 1/1500.")] = None,
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
-    mounting: Annotated[
-        float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's standard mounting.")
-    ] = None,
+    mounting: options.Mounting = None,
     start: Annotated[
         str | None,
         option("Q1,Q2,...", "Joint positions to move about, in rad and m. Default: home, away from the limits."),
     ] = None,
     push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip in N, in base axes.")] = None,
-    counterweight: Annotated[bool, flag("Include the counterweight's mass.")] = True,
-    friction: Annotated[bool, flag("Simulate joint friction.")] = True,
+    counterweight: options.Counterweight = True,
+    friction: options.Friction = True,
     accuracy: Annotated[
         Accuracy, option("NAME", "Integration scheme of the engine: fast, exact or discrete.")
     ] = "fast",

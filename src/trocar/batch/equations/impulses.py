@@ -23,7 +23,7 @@ from trocar.batch.equations.limits import velocity_bounds
 from trocar.batch.graph import Node, absolute, maximum, minimum, outside, shortcuts, sign, within
 from trocar.spatial import Array
 
-REST = 1e-9  # velocities below this count as rest [rad/s, m/s]
+RESTING_SPEED = 1e-9  # velocities below this count as rest [rad/s, m/s]
 
 
 class BoundedForce:
@@ -137,13 +137,13 @@ def hold_at_rest(forces: Sequence[BoundedForce], effort: list[Node], v: Sequence
     fastest = absolute(v[0])
     for x in v[1:]:
         fastest = maximum(fastest, absolute(x))
-    resting = maximum(sign(REST - fastest), 0.0)
+    resting = maximum(sign(RESTING_SPEED - fastest), 0.0)
     holding = [force for force in forces if isinstance(force, Friction)]
     short = [*effort, *(force.force for force in holding)]
     for force in holding:
         force.hold(effort, resting)
     full = [*effort, *(force.force for force in holding)]
-    results = shortcuts(within([(x, -REST, REST) for x in v]), full, short)
+    results = shortcuts(within([(x, -RESTING_SPEED, RESTING_SPEED) for x in v]), full, short)
     effort[:] = results[: len(effort)]
     for force, result in zip(holding, results[len(effort) :], strict=True):
         force.force = result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -77,7 +77,7 @@ class ShadowStatePanel(Panel):
 class ShadowCurvePanel(Panel):
     """Measured and predicted effort of one joint, and their difference."""
 
-    tab: ClassVar[Tab | None] = ("Effort and residual", viser.Icon.CHART_LINE)
+    tab: Tab | None = ("Effort and residual", viser.Icon.CHART_LINE)
     left = True
     width = 340
     interval = 0.25

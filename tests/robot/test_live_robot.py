@@ -19,7 +19,6 @@ from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.description import contact_forces
 from trocar.robot.laws import LAWS, SERVO
-from trocar.robot.notices import Notices
 from trocar.robot.recorder import Recorder
 from trocar.robot.settings import ArmSettings
 
@@ -772,18 +771,6 @@ def test_the_contact_force_equals_the_weight_of_the_object():
     ((point, force),) = contact_forces(model, data)
     np.testing.assert_allclose(point[:2], 0.0, atol=1e-6)
     np.testing.assert_allclose(force, [0.0, 0.0, 2 * 9.81], rtol=1e-3, atol=1e-3)
-
-
-def test_every_reader_of_notices_reads_independently():
-    notices = Notices()
-    for text in ("one", "two"):
-        notices.post(text)
-    first = notices.since(0)
-    assert [notice.text for notice in first] == ["one", "two"]
-    assert notices.since(first[-1].number) == []
-    notices.post("three", "error")
-    assert [notice.text for notice in notices.since(first[-1].number)] == ["three"]
-    assert len(notices.since(0)) == 3
 
 
 def test_a_recorder_keeps_the_last_rows_at_its_interval_and_restarts_at_a_reset():

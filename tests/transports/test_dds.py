@@ -400,7 +400,7 @@ def test_a_twin_of_a_served_arm_has_the_residual_of_effort_along_and_writes_no_t
         assert {topic for _, topic in read} == {"rt/PSM1/measured_js", "rt/PSM1/jaw/measured_js"}
         twin = {name for name, _ in read}
         assert [topic for name, topic in endpoints(participant, BuiltinTopicDcpsPublication) if name in twin] == []
-    assert not shadow.messages.since(0)
+    assert not shadow.messages
     received = shadow.recording()
     smooth = filtered(received, causal=True)
     predicted = shadow.description.mechanism().effort_along(smooth)

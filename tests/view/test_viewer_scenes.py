@@ -20,6 +20,9 @@ pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 from tests.support.viewed_robot import ViewedRobot
 from trocar.view.endoscope import SIZE, EndoscopeRenderer, endoscope_of
 from trocar.view.model_drawing import ModelDrawing
+from trocar.view.pages import served_page
+from trocar.view.panels.drive import DrivePanel
+from trocar.view.panels.states import StatePanel
 from trocar.view.server import serve
 
 TIMEOUT = 180.0  # [s]
@@ -200,3 +203,30 @@ def test_a_view_that_fails_is_reported(watched, monkeypatch):
         time.sleep(0.02)
     (text,) = watched.errors
     assert "the endoscope's picture cannot be rendered" in text
+
+
+# -- other pages -----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_served_robot_drives_the_arms_that_it_controls(server):
+    with Robot("cart_classic", start="ready", speed="fast", arms=["PSM2", "ECM"]) as robot:
+        page = served_page(server, robot)
+        try:
+            controls = page.panel(DrivePanel).controls
+            assert (page.selected, controls.choice.options) == ("PSM2", ("PSM2", "ECM"))
+            q = controls.joints.values
+            q[0] += 0.05
+            controls.move_joints(q)
+            robot.run(2.0)
+            page.draw()
+            assert page.selection.state.q[0] == pytest.approx(q[0], abs=2e-3)
+            robot.arm("PSM2").state_command("disable")
+            robot.run(0.1)
+            for panel in page.panels:
+                page.due[panel] = 0.0
+            page.draw()
+            assert page.panel(StatePanel).power.visible
+            assert ">PSM2</td>" in page.panel(StatePanel).text()
+            assert "PSM1" not in page.panel(StatePanel).text()
+        finally:
+            page.close()

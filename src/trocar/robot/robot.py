@@ -29,9 +29,8 @@ from trocar.robot.clients.devices import (
 from trocar.robot.clients.simulation import SimulationClient
 from trocar.robot.controller import console
 from trocar.robot.controller.arm import ArmController
-from trocar.robot.controller.clutch import ClutchedArm
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
-from trocar.robot.controller.ecm import ECMController
+from trocar.robot.controller.ecm import ClutchedArm, ECMController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.mtm import MTMController

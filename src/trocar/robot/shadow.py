@@ -19,7 +19,6 @@ from trocar.recording import Recording
 from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame
-from trocar.robot.notices import Notices
 from trocar.robot.settings import ArmSettings
 from trocar.simulation.run import EFFORT_UNIT
 from trocar.spatial import Array
@@ -52,13 +51,13 @@ class Shadow:
 
     Attributes:
         scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
-        messages: notices to the user.
+        messages: notices to the user, oldest first.
     """
 
     def __init__(self, settings: ArmSettings, topic: str = "") -> None:
         self.settings = settings
         self.scene = SceneDescription.of(settings.build())
-        self.messages = Notices()
+        self.messages: list[str] = []
         self.jaw = JAW in self.arm.joint_names
         self._topic, self._mechanism = topic, self.description.mechanism()
         self._lock = threading.Lock()
@@ -88,7 +87,7 @@ class Shadow:
         A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
         """
         if stamp < self._newest - BACK and stamp > 0:
-            self.messages.post("the robot's clock went back; a new recording was started")
+            self.messages.append("the robot's clock went back; a new recording was started")
             with self._lock:
                 self._begin()
         self._newest = max(self._newest, stamp)
@@ -109,7 +108,7 @@ class Shadow:
         except TrocarError as error:
             if str(error) not in self._refused and len(self._refused) < MAX_REFUSALS:
                 self._refused.add(str(error))
-                self.messages.post(f"{self._topic}: {error}", "error")
+                self.messages.append(f"{self._topic}: {error}")
 
     def _add(self, row: Row) -> None:
         if self._first < 0:

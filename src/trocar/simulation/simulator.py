@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,8 @@ class Simulator(SimulatedArm):
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self.scene.restore(snapshot)
+
+
+# `help` shows the arguments of __init__ instead of those of __new__
+_arguments = inspect.signature(Simulator.__init__)
+Simulator.__signature__ = _arguments.replace(parameters=list(_arguments.parameters.values())[1:])  # type: ignore[attr-defined]

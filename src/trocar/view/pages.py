@@ -20,7 +20,7 @@ from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
 from trocar.view.panels.endoscope import EndoscopePanel
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
-from trocar.view.panels.plots import CurvePanel, EffortPanel
+from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
@@ -109,4 +109,4 @@ def delayed(robot: Robot, delay: float) -> Callable[[], Frame]:
 
 def _endoscope(robot: Robot) -> list[Panel]:
     arm = endoscope_of(robot.simulation().frame())
-    return [] if arm is None else [EndoscopePanel(EndoscopeRenderer(arm))]
+    return [] if arm is None else [EndoscopePanel(EndoscopeRenderer(arm), tab=TAB)]

@@ -25,9 +25,9 @@ class Panel:
         interval: real time between calls of `refresh` [s]; 0 for every drawing.
     """
 
-    tab: ClassVar[Tab | None] = None
+    tab: Tab | None = None
     left: ClassVar[bool] = False
-    width: ClassVar[int] = 0
+    width: int = 0
     interval: ClassVar[float] = 0.1
 
     def build(self, page: Page) -> None:

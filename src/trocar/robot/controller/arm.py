@@ -20,7 +20,7 @@ from trocar.robot.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.states import ENABLED, MAX_VALUE, CommandRefused, plain, usable
+from trocar.robot.controller.states import ENABLED, MAX_VALUE, Refused, plain, usable
 from trocar.robot.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.robot.interface import Direction, Interface
 from trocar.robot.messages import Bool, Empty, Float, Message
@@ -124,7 +124,7 @@ class ArmController(PoweredArm):
             handler, message = self._inbox.popleft()
             try:
                 handler(message)
-            except CommandRefused as refusal:
+            except Refused as refusal:
                 self.states.warning(str(refusal))
         if self.substate in MOVING:
             self.progress()
@@ -334,7 +334,7 @@ class ArmController(PoweredArm):
         """Scale velocities (v) and accelerations (a) of moves that begin from now on."""
         if not MIN_RATIO <= ratio <= 1.0:
             name = "set_ratio" if of == "va" else f"set_ratio_{of}"
-            raise CommandRefused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
+            raise Refused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
         path = self.trajectory
         if "v" in of:
             path.ratio_v = ratio
@@ -417,20 +417,20 @@ class ArmController(PoweredArm):
         if plain(values, self.n_tip):
             return values
         if np.shape(values) != (self.n_tip,):
-            raise CommandRefused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
+            raise Refused(f"{command}, expected {self.n_tip} joint values, received {np.size(values)}")
         if not usable(values):
-            raise CommandRefused(f"{command}, received a value that is not finite or beyond {MAX_VALUE:g}")
+            raise Refused(f"{command}, received a value that is not finite or beyond {MAX_VALUE:g}")
         return np.asarray(values, dtype=float)
 
     def checked_vector(self, command: str, values: Array) -> Array:
         if plain(values, 6):
             return values
         if np.shape(values) != (6,) or not usable(values):
-            raise CommandRefused(f"{command}, expected 6 finite values within {MAX_VALUE:g}, received {values}")
+            raise Refused(f"{command}, expected 6 finite values within {MAX_VALUE:g}, received {values}")
         return np.asarray(values, dtype=float)
 
     def checked_pose(self, command: str, T: Array) -> Array:
         try:
             return checked_pose(T)
         except TrocarError as error:
-            raise CommandRefused(f"{command}, {error}") from None
+            raise Refused(f"{command}, {error}") from None

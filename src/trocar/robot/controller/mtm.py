@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, ArmController
 from trocar.robot.controller.constants import PERIOD
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
+from trocar.robot.controller.states import MAX_VALUE, Refused, usable
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Bool, Empty, HalfPlaneGains, ImpedanceGoal, JointState, Message
 from trocar.spatial import Array, checked_pose, pose, rotation_vector
@@ -85,7 +85,7 @@ class MTMController(ArmController):
         try:
             checked_pose(pose(R=R) if np.shape(R) == (3, 3) else R)
         except TrocarError as error:
-            raise CommandRefused(f"lock_orientation, {error}") from None
+            raise Refused(f"lock_orientation, {error}") from None
         if self.ready("lock_orientation", CARTESIAN):
             if self._locked is None:
                 self._wrist = self.hardware.q[WRIST].copy()
@@ -173,10 +173,10 @@ class MTMController(ArmController):
             try:
                 checked_pose(pose(R=R, p=goal.force_position))
             except (TrocarError, ValueError) as error:
-                raise CommandRefused(f"servo_ci, {error}") from None
+                raise Refused(f"servo_ci, {error}") from None
         sides = (goal.position_positive, goal.position_negative, goal.orientation_positive, goal.orientation_negative)
         if not all(usable(x) for side in sides for x in (side.p, side.d, side.bias, side.deadband)):
-            raise CommandRefused(f"servo_ci, received a value that is not finite or beyond {MAX_VALUE:g}")
+            raise Refused(f"servo_ci, received a value that is not finite or beyond {MAX_VALUE:g}")
         if self.ready("servo_ci", CARTESIAN) and self.switch(CARTESIAN, EFFORT):
             self._impedance, self.absolute_wrenches = goal, True
 

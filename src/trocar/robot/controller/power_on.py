@@ -14,7 +14,7 @@ from trocar.robot.controller import constants as c
 from trocar.robot.controller import roll_search
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.memory import Remembering
-from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, CommandRefused, OperatingStates
+from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 
@@ -64,7 +64,7 @@ class PoweredArm(Remembering):
     def state_command(self, command: str) -> None:
         refusal = self.states.refusal(command)
         if refusal is not None:
-            raise CommandRefused(refusal)
+            raise Refused(refusal)
         match command:
             case "enable":
                 if self.states.state in (DISABLED, FAULT):

@@ -14,9 +14,9 @@ import numpy as np
 from trocar.arms.instruments import load_instrument
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
-from trocar.robot.controller.clutch import ClutchedArm
+from trocar.robot.controller.ecm import ClutchedArm
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
+from trocar.robot.controller.states import MAX_VALUE, Refused, usable
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Empty, JointState, Joy, Message, String
 from trocar.spatial import Array
@@ -85,7 +85,7 @@ class PSMController(ClutchedArm):
     def set_tool_type(self, name: str) -> None:
         """The mounted instrument is part of the scene: only its own name is accepted."""
         if name not in (self.instrument.name, self.arm.instrument):
-            raise CommandRefused(f"set_tool_type, this arm carries {self.instrument.name}, received {name!r}")
+            raise Refused(f"set_tool_type, this arm carries {self.instrument.name}, received {name!r}")
         self._publish_tool()
 
     def _publish_tool(self) -> None:
@@ -235,7 +235,7 @@ class PSMController(ClutchedArm):
 
     def _one(self, command: str, values: Array) -> float:
         if np.shape(values) != (1,) or not usable(values):
-            raise CommandRefused(f"{command}, expected 1 finite value within {MAX_VALUE:g}, received {values}")
+            raise Refused(f"{command}, expected 1 finite value within {MAX_VALUE:g}, received {values}")
         return float(values[0])
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:

@@ -12,7 +12,7 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.controller.states import MAX_VALUE, CommandRefused, usable
+from trocar.robot.controller.states import MAX_VALUE, Refused, usable
 from trocar.robot.controller.tip import body_and_spatial, turned, wrench
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -167,7 +167,7 @@ class Reports:
         try:
             frame = checked_pose(message.T), message.frame_id or f"{self._arm.name}_base"
         except TrocarError as error:
-            raise CommandRefused(f"set_base_frame, {error}") from None
+            raise Refused(f"set_base_frame, {error}") from None
         self.base_frame = lambda: frame
 
     def measured_cp(self) -> m.Pose:

@@ -14,7 +14,7 @@ from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
 from trocar.robot import messages as m
 from trocar.robot.controller.loop import ControlLoop
-from trocar.robot.controller.states import ENABLED, CommandRefused, OperatingStates
+from trocar.robot.controller.states import ENABLED, OperatingStates, Refused
 from trocar.robot.interface import SUJ, SUJ_ARM
 from trocar.spatial import Array, inverse
 
@@ -144,7 +144,7 @@ class SetUpJoints:
 
     def _set_reference(self, message: m.String) -> None:
         if message.value not in self.mounts:
-            raise CommandRefused(f"set_reference_arm, {message.value!r} is not one of {', '.join(self.mounts)}")
+            raise Refused(f"set_reference_arm, {message.value!r} is not one of {', '.join(self.mounts)}")
         self.reference = message.value
 
     def _operating_state(self, states: OperatingStates) -> m.OperatingState:
@@ -162,7 +162,7 @@ class SetUpJoints:
     def move_by_hand(self, arm: str, q_setup: ArrayLike) -> None:
         """Place the set-up joints of an arm with released brakes."""
         if arm not in self.released:
-            raise CommandRefused(f"the brakes of the set-up joints of {arm} are engaged; press its SUJ clutch first")
+            raise Refused(f"the brakes of the set-up joints of {arm} are engaged; press its SUJ clutch first")
         self._loop.scene.set_up(arm, q_setup)
 
 
@@ -170,5 +170,5 @@ def _state_command(states: OperatingStates, message: m.String) -> None:
     """The set-up joints have no motors: every valid command leaves them enabled and homed."""
     refusal = states.refusal(message.value)
     if refusal is not None:
-        raise CommandRefused(refusal)
+        raise Refused(refusal)
     states.publish()

@@ -23,7 +23,7 @@ MAX_VALUE = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond 
 KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
-class CommandRefused(TrocarError):
+class Refused(TrocarError):
     """A command is not valid, or not in this state; the text becomes a warning."""
 
 

@@ -269,7 +269,7 @@ class ArmControls:
 class DrivePanel(Panel):
     """Controls of the selected arm. Attributes: controls: see `ArmControls`."""
 
-    tab: ClassVar[Tab | None] = ("Drive", viser.Icon.DEVICE_GAMEPAD_2)
+    tab: Tab | None = ("Drive", viser.Icon.DEVICE_GAMEPAD_2)
     interval: ClassVar[float] = 0.0
 
     def __init__(self, robot: Robot) -> None:
@@ -289,7 +289,7 @@ class SecondArmPanel(Panel):
     Attributes: name: of the arm. controls: see `ArmControls`.
     """
 
-    tab: ClassVar[Tab | None] = DrivePanel.tab
+    tab: Tab | None = DrivePanel.tab
     interval: ClassVar[float] = 0.0
     base: ClassVar[str] = "/second_base"  # node of the scene that is the base of this arm
 

@@ -9,13 +9,15 @@ import numpy as np
 import viser
 
 from trocar.appearance import Picture
+from trocar.spatial import quaternion
 from trocar.view.endoscope import EndoscopeRenderer
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab
-from trocar.view.panels.plots import TAB
 from trocar.view.selection import Selection
 
 GAP = 6  # between pictures [px]
+WIDTH = 560  # of a single picture [px]
+TAB: Tab = ("Endoscope", viser.Icon.EYE)
 
 
 class EndoscopePanel(Panel):
@@ -23,15 +25,15 @@ class EndoscopePanel(Panel):
 
     Args:
         eyes: number of pictures. through: offer to move the camera of the scene along with the endoscope.
+        tab: title and icon of its tab.
     """
 
-    tab: ClassVar[Tab | None] = TAB
-    left = True
-    interval = 1 / 15
+    left: ClassVar[bool] = True
+    interval: ClassVar[float] = 1 / 15
 
-    def __init__(self, renderer: EndoscopeRenderer, eyes: int = 2, *, through: bool = False) -> None:
+    def __init__(self, renderer: EndoscopeRenderer, eyes: int = 2, *, through: bool = False, tab: Tab = TAB) -> None:
         self.renderer, self._eyes, self._through = renderer, eyes, through
-        self.width = renderer.size[0] if eyes == 1 else 0  # type: ignore[misc]
+        self.tab, self.width = tab, WIDTH if eyes == 1 else 0
 
     def build(self, page: Page) -> None:
         gui = page.server.gui
@@ -54,10 +56,7 @@ class EndoscopePanel(Panel):
             T = self.renderer.T_world_camera(frame)
             for client in self._page.server.get_clients().values():
                 with client.atomic():
-                    client.camera.position, client.camera.wxyz = (
-                        T[:3, 3],
-                        viser.transforms.SO3.from_matrix(T[:3, :3]).wxyz,
-                    )
+                    client.camera.position, client.camera.wxyz = T[:3, 3], quaternion(T[:3, :3])
 
     @property
     def costly(self) -> str:

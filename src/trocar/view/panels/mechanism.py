@@ -30,7 +30,7 @@ class MechanismPanel(Panel):
     Attributes: controls: controls of the arm, by the option that each changes. gravity: the typed vector.
     """
 
-    tab: ClassVar[Tab | None] = TAB
+    tab: Tab | None = TAB
 
     def __init__(self, robot: Robot) -> None:
         self._simulation = robot.simulation()
@@ -147,7 +147,7 @@ class MechanismPanel(Panel):
 class MarksPanel(Panel):
     """Marks over the selected arm, opacity and collision shapes. Attributes: boxes: by mark. overlays: the marks."""
 
-    tab: ClassVar[Tab | None] = TAB
+    tab: Tab | None = TAB
     interval: ClassVar[float] = 0.0
 
     def build(self, page: Page) -> None:

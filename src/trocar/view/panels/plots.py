@@ -41,7 +41,7 @@ UNITS = {
 class EffortPanel(Panel):
     """Efforts of the selected arm as bars, split by cause."""
 
-    tab: ClassVar[Tab | None] = TAB
+    tab: Tab | None = TAB
     left: ClassVar[bool] = True
 
     def build(self, page: Page) -> None:
@@ -54,7 +54,7 @@ class EffortPanel(Panel):
 class CurvePanel(Panel):
     """The last seconds of one joint. Attributes: joint: dropdown."""
 
-    tab: ClassVar[Tab | None] = TAB
+    tab: Tab | None = TAB
     left: ClassVar[bool] = True
     interval: ClassVar[float] = 0.25
 

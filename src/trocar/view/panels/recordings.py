@@ -37,7 +37,7 @@ class RecordingPanel(Panel):
         settings: of the arm of a file that does not name its own.
     """
 
-    tab: ClassVar[Tab | None] = ("Recordings", viser.Icon.MOVIE)
+    tab: Tab | None = ("Recordings", viser.Icon.MOVIE)
     interval: ClassVar[float] = 0.0
 
     def __init__(self, robot: Robot, settings: ArmSettings | None = None) -> None:
@@ -208,7 +208,7 @@ class RecordingPanel(Panel):
 class RecordedCurvePanel(Panel):
     """Whole recordings of the joint that `curves` shows, with the values at the current time in the titles."""
 
-    tab: ClassVar[Tab | None] = TAB
+    tab: Tab | None = TAB
     left: ClassVar[bool] = True
     interval: ClassVar[float] = 0.25
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import threading
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import viser
 
@@ -29,7 +29,7 @@ def reports_in(folder: Path) -> dict[str, Path]:
 class ReportPanel(Panel):
     """A list of reports, and the chosen one in a separate panel; each report is one self-contained file."""
 
-    tab: ClassVar[Tab | None] = ("Reports", viser.Icon.REPORT)
+    tab: Tab | None = ("Reports", viser.Icon.REPORT)
 
     def __init__(self, folder: Path) -> None:
         self.files = reports_in(folder)

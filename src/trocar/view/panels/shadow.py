@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -47,9 +47,9 @@ class ShadowStatePanel(Panel):
 
     def refresh(self, selection: Selection) -> None:
         shadow, arm = self._shadow, self._shadow.arm
-        for notice in shadow.messages.since(self._read):
-            self._read = notice.number
-            self._page.post(notice.text)
+        for text in shadow.messages[self._read :]:
+            self._read += 1
+            self._page.post(text)
         lines = [
             f"**{plain(self._name)}** ({arm.name}), parameters {plain(selection.about.parameters.name)}; read only"
         ]
@@ -77,7 +77,7 @@ class ShadowStatePanel(Panel):
 class ShadowCurvePanel(Panel):
     """Measured and predicted effort of one joint, and their difference."""
 
-    tab: ClassVar[Tab | None] = ("Effort and residual", viser.Icon.CHART_LINE)
+    tab: Tab | None = ("Effort and residual", viser.Icon.CHART_LINE)
     left = True
     width = 340
     interval = 0.25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from html import escape
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import viser
@@ -19,6 +19,7 @@ from trocar.teleoperation.devices.keyboard import KEYS
 from trocar.view.overlays import linear_rgb
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab
+from trocar.view.panels.endoscope import TAB
 from trocar.view.selection import Selection
 
 HANDLE = 0.04  # size [m]
@@ -30,7 +31,7 @@ COLOURS = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
 class PairPanel(Panel):
     """States, scales and contact forces of the pairs, and the latest messages."""
 
-    tab: ClassVar[Tab | None] = ("Endoscope", viser.Icon.EYE)
+    tab: Tab | None = TAB
     left = True
 
     def __init__(self, console: DeviceConsole) -> None:

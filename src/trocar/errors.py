@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable
 
 MAX_LISTED = 25  # names in a message
-MAX_MESSAGE = 600  # characters of a message
+MAX_MESSAGE = 480  # characters of a message
 
 
 class TrocarError(ValueError):

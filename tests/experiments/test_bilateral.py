@@ -9,6 +9,7 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError
+from trocar.experiments.bilateral.coupling_schemes import SCHEMES, FourChannel, PositionPosition
 from trocar.experiments.bilateral.force_sources import ContactTruth, MeasuredEffort, Observed, TipSensor
 from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
@@ -22,7 +23,6 @@ from trocar.experiments.bilateral.passivity import (
     WaveVariables,
     dot,
 )
-from trocar.experiments.bilateral.schemes import SCHEMES, FourChannel, PositionPosition
 from trocar.teleoperation.channel import Channel, Outages
 
 random = np.random.default_rng(0)

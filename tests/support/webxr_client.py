@@ -13,7 +13,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.support.raw_browser import PATIENCE, until
+from tests.support.raw_browser import TIMEOUT, until
 from trocar.view.webxr import PoseServer
 
 
@@ -83,4 +83,4 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _result(work: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run_coroutine_threadsafe(work, _loop()).result(PATIENCE)
+    return asyncio.run_coroutine_threadsafe(work, _loop()).result(TIMEOUT)

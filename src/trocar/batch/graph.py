@@ -108,10 +108,10 @@ class Graph:
         *,
         fixed: bool,
     ) -> Node:
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Node(self, op, args, value, name, fixed)
-        return found
+        node = self._known.get(key)
+        if node is None:
+            node = self._known[key] = Node(self, op, args, value, name, fixed)
+        return node
 
 
 # -- functions ---------------------------------------------------------------------------------------------------------

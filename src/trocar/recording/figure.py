@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ROWS = (("q", "position"), ("dq", "velocity"), ("tau", "effort"))
 # Smallest range of a y axis by unit, so that a joint at rest is drawn as a line and not as magnified rounding error.
-_LEAST = {"rad": 0.01, "m": 1e-3, "rad/s": 0.01, "m/s": 1e-3, "N m": 0.01, "N": 0.1}
+_MIN_RANGE = {"rad": 0.01, "m": 1e-3, "rad/s": 0.01, "m/s": 1e-3, "N m": 0.01, "N": 0.1}
 
 
 def recording_figure(
@@ -42,7 +42,7 @@ def recording_figure(
                     label = names[1] if other else "reference"
                     axes.plot(dashed[0], dashed[1][:, j], "--", color=COLOURS[1], lw=1.0, label=label)
                 axes.set_ylabel(f"{what} [{unit}]")
-                _widen(axes, _LEAST[unit])
+                _widen(axes, _MIN_RANGE[unit])
         for j, joint in enumerate(recording.joints):
             grid[0, j].set_title(joint)
             grid[-1, j].set_xlabel("t [s]")

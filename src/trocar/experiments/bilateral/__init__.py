@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from trocar.errors import check_known
 from trocar.experiments.bilateral.bench import Bench
+from trocar.experiments.bilateral.coupling_schemes import FourChannel, PositionForce, PositionPosition, Scheme
 from trocar.experiments.bilateral.force_sources import ContactTruth, MeasuredEffort, Observed, TipSensor
 from trocar.experiments.bilateral.laboratory import (
     HybridMatrix,
@@ -19,7 +20,7 @@ from trocar.experiments.bilateral.laboratory import (
     press,
     wall_oscillation,
 )
-from trocar.experiments.bilateral.network import network
+from trocar.experiments.bilateral.network_bench import network
 from trocar.experiments.bilateral.operator import (
     GRIPS,
     ForeArm,
@@ -31,7 +32,6 @@ from trocar.experiments.bilateral.operator import (
     jigsaws_master,
     recorded_master,
 )
-from trocar.experiments.bilateral.pair import Pair
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import (
     DampingInjection,
@@ -39,9 +39,9 @@ from trocar.experiments.bilateral.passivity import (
     TimeDomainPassivity,
     WaveVariables,
 )
-from trocar.experiments.bilateral.schemes import FourChannel, PositionForce, PositionPosition, Scheme
-from trocar.experiments.bilateral.stability import drift, engine, stability
-from trocar.experiments.bilateral.transparency import hybrid, schemes, stiffness, z_width
+from trocar.experiments.bilateral.stability_bench import drift, engine, stability
+from trocar.experiments.bilateral.teleoperated_pair import Pair
+from trocar.experiments.bilateral.transparency_bench import hybrid, schemes, stiffness, z_width
 from trocar.teleoperation.channel import Bursts, Channel, Exponentials, Outages, intermittent, netfi
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {

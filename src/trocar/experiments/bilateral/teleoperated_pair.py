@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.arms import Master, Slave
+from trocar.experiments.bilateral.coupling_schemes import PositionForce, Scheme
 from trocar.experiments.bilateral.force_sources import ContactTruth
 from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
 from trocar.experiments.bilateral.operator import Operator
 from trocar.experiments.bilateral.pair_log import PairLog
 from trocar.experiments.bilateral.passivity import Passivity
-from trocar.experiments.bilateral.schemes import PositionForce, Scheme
 from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel
 

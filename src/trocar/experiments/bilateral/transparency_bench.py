@@ -6,6 +6,7 @@ import numpy as np
 
 from trocar.experiments.bilateral import figures
 from trocar.experiments.bilateral.bench import TABLE, Bench
+from trocar.experiments.bilateral.coupling_schemes import SCHEMES
 from trocar.experiments.bilateral.force_sources import FORCE_SOURCES
 from trocar.experiments.bilateral.laboratory import (
     FREQUENCIES,
@@ -18,7 +19,6 @@ from trocar.experiments.bilateral.laboratory import (
 )
 from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.passivity import Passivity, TimeDomainPassivity
-from trocar.experiments.bilateral.schemes import SCHEMES
 
 WALLS = (300.0, 1000.0, 3000.0)
 STABLE = 1e-4  # oscillation below which a virtual wall counts as stable [m]

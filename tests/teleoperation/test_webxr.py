@@ -304,7 +304,7 @@ def test_a_port_that_is_taken_or_impossible_is_an_error(rig: Rig) -> None:
         PoseServer({}, port=rig.server.port, certificate=rig.certificate)
     with pytest.raises(TrocarError, match="port must be"):
         PoseServer({}, port=70000, certificate=rig.certificate)
-    with pytest.raises(TrocarError, match="host no such host, port 0: .*choose another one"):
+    with pytest.raises(TrocarError, match=r"host no such host, port 0: .*choose another one"):
         PoseServer({}, "no such host", port=0, certificate=rig.certificate)
 
 

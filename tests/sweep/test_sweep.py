@@ -254,6 +254,13 @@ def test_odd_arguments_give_a_result_or_one_clear_line(tmp_path: Path) -> None:
     assert len(refused) > len(ODD) * len(calls) // 2
 
 
+def test_a_table_with_text_that_is_not_utf_8_is_one_clear_line(tmp_path: Path) -> None:
+    buffers = [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\x8d")]
+    pq.write_table(pa.table({"x": pa.Array.from_buffers(pa.string(), 1, buffers)}), tmp_path / "t.parquet")
+    with pytest.raises(TrocarError, match=r"t\.parquet has text that is not UTF-8"):
+        read_table(tmp_path / "t.parquet")
+
+
 # Resuming and rejecting
 
 

@@ -83,6 +83,8 @@ def read_table(path: str | Path) -> Columns:
         raise TrocarError(f"the table {path} has two columns with the same name: {shown(names)}")
     try:
         return as_table(table)
+    except UnicodeDecodeError as error:
+        raise TrocarError(f"the table {path} has text that is not UTF-8: {error}") from None
     except TrocarError as error:
         raise TrocarError(f"{path}: {error}") from None
 

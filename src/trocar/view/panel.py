@@ -41,5 +41,5 @@ class Panel:
 
     @property
     def costly(self) -> str:
-        """What a user can switch off to save computing time, as long as it is on."""
+        """Name of a part that costs computing time and is on; the user can switch it off."""
         return ""

@@ -12,8 +12,7 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.arms import BatchArms
-from trocar.batch.equations.queries import QUERIES
-from trocar.batch.equations.step import step_program
+from trocar.batch.equations.programs import QUERIES, step_program
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
 from trocar.batch.sources.c_source import c_function, written

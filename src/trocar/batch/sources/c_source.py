@@ -148,6 +148,8 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
     # long programs, many rows and float64 leave no registers for fixed values
     full = wide or len(program.state) > MANY_ROWS or program.operations > LONG
     shared = [k for k in fixed if k not in form.own]
+    # index of each fixed value among the per-arm ones, or ~index among the shared ones
+    places = [form.own.index(k) if k in form.own else ~shared.index(k) for k in fixed]
     macros = {
         "MAX_REAL": "1.7976931348623157e308" if wide else "3.4028234e38f",
         "F(name)": f"name{'' if wide else '##f'}",
@@ -156,8 +158,7 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
         "OWN": len(form.own),
         "OWN_ROW": TILE if form.tiled else 1,
         "KEPT": min(len(form.own), KEPT) if form.tiled and not full else 0,
-        # index of each fixed value among the per-arm ones, or ~index among the shared ones
-        "PLACES": ", ".join(str(form.own.index(k) if k in form.own else ~shared.index(k)) for k in fixed) + ", -1",
+        "PLACES": ", ".join(map(str, [*places, -1])),
         "HELD": int(form.held),
         "AHEAD": int(not form.held and len(rows) == 1),
         "SOURCES": len(rows),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms.elastics import CableTorque
+from trocar.arms.parameters import CableTorque
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export.gazebo import BANDWIDTH
 from trocar.simulation.export.links import own_inertias

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trocar.arms.elastics import CableTorque
-from trocar.mechanics.elastics import cable_effort
+from trocar.arms.parameters import CableTorque
+from trocar.mechanics.drives import cable_effort
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.spatial import Array
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trocar.mechanics import Mechanism
-from trocar.recording.causal_filter import CUTOFF, CausalLowpass
+from trocar.recording.filters import CUTOFF, CausalLowpass
 from trocar.spatial import Array
 
 

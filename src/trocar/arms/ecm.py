@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm, Joint, closure, prismatic, revolute, shift
 from trocar.arms.instruments import load_endoscope
-from trocar.arms.psm import Linkage, si_parallelogram
+from trocar.arms.psm import ArmLinkage, si_parallelogram
 from trocar.arms.tables import HALF_PI, File, Geometry, built, geometry, read, remote_centre_chain, shared_facts
 from trocar.spatial import mdh
 
@@ -30,11 +30,11 @@ def ecm_si(which: File | Geometry | None = None, instrument: File | None = None)
     links, loops = si_parallelogram(l)
     T_end_insertion = mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"])
     links += (prismatic("insertion", "end", T_end_insertion, {"insertion": 1.0}),)
-    return _with_endoscope("ECM_Si", table, shape, instrument, Linkage(links, loops, mdh(theta=math.pi)), "back")
+    return _with_endoscope("ECM_Si", table, shape, instrument, ArmLinkage(links, loops, mdh(theta=math.pi)), "back")
 
 
 def _with_endoscope(
-    arm: str, table: Mapping, shape: Geometry, instrument: File | None, linkage: Linkage, pitch_body: str
+    arm: str, table: Mapping, shape: Geometry, instrument: File | None, linkage: ArmLinkage, pitch_body: str
 ) -> Arm:
     scope = load_endoscope(table["arm"]["instrument"] if instrument is None else instrument, arm)
     chain, T_insertion_roll = remote_centre_chain(table["serial"]["d_insertion"]), mdh(d=scope.d_roll)
@@ -61,7 +61,7 @@ def _with_endoscope(
     )
 
 
-def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
+def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> ArmLinkage:
     """Table 5, corrected. Their frames 3 and 5 are one link, the front bar.
 
     Frame 0 is at y = d_yaw - l_bottom of the RCM. As for the PSM, beta1 and the depth of frame 9 follow from the
@@ -86,4 +86,4 @@ def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
         closure("c1", bodies, "back", (l["l_front"], 0.0, 0.0), "bottom"),
         closure("c2", bodies, "top", (l["l_bottom"], 0.0, 0.0), "end"),
     )
-    return Linkage(bodies, loops, np.eye(4))
+    return ArmLinkage(bodies, loops, np.eye(4))

@@ -17,7 +17,7 @@ from trocar.arms.tables import HALF_PI, File, Geometry, built, geometry, read, r
 from trocar.spatial import Array, mdh, rotation
 
 
-class Linkage(NamedTuple):
+class ArmLinkage(NamedTuple):
     """Links up to the insertion, their loops, and the dVRK's insertion frame in the frame of the body "insertion"."""
 
     bodies: tuple[Body, ...]
@@ -46,12 +46,12 @@ def psm_si(which: File | Geometry | None = None, instrument: File | None = None)
         prismatic("carriage", "end", mdh(a=l["l_2L2"], alpha=-HALF_PI, d=l["l_c2"]) @ T_3_carriage, half, "3'"),
         prismatic("insertion", "carriage", mdh(a=l["l_3L"], d=-l["l_3H"]), half, "3"),
     )
-    linkage = Linkage(links, loops, mdh(theta=math.pi))
+    linkage = ArmLinkage(links, loops, mdh(theta=math.pi))
     return _with_instrument("PSM_Si", table, shape, instrument, linkage, "carriage", "psm_si")
 
 
 def _with_instrument(
-    arm: str, table: Mapping, shape: Geometry, instrument: File | None, linkage: Linkage, follower: str, look: str
+    arm: str, table: Mapping, shape: Geometry, instrument: File | None, linkage: ArmLinkage, follower: str, look: str
 ) -> Arm:
     """A PSM (Classic or Si) with an instrument mounted; the body `follower` moves with the insertion."""
     tool = load_instrument(table["arm"]["instrument"] if instrument is None else instrument, arm)
@@ -85,7 +85,7 @@ def _with_instrument(
     )
 
 
-def _wang2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
+def _wang2019(l: Mapping[str, float], d_insertion: float) -> ArmLinkage:
     """Frames of Wang et al.; their frame 3 is fixed to frame 2 and omitted. Frame 0 is at y = -l_2L2 of the RCM."""
     T_2_3 = mdh(a=l["l_2L3"], theta=HALF_PI)
     T_0, T_end_insertion = shift(y=-l["l_2L2"]), mdh(a=l["l_3"], alpha=-HALF_PI, d=d_insertion + l["l_2H1"])
@@ -105,10 +105,10 @@ def _wang2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
         closure("LCC1", bodies, "top", (l["l_2L2"], 0.0, 0.0), "end"),
         closure("LCC2", bodies, "front", (-l["l_2L3"], -l["l_2H1"], 0.0), "yaw"),
     )
-    return Linkage(bodies, loops, mdh(theta=math.pi))
+    return ArmLinkage(bodies, loops, mdh(theta=math.pi))
 
 
-def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
+def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> ArmLinkage:
     """Table 4, corrected. Their frames 3, 5 and 10 are one link, the back bar.
 
     Frame 0 is at y = -(l_bottom + a_back) of the RCM. Two numbers, beta1 and the depth of frame 9, are not the
@@ -136,7 +136,7 @@ def _gondokaryono2019(l: Mapping[str, float], d_insertion: float) -> Linkage:
         closure("c1", bodies, "front", (l["l_back"], 0.0, 0.0), "bottom"),
         closure("c2", bodies, "top", (l["l_bottom"], 0.0, 0.0), "end"),
     )
-    return Linkage(bodies, loops, mdh(theta=HALF_PI))
+    return ArmLinkage(bodies, loops, mdh(theta=HALF_PI))
 
 
 def si_parallelogram(l: Mapping) -> tuple[tuple[Body, ...], tuple[Loop, ...]]:

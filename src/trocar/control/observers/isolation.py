@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from trocar.control.observers.collision import MARGIN, ResidualStatistics
+from trocar.control.observers.detection import MARGIN, ResidualStatistics
 from trocar.control.observers.momentum import MomentumObserver
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism

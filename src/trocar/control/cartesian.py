@@ -67,13 +67,11 @@ class CartesianRegulation(CartesianFeedbackLinearisation):
     def __init__(self, mechanism: Mechanism, T: ArrayLike, *law: Any, **options: Any) -> None:
         super().__init__(mechanism, *law, **options)
         T = np.asarray(T, dtype=float)
-        if self.joints == 6 and T.shape != (4, 4):
-            raise TrocarError(f"with joints=6 the goal must be a pose (4, 4), got shape {T.shape}")
-        self.T = checked_pose(pose(p=T) if T.shape == (3,) else T)
-        if self.T.shape != (4, 4):
+        if T.shape != (4, 4) and (self.joints, T.shape) != (3, (3,)):
             raise TrocarError(
                 f"the goal must be one pose (4, 4) or, with joints=3, a position (3,), got shape {T.shape}"
             )
+        self.T = checked_pose(pose(p=T) if T.shape == (3,) else T)
         self._goal = TipMotion(self.T, np.zeros(6), np.zeros(6))
 
     def __call__(self, state: State, setpoint: object) -> Array:

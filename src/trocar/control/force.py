@@ -98,7 +98,6 @@ def _matrix(values: ArrayLike, name: str, rows: int) -> Array:
         )
     if not (np.isfinite(K).all() and np.allclose(K, K.T) and np.linalg.eigvalsh(K)[0] >= -1e-9 * np.abs(K).max()):
         raise TrocarError(f"{name} must be finite, symmetric and not negative, got {K.tolist()}")
-    K = np.array(K)
     K.setflags(write=False)
     return K
 

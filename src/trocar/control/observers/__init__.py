@@ -19,21 +19,7 @@ from trocar.control.observers.loads import (
 from trocar.control.observers.momentum import Effort, EffortStream, MomentumObserver, external_effort, sudden_effort
 
 __all__ = [
-    "CollisionDetector",
-    "ContactDetector",
-    "Diagnosis",
-    "Effort",
-    "EffortStream",
-    "FaultIsolation",
-    "MomentumObserver",
-    "PayloadEstimate",
-    "PayloadObserver",
-    "PointMass",
-    "ResidualStatistics",
-    "TipForce",
-    "estimate_payload",
-    "external_effort",
-    "sudden_effort",
-    "tip_wrench",
-    "wrist_force",
-]
+    "CollisionDetector", "ContactDetector", "Diagnosis", "Effort", "EffortStream", "FaultIsolation", "MomentumObserver",
+    "PayloadEstimate", "PayloadObserver", "PointMass", "ResidualStatistics", "TipForce", "estimate_payload",
+    "external_effort", "sudden_effort", "tip_wrench", "wrist_force",
+]  # fmt: skip

@@ -253,8 +253,16 @@ class Following(Trajectory):
             setpoints.append(self._next(float(t), q_seed, setpoints[-1] if setpoints else None))
         self.via = np.array([s.q for s in setpoints])
         self.via.setflags(write=False)
-        self._warn_near_singular()
         self._bounded(path.start, path.duration, setpoints[0], setpoints[-1])
+        sigma = singular_values(mechanism, self.via)[..., -1]
+        k = int(sigma.argmin())
+        if sigma[k] < NEAR_SINGULAR:
+            warnings.warn(
+                f"the path passes near a singularity at t = {self.times[k]:.4g} s (smallest singular value "
+                f"{sigma[k]:.2g}): joint rates grow without bound there",
+                NearSingular,
+                stacklevel=3,
+            )
 
     def _at(self, elapsed: float) -> Setpoint:
         t = self.start + elapsed
@@ -265,8 +273,7 @@ class Following(Trajectory):
     def _next(self, t: float, q_seed: ArrayLike | None, last: Setpoint | None) -> Setpoint:
         """Follow the branch from one time to the next; raise an error if the solution jumps."""
         if last is None:
-            q = self._solution(t, q_seed, first=True)
-            return self._setpoint(t, q)
+            return self._setpoint(t, self._solution(t, q_seed, first=True))
         setpoint = self._setpoint(t, last.q)
         interval = float(self.times[1] - self.times[0])
         off = np.abs(setpoint.q - last.q - interval / 2 * (setpoint.dq + last.dq))
@@ -326,17 +333,6 @@ class Following(Trajectory):
         if outside := self.mechanism.arm.violation(q):
             raise LeavesReach(t, outside)
         return q
-
-    def _warn_near_singular(self) -> None:
-        sigma = singular_values(self.mechanism, self.via)[..., -1]
-        k = int(sigma.argmin())
-        if sigma[k] < NEAR_SINGULAR:
-            warnings.warn(
-                f"the path passes near a singularity at t = {self.times[k]:.4g} s (smallest singular value "
-                f"{sigma[k]:.2g}): joint rates grow without bound there",
-                NearSingular,
-                stacklevel=4,
-            )
 
 
 def through(

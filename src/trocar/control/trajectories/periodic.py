@@ -31,9 +31,8 @@ def sinusoid(centre: ArrayLike, amplitude: ArrayLike, frequency: ArrayLike) -> R
     It starts in motion: give its velocity at t = 0 to `Simulator.reset`, or expect a transient.
     """
     f, centre = checks.real_array("frequency", frequency), vector(centre, "centre")
-    centre, amplitude, f = vectors(
-        centre=centre, amplitude=amplitude, frequency=np.broadcast_to(f, np.shape(centre)) if f.ndim == 0 else f
-    )
+    f = np.broadcast_to(f, centre.shape) if f.ndim == 0 else f
+    centre, amplitude, f = vectors(centre=centre, amplitude=amplitude, frequency=f)
     w = 2.0 * np.pi * f
 
     def reference(t: float) -> Setpoint:
@@ -78,9 +77,7 @@ class Fourier:
         return Setpoint(q, cosine @ self.a + sine @ self.b, (w * cosine) @ self.b - (w * sine) @ self.a)
 
 
-def fourier(centre: ArrayLike, a: ArrayLike, b: ArrayLike, frequency: float) -> Fourier:
-    """Fourier series, see `Fourier`. centre (n,) [rad, m]; a, b (K, n) [rad/s, m/s]; frequency [Hz]."""
-    return Fourier(centre, a, b, frequency)
+fourier = Fourier  # named like the functions that return the other references
 
 
 def _harmonics(values: ArrayLike, name: str, n: int) -> Array:
@@ -108,9 +105,7 @@ class PeriodicRun(Trajectory):
 
     def __init__(self, motion: Fourier, periods: int, home: ArrayLike, ramp: float = 2.0) -> None:
         self.motion, self.ramp = motion, checks.positive("ramp", ramp)
-        if periods != int(periods) or periods < 1:
-            raise TrocarError(f"periods must be a whole number, 1 or more, got {periods!r}")
-        self.periods = int(periods)
+        self.periods = checks.count("periods", periods)
         q_home = vector(home, "home")
         if q_home.shape != motion.centre.shape:
             raise TrocarError(f"home has {q_home.size} joints, the motion {motion.centre.size}")
@@ -141,11 +136,8 @@ class PeriodicRun(Trajectory):
     def _clock(self, elapsed: float) -> tuple[float, float, float]:
         """theta, theta' and theta'' during the speed-up; theta is 0 at its end."""
         u, T = elapsed / self.ramp, self.ramp
-        return (
-            T * (u**4 * (2.5 - 3.0 * u + u * u) - 0.5),
-            u**3 * (10.0 - 15.0 * u + 6.0 * u * u),
-            30.0 * u * u * (1.0 - u) ** 2 / T,
-        )
+        rate, change = u**3 * (10.0 - 15.0 * u + 6.0 * u * u), 30.0 * u * u * (1.0 - u) ** 2 / T
+        return T * (u**4 * (2.5 - 3.0 * u + u * u) - 0.5), rate, change
 
 
 def _straight(q0: ArrayLike, q1: ArrayLike, speeds: ArrayLike, t0: float) -> Polynomial:

@@ -46,10 +46,8 @@ class Polynomial(Trajectory):
     """
 
     def __init__(self, times: Array, first: Setpoint, last: Setpoint, coefficients: Array) -> None:
-        spans = np.diff(times)
-        self.segments = tuple(
-            Segment(float(t), float(T), c) for t, T, c in zip(times[:-1], spans, coefficients, strict=True)
-        )
+        spans = zip(times[:-1].tolist(), np.diff(times).tolist(), coefficients, strict=True)
+        self.segments = tuple(Segment(*span) for span in spans)
         self.times = times
         self.via = np.vstack([coefficients[:, 0], last.q])
         self._starts = [segment.start for segment in self.segments]
@@ -220,28 +218,22 @@ def time_optimal(
     points = checked_via(via, arm)
     if not 0.0 < scale <= 1.0:
         raise TrocarError(f"scale must be a fraction in (0, 1] of the arm's limits, got {scale!r}")
-    n = arm.n
     jerks = np.array(np.inf if jerk is None else jerk, dtype=float)
-    jerks = np.full(n, jerks) if jerks.ndim == 0 else jerks
-    if jerks.shape != (n,) or not (jerks > 0).all():
-        raise TrocarError(f"jerk must be positive, one number or an array ({n},), got {jerk!r}")
-    limits = (
-        scale * np.array([joint.velocity for joint in arm.joints]),
-        scale * np.array([joint.acceleration for joint in arm.joints]),
-        jerks,
+    jerks = np.full(arm.n, jerks) if jerks.ndim == 0 else jerks
+    if jerks.shape != (arm.n,) or not (jerks > 0).all():
+        raise TrocarError(f"jerk must be positive, one number or an array ({arm.n},), got {jerk!r}")
+    velocity, acceleration = (
+        np.array([getattr(joint, of) for joint in arm.joints]) for of in ("velocity", "acceleration")
     )
+    limits = scale * velocity, scale * acceleration, jerks
     _, v0, v1 = vectors(via=points[0], dq0=dq0, dq1=dq1)
     for name, v in (("dq0", v0), ("dq1", v1)):
-        fast = np.flatnonzero(np.abs(v) > limits[0])
-        if fast.size:
-            j = int(fast[0])
+        for j in np.flatnonzero(np.abs(v) > limits[0]):
             raise TrocarError(
                 f"{name}: joint {j + 1} ({arm.joints[j].name}) moves at {v[j]:g} per s, its limit is {limits[0][j]:g}"
             )
     if not v0.any() and not v1.any():
-        same = np.flatnonzero(~np.diff(points, axis=0).any(axis=1))
-        if same.size:
-            i = int(same[0])
+        for i in np.flatnonzero(~np.diff(points, axis=0).any(axis=1)):
             raise TrocarError(f"via points {i} and {i + 1} are equal; remove one")
     motion = TimeOptimal(points, limits, v0, v1, straight, t0)
     if v0.any() or v1.any():  # a rest-to-rest motion cannot overshoot
@@ -253,9 +245,7 @@ def _check_overshoot(arm: Arm, motion: TimeOptimal) -> None:
     # Ruckig's position_extrema is not used: it misses turning points under infinite jerk (0.19)
     q = np.array([motion(t).q for t in np.linspace(motion.start, motion.end, 1000)])
     low, high = q.min(0), q.max(0)
-    outside = np.flatnonzero(np.maximum(arm.excess(low), arm.excess(high)) > LIMIT_TOLERANCE)
-    if outside.size:
-        j = int(outside[0])
+    for j in np.flatnonzero(np.maximum(arm.excess(low), arm.excess(high)) > LIMIT_TOLERANCE):
         joint = arm.joints[j]
         raise TrocarError(
             f"joint {j + 1} ({joint.name}) overshoots: it covers {low[j]:.6g} to {high[j]:.6g}, allowed "

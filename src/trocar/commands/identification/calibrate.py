@@ -151,7 +151,7 @@ def read_poses(path: Path) -> tuple[Array, Array]:
     """q (N, 3) and tau (N, 3) from a CSV file with a header."""
     import numpy as np
 
-    from trocar.recording.csv_table import CsvTable
+    from trocar.recording.formats import CsvTable
 
     file = CsvTable(path, ",".join(COLUMNS))
     missing = [name for name in COLUMNS if name not in file.titles]

@@ -13,7 +13,7 @@ from trocar.control.controller import checked_mechanism
 from trocar.errors import TrocarError, shown
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
-from trocar.recording.causal_filter import CUTOFF, CausalLowpass
+from trocar.recording.filters import CUTOFF, CausalLowpass
 from trocar.spatial import Array
 
 UNEVEN = 1e-3  # relative variation of the time step above which a recording is processed step by step

@@ -64,7 +64,15 @@ class ReducedSimulator:
         **options: Any,
     ) -> None:
         chosen = SceneArm.alone(name, np.eye(4), parameters=parameters, **options)
-        _refuse(chosen, accuracy, objects)
+        lacking = {
+            "objects": bool(objects),
+            "accuracy": accuracy != "fast",
+            "transmission": chosen.transmission != "rigid",
+            **{name: getattr(chosen, name) is not None for name in ("compliance", "elastic_mount", "port")},
+        }
+        if any(lacking.values()):
+            name = next(name for name, needed in lacking.items() if needed)
+            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
         mechanism, self.options = chosen.loaded(None, gravity, mounting)
         self.mechanism, self.timestep, self.time = mechanism, checks.positive("timestep", timestep), 0.0
         self.arm, self.parameters, self.n = mechanism.arm, mechanism.dynamic_parameters, mechanism.n
@@ -178,14 +186,14 @@ class ReducedSimulator:
         """Tip pose (4, 4) in the base."""
         return self.mechanism.forward_kinematics(self._q)
 
+    def loop_error(self) -> float:
+        """Zero: the loops are closed by construction [m]."""
+        return 0.0
+
     def rcm_error(self) -> float:
         """Zero: the loops are closed by construction [m]."""
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
-        return 0.0
-
-    def loop_error(self) -> float:
-        """Zero: the loops are closed by construction [m]."""
         return 0.0
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
@@ -203,21 +211,6 @@ class ReducedSimulator:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self._step.rows[:], self._before[:] = snapshot.rows, snapshot.before
         self.time, self._tau, self._wrench = snapshot.time, snapshot.tau.copy(), snapshot.wrench
-
-
-def _refuse(options: SceneArm, accuracy: str, objects: Sequence[Any]) -> None:
-    """Raise an error for options that the reduced engine lacks."""
-    lacking = {
-        "objects": bool(objects),
-        "accuracy": accuracy != "fast",
-        "transmission": options.transmission != "rigid",
-        "compliance": options.compliance is not None,
-        "elastic_mount": options.elastic_mount is not None,
-        "port": options.port is not None,
-    }
-    for name, chosen in lacking.items():
-        if chosen:
-            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
 
 
 ENGINES[REDUCED] = ReducedSimulator

@@ -19,10 +19,10 @@ from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.sources.c_source import MAX_THREADS
-from trocar.batch.state import NotFinite
+from trocar.batch.state import REMEDY, BatchLog, NotFinite
 from trocar.errors import TrocarError
+from trocar.files import check_memory
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -103,7 +103,7 @@ class SceneBatch:
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
         tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
-        check_fits(len(tau) * count * 2 * state.rows.shape[1], 8, f"a log of {len(tau)} steps")
+        check_memory(len(tau) * count * 2 * state.rows.shape[1] * 8, f"a log of {len(tau)} steps", REMEDY)
         if not np.isfinite(tau).all():
             raise TrocarError("tau must be finite")
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)

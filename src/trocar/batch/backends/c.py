@@ -11,7 +11,6 @@ import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
-from trocar.batch.sources import array_source
 from trocar.batch.sources.c_source import c_source
 from trocar.batch.sources.compiler import library
 from trocar.errors import TrocarError
@@ -90,7 +89,7 @@ class CKernel(Kernel):
 
     def fixed(self, parameters: Sequence[Array]) -> Array:
         """Fixed values (F,), or (F, N) if a parameter differs between arms."""
-        values = self._preparation(parameters)
+        values = self.preparation(parameters)
         return np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.empty(0, self._dtype)
 
     def one(self, fixed: Array) -> OneStep:
@@ -117,7 +116,7 @@ class CKernel(Kernel):
         log = None
         if every:
             log = np.empty((-(-steps // every), program.logged + len(program.outputs), *batch), self._dtype)
-        bad = self._run_function(bool(batch))(
+        bad = _function(self._vector if batch else self._scalar, "trocar_run", _RUN)(
             rows.ctypes.data,
             fixed.ctypes.data,
             *((arms, 1) if fixed.ndim == 2 else (1, 0)),
@@ -140,15 +139,8 @@ class CKernel(Kernel):
         return rows, log[::-1], bad
 
     @cached_property
-    def _preparation(self) -> Any:
-        return array_source.numpy_preparation(self.program)
-
-    @cached_property
     def _one(self) -> Any:
         return _function(self._scalar, "trocar_one", (_POINTER,))
-
-    def _run_function(self, lanes: bool) -> Any:
-        return _function(self._vector if lanes else self._scalar, "trocar_run", _RUN)
 
     @cached_property
     def _scalar(self) -> ctypes.CDLL:

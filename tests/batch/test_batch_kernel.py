@@ -13,7 +13,7 @@ from tests.batch.test_batch import DT, states
 from trocar import batch
 from trocar.batch import speed
 from trocar.batch.backends import cuda
-from trocar.batch.sources.device_array import DeviceArray
+from trocar.batch.backends.cuda import DeviceArray
 
 # The kernel as C++: every thread in turn.
 STUBS = """

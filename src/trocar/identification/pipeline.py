@@ -13,12 +13,18 @@ from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
-from trocar.identification.estimators import consistent
-from trocar.identification.least_squares import noise_variance
-from trocar.identification.prediction import efforts, regressor, relative_error, root_mean_square
+from trocar.identification.estimators import consistent, noise_variance
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.recording_checks import check, check_excitation
-from trocar.identification.signals import Signals, prepare, shifted
+from trocar.identification.signals import (
+    Signals,
+    efforts,
+    prepare,
+    regressor,
+    relative_error,
+    root_mean_square,
+    shifted,
+)
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 from trocar.recording import Recording

@@ -16,9 +16,9 @@ from trocar.errors import TrocarError
 from trocar.identification.design import with_values
 from trocar.identification.estimators import expanded
 from trocar.identification.pipeline import checked, problem_of
-from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.recording_checks import MIN_DURATION
+from trocar.identification.signals import efforts, relative_error, root_mean_square
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric
 from trocar.recording import Recording

@@ -1,4 +1,4 @@
-"""Signals: the filtered motion and effort of a recording, to which a model is fitted.
+"""Signals: the filtered motion and effort of a recording, to which a model is fitted; predicted efforts along them.
 
 Filters run forwards and backwards, so they have zero phase. Cut-offs are the -3 dB frequency of one pass, in Hz.
 Positions of rows that repeat the previous one (a reader faster than the robot) are replaced by interpolation.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.recording.filters import derivative, lowpass, refilled, repeated_rows, sampling_rate, uniform
 from trocar.spatial import Array
@@ -77,3 +78,30 @@ def prepare(
 def shifted(t: Array, x: Array, delay: float) -> Array:
     """x (N, n) at t + delay, linearly interpolated; constant beyond the ends."""
     return x if delay == 0 else np.column_stack([np.interp(t + delay, t, column) for column in x.T])
+
+
+def regressor(mechanism: Mechanism, T: Array, signals: Signals, cutoff: float = np.inf) -> Array:
+    """Y (N, n, p) with column efforts = Y phi; q = T q_columns. Dahl friction starts relaxed at the first row.
+
+    With a cutoff [Hz] its columns are filtered like the effort, so that steps of friction look the same in both.
+    """
+    Y = mechanism.regressor_along(*(x @ T.T for x in (signals.q, signals.dq, signals.ddq)))
+    return lowpass(np.asarray(T.T @ Y), cutoff, signals.rate)
+
+
+def efforts(mechanism: Mechanism, T: Array, signals: Signals) -> Array:
+    """Efforts (N, n) that the model predicts at every row, in the columns of the recording [N m, N]."""
+    q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
+    joints, units = mechanism.arm.joint_names, mechanism.arm.joint_units
+    motion = Recording(t=signals.t, q=q, dq=dq, ddq=ddq, joints=joints, joint_units=units)
+    return mechanism.effort_along(motion) @ T
+
+
+def relative_error(measured: Array, predicted: Array) -> Array:
+    """Relative error (n,): norm over the rows (axis 0) of measured - predicted, divided by that of measured."""
+    return np.asarray(np.linalg.norm(measured - predicted, axis=0) / np.linalg.norm(measured, axis=0))
+
+
+def root_mean_square(measured: Array, predicted: Array) -> Array:
+    """Root mean square difference (n,) over the rows [N m, N]."""
+    return np.asarray(np.sqrt(((measured - predicted) ** 2).mean(axis=0)))

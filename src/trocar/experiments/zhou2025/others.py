@@ -10,8 +10,8 @@ import numpy as np
 from trocar.arms import load_arm
 from trocar.arms.parameters import Dahl, Drive, Inertia, Parameters, load_parameters
 from trocar.experiments.zhou2025 import runs
+from trocar.identification.si.gravity import identified, measured
 from trocar.identification.si.parameters import completed
-from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 from trocar.spatial import Array

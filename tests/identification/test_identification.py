@@ -12,8 +12,7 @@ from trocar.identification.cross_validation import bins
 from trocar.identification.design import with_values
 from trocar.identification.estimators import base_estimate, consistent, expanded, noise_variance
 from trocar.identification.identified_file import covariance, identified_text
-from trocar.identification.pipeline import identify, prepared, problem_of
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import identify, prepared, problem_of, recalibrate
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.identification.signals import efforts, prepare, regressor
 from trocar.recording import Recording

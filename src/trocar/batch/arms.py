@@ -13,7 +13,7 @@ from trocar import checks
 from trocar.batch.backend import Backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.control import BatchControl, BatchJointPID
-from trocar.batch.equations.programs import QUERIES, step_program
+from trocar.batch.equations.programs import query_program, step_program
 from trocar.batch.gradients import RolloutGradients
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import REMEDY, BatchLog, BatchState, NotFinite, Values
@@ -294,7 +294,7 @@ class BatchArms:
 
     def _query(self, name: str, *joint_values: Values) -> Any:
         if name not in self._queries:
-            program = QUERIES[name](self.mechanism.tree, self.parameters)
+            program = query_program(name, self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
             values = [self.parameters.entry(node.name) for node in program.parameters]
             self._queries[name] = kernel, kernel.fixed(values)

@@ -7,7 +7,6 @@ control loops: a step takes a microsecond instead of ten. It has no links, conta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,8 @@ class NotReduced(TrocarError):
     """An option of `Simulator` that the reduced engine lacks."""
 
 
-@dataclass(frozen=True)
-class ReducedSnapshot:
-    """The complete state of a reduced simulation: rows of the compiled step, previous velocities, time, efforts."""
-
-    rows: Array
-    before: Array
-    time: float
-    tau: Array
-    wrench: Array | None
+# State of the compiled step, previous velocities, time, efforts and wrench.
+Snapshot = tuple[Array, Array, float, Array, Array | None]
 
 
 class ReducedSimulator:
@@ -203,14 +195,14 @@ class ReducedSimulator:
         wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._wrench = wrench if wrench.any() else None
 
-    def snapshot(self) -> ReducedSnapshot:
+    def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""
-        return ReducedSnapshot(self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench)
+        return self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench
 
-    def restore(self, snapshot: ReducedSnapshot) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
-        self._step.rows[:], self._before[:] = snapshot.rows, snapshot.before
-        self.time, self._tau, self._wrench = snapshot.time, snapshot.tau.copy(), snapshot.wrench
+        self._step.rows[:], self._before[:], self.time, tau, self._wrench = snapshot
+        self._tau = tau.copy()
 
 
 ENGINES[REDUCED] = ReducedSimulator

@@ -117,18 +117,15 @@ class SceneBatch:
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=(1, 2)))
         if bad.size:
             raise NotFinite(f"scene {bad[0]} of {count} has a state that is not finite; use lower efforts", int(bad[0]))
-        whole = np.concatenate([state.rows[:, None], rows], axis=1)
-        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in self._parts(whole))
+        whole = np.concatenate([state.rows[:, None], rows], axis=1)[..., 1:]  # without the time
+        qpos, qvel = whole[..., : self.model.nq], whole[..., self.model.nq :][..., : self.model.nv]
+        links = qpos[..., self._stepped.q], qvel[..., self._stepped.v]
+        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in links)
         ddq = np.diff(dq, axis=0) / self.sim.timestep
         samples = np.concatenate([q[:-1], dq[:-1], tau, ddq], axis=1)[::every]
         times = self.sim.timestep * every * np.arange(len(samples))
         end = SceneState(rows[:, -1].copy(), q[-1], dq[-1])
         return end, BatchLog(times, samples, self.mechanism, "mujoco")
-
-    def _parts(self, rows: Array) -> tuple[Array, Array]:
-        """Positions and velocities of the arm's links in states (..., S), which start with the time."""
-        qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
-        return qpos[..., self._stepped.q], qvel[..., : self.model.nv][..., self._stepped.v]
 
     def _world(self, k: int) -> mujoco.MjModel:
         """The model of one scene, with its own parameters."""

@@ -78,10 +78,7 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     covariance = np.linalg.pinv(solution.jac.T @ solution.jac) * (solution.fun @ solution.fun / dof)
     sigma = {free[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(free)}
     return Lengths(
-        geometry=geometry(x),
-        sigma=sigma,
-        pitch_offset=float(x[-1]) if with_offset else None,
-        rms=_rms(solution.fun),
+        geometry=geometry(x), sigma=sigma, pitch_offset=float(x[-1]) if with_offset else None, rms=_rms(solution.fun)
     )
 
 

@@ -18,8 +18,7 @@ from trocar.arms.file_fields import Fields
 from trocar.arms.parameters import Parameters, to_toml
 from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
-from trocar.identification.pipeline import Identified
-from trocar.identification.recalibration import Recalibrated
+from trocar.identification.pipeline import Identified, Recalibrated
 from trocar.spatial import Array
 from trocar.toml_file import read_toml, toml_text
 

@@ -101,14 +101,10 @@ def step_program(
     return program, Layout(arm.n, len(frictions), 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))
 
 
-def _query_program(
-    rows: Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]], name: str
-) -> Callable[[TreeArrays, BatchParameters], Program]:
-    def program(tree: TreeArrays, parameters: BatchParameters) -> Program:
-        inputs, outputs = rows(ArmEquations(tree, parameters))
-        return Program(name=name, state=(), next_state=(), inputs=inputs, outputs=outputs)
-
-    return program
+def query_program(name: str, tree: TreeArrays, parameters: BatchParameters) -> Program:
+    """One of `QUERIES`, a program without state."""
+    inputs, outputs = QUERIES[name](ArmEquations(tree, parameters))
+    return Program(name=name, state=(), next_state=(), inputs=inputs, outputs=outputs)
 
 
 def _acceleration(arm: ArmEquations) -> tuple[list[Node], list[Node]]:
@@ -117,11 +113,10 @@ def _acceleration(arm: ArmEquations) -> tuple[list[Node], list[Node]]:
     return [*arm.q, *arm.dq, *tau], Factor(arm.M).solved(rest)
 
 
-_ROWS: dict[str, Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]]] = {  # inputs and outputs
+QUERIES: dict[str, Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]]] = {  # inputs and outputs
     "forward_dynamics": _acceleration,
     "mass_matrix": lambda arm: (arm.q, [entry for row in arm.M for entry in row]),
     "bias": lambda arm: ([*arm.q, *arm.dq], arm.b),
     "tip_pose": lambda arm: (arm.q, TipKinematics(arm).pose()),
     "jacobian": lambda arm: (arm.q, [entry for row in TipKinematics(arm).jacobian() for entry in row]),
 }
-QUERIES = {name: _query_program(rows, name) for name, rows in _ROWS.items()}

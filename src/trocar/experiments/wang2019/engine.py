@@ -12,8 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from trocar.arms.parameters import Parameters
 from trocar.experiments.wang2019.recordings import TABLE
-from trocar.identification.pipeline import Identified, prepared
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import Identified, prepared, recalibrate
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.identification.signals import Signals, efforts, relative_error, root_mean_square
 from trocar.recording import Recording

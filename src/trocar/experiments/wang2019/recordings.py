@@ -13,8 +13,7 @@ from trocar.control.observers import MomentumObserver, PayloadEstimate, PointMas
 from trocar.errors import TrocarError
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import data_file
-from trocar.identification.pipeline import identify, prepared
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import identify, prepared, recalibrate
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.signals import efforts
 from trocar.mechanics import Mechanism

@@ -22,8 +22,7 @@ from trocar.identification.cross_validation import Validation, bins, cross_valid
 from trocar.identification.design import Design
 from trocar.identification.pipeline import checked, problem_of
 from trocar.identification.recipes.recipe import Recipe, recipe_of
-from trocar.identification.recording_checks import check_excitation
-from trocar.identification.signals import Signals
+from trocar.identification.signals import Signals, check_excitation
 from trocar.recording import Recording
 
 MIN_GAIN = 1e-3  # smallest relative reduction of the error that is worth a change

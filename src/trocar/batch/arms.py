@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from trocar.mechanics import Mechanism
 Effort = Values | BatchControl | Callable[[BatchState, float], Values]
 
 
+@dataclass(eq=False, repr=False)
 class BatchArms:
     """Arms of one kind with the same equations; parameters may differ between them. See `trocar.batch.load`.
 
@@ -38,20 +39,16 @@ class BatchArms:
         surface_values: values () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        backend: Backend,
-        parameters: BatchParameters,
-        limits: bool,
-        surfaces: Sequence[TipSurface] = (),
-        motor_limits: bool = False,
-    ) -> None:
-        self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
-        self.motor_limits = motor_limits
-        self.surfaces = tuple(surfaces)
-        self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
-        self.n = mechanism.n
+    mechanism: Mechanism
+    backend: Backend
+    parameters: BatchParameters
+    limits: bool
+    surfaces: Sequence[TipSurface] = ()
+    motor_limits: bool = False
+
+    def __post_init__(self) -> None:
+        self.n = self.mechanism.n
+        self.surface_values = {name: x for k, s in enumerate(self.surfaces) for name, x in s.entries(k).items()}
         self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Any] = {}
         self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
@@ -245,7 +242,7 @@ class BatchArms:
         value that was zero for all arms is no longer zero.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
-        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces, self.motor_limits)
+        new = replace(self, parameters=changed)
         if all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed):
             new._steppers = {law: replace(stepper, parameters=changed) for law, stepper in self._steppers.items()}
             new._gradients = self._gradients

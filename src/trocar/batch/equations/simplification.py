@@ -184,7 +184,7 @@ def _negative(a: Polynomial) -> Polynomial:
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 _SUMS = ("add", "subtract")
-_SLOW = {"sin": 5, "cos": 5, "exp": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # duration in additions
+_SLOW = {"sin": 5, "cos": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # duration in additions
 
 
 def regrouped(results: Sequence[Node]) -> list[Node]:

@@ -17,8 +17,7 @@ from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.spatial import pose, rotation
 from trocar.transports.camera import CameraSettings
 from trocar.transports.codec import MAX_BYTES, Decoder, Encoder, bag_name, codec
-from trocar.transports.ros_conversion import from_ros, to_ros
-from trocar.transports.ros_services import answer, ask
+from trocar.transports.ros_conversion import answer, ask, from_ros, to_ros
 from trocar.transports.scene_messages import CameraInfo, CompressedImage, Image, Transforms
 from trocar.transports.scene_topics import CLOCK_TOPIC, TF
 

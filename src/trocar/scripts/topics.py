@@ -13,8 +13,7 @@ from trocar.robot import messages as m
 from trocar.robot.interface import Direction
 from trocar.scripts.ros_variants import converted, convertible, present_name
 from trocar.scripts.session import Session
-from trocar.transports.ros_conversion import from_ros, to_ros
-from trocar.transports.ros_services import answer
+from trocar.transports.ros_conversion import answer, from_ros, to_ros
 
 MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
 

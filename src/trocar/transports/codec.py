@@ -20,7 +20,7 @@ from trocar.errors import TrocarError
 from trocar.robot.interface import Topic
 from trocar.robot.messages import EMPTY, JointState, Message
 from trocar.spatial import Array, quaternion
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_conversion import Family, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES, definition, message_class
 
 MAX_BYTES = 1 << 20  # largest message to decode
@@ -37,7 +37,7 @@ def check_rosbags(purpose: str = "ROS", extra: str = "bags") -> None:
         raise TrocarError(f"{purpose} requires the Python package rosbags: pip install 'trocar[{extra}]'")
 
 
-class Codec:
+class Codec(Family):
     """Encoder and decoder of one version of ROS, with rosbags' message classes; see `codec`.
 
     Attributes:
@@ -104,7 +104,7 @@ class Codec:
             self.message_in(self.bytes_of(self.make(ros_type), ros_type), ros_type)
             self._prepared.add(ros_type)
 
-    # -- classes, as in `ros_conversion.Family` ------------------------------------------------------------------------
+    # -- classes -------------------------------------------------------------------------------------------------------
 
     def make(self, ros_type: str, **values: Any) -> Any:
         """A message of rosbags with some fields set, by their names in ROS 1; the others have their defaults."""
@@ -161,8 +161,10 @@ class Codec:
         text = ""
         for part in ("Request", "Response"):
             fields = message_class(f"{service}_{part}")._fields
-            kinds = [self.definition_and_checksum(kind)[1] if "/" in kind else kind for _, kind in fields]
-            text += "\n".join(f"{kind} {name}" for kind, (name, _) in zip(kinds, fields, strict=True))
+            kinds = {
+                name: self.definition_and_checksum(kind)[1] if "/" in kind else kind for name, kind in fields.items()
+            }
+            text += "\n".join(f"{kind} {name}" for name, kind in kinds.items())
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 

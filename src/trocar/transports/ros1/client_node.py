@@ -21,8 +21,8 @@ from trocar.transports.remote_bus import CLOCK
 from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.node import QUEUE, use_master
 from trocar.transports.ros1.wire import service_class, wire_class
+from trocar.transports.ros_conversion import ask
 from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_services import ask
 
 NAME = "trocar_client"
 CONNECTION_TIMEOUT = 2.0  # of a subscriber before the first command to it [s]

@@ -20,7 +20,7 @@ from trocar.transports.ros1.debian import use_debian
 from trocar.transports.ros1.packages import generate_packages
 from trocar.transports.ros1.rospy_internals import limit
 from trocar.transports.ros1.wire import service_class, wire_class
-from trocar.transports.ros_services import answer
+from trocar.transports.ros_conversion import answer
 
 NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge

@@ -37,8 +37,8 @@ from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import service_qos, topic_qos
 from trocar.transports.ros2.samples import sample_class
 from trocar.transports.ros2.services import identified
+from trocar.transports.ros_conversion import ask
 from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_services import ask
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
 DISCOVERY_TIMEOUT = 15.0  # [s]

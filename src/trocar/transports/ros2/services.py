@@ -21,8 +21,8 @@ from trocar.transports.ros2.names import reply_name, request_name
 from trocar.transports.ros2.participant import Participant, taken
 from trocar.transports.ros2.qos import service_qos
 from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros_conversion import answer
 from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_services import answer
 
 MAX_CALLS = 64  # in the queue; further ones are dropped
 MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, as in rmw_cyclonedds [s]

@@ -10,7 +10,7 @@ from tests.support.crtk_robot import started
 from tests.support.odd_values import INPUTS, SEED, number, numbers, rounds, text
 from trocar.errors import TrocarError
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.devices import devices, topics_of_nodes
+from trocar.transports.remote_bus import devices, topics_of_nodes
 from trocar.transports.ros_conversion import answer, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES
 

@@ -148,9 +148,7 @@ def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
 
 def echo(pipe: Connection, domain: int, count: int) -> None:
     """Return every sample of the lines unchanged until the pipe is closed."""
-    from trocar.transports.ros2.names import topic_name
-    from trocar.transports.ros2.participant import Participant, taken
-    from trocar.transports.ros2.qos import topic_qos
+    from trocar.transports.ros2.participant import Participant, taken, topic_name, topic_qos
 
     with Participant(domain) as participant:
         pairs = []
@@ -178,10 +176,7 @@ def client(pipe: Connection, domain: int) -> None:
 
 def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
     """Send commands at a rate for some time and receive states meanwhile."""
-    from trocar.transports.ros2.names import topic_name
-    from trocar.transports.ros2.participant import Participant, taken
-    from trocar.transports.ros2.qos import topic_qos
-    from trocar.transports.ros2.samples import sample_class
+    from trocar.transports.ros2.participant import Participant, sample_class, taken, topic_name, topic_qos
 
     with Participant(domain) as participant:
         command, state = (topic_qos(JOINTS, direction) for direction in (Direction.command, Direction.state))

@@ -17,7 +17,7 @@ from trocar.errors import check_known
 from trocar.transports.ros_time import Duration, Time
 
 _PRIMITIVES = re.compile(r"(bool|string|time|duration|u?int\d+|float\d+)(\[\d*\])?")
-_PLAIN: dict[str, Any] = {"bool": False, "string": "", "time": Time, "duration": Duration}
+_PLAIN: dict[str, type] = {"bool": bool, "string": str, "time": Time, "duration": Duration}
 
 
 class Field(NamedTuple):
@@ -88,7 +88,7 @@ def _default(kind: str) -> Any:
         element, _, length = kind[:-1].partition("[")
         return [_default(element) for _ in range(int(length or 0))]
     if kind in _PLAIN:
-        return _PLAIN[kind]() if callable(_PLAIN[kind]) else _PLAIN[kind]
+        return _PLAIN[kind]()
     if "/" in kind:
         return MESSAGES[kind]()
     return 0.0 if kind.startswith("float") else 0

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from typing import Any
 
 from trocar.errors import TrocarError, check_known
 from trocar.robot.messages import Message
-from trocar.transports.devices import topics_of_nodes
-from trocar.transports.link import ConnectedProcess, ProcessLink, run_node, send
-from trocar.transports.protocol import LOOPBACK, TIMEOUT, Readers, SystemState
+from trocar.transports.link import LOOPBACK, TIMEOUT, ConnectedProcess, ProcessLink, Readers, SystemState, run_node
 from trocar.transports.remote_bus import CLOCK, Callback, OpenTopic, RemoteBus, waited
 from trocar.transports.ros1.bridge import Ros1Settings
 
@@ -31,9 +28,8 @@ class Ros1Client(RemoteBus):
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
         node = "trocar.transports.ros1.client_node.Ros1ClientNode"
         self._process = ConnectedProcess(run_node, Ros1Settings(node=node, address=address, master=master))
-        self._reader: threading.Thread | None = None
         state = self._process.first_value(SystemState, "the ROS client")
-        super().__init__(topics_of_nodes(state.published, state.subscribed), state.services, state.simulated_time)
+        super().__init__(state)
         self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
         self._reader = threading.Thread(target=self._receive, daemon=True)
@@ -69,11 +65,9 @@ class Ros1Client(RemoteBus):
 
     def close(self) -> None:
         """End the client's node."""
-        with contextlib.suppress(OSError):
-            send(self._process.pipe, None)
+        self._link.send(None)
         self._process.join()
-        if self._reader is not None:  # ends with the process
-            self._reader.join(timeout=5.0)
+        self._reader.join(timeout=5.0)  # ends with the process
         self._process.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------

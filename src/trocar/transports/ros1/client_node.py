@@ -15,12 +15,12 @@ from trocar.errors import TrocarError
 from trocar.robot.interface import Topic
 from trocar.robot.messages import Empty, Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import ProcessLink, received
-from trocar.transports.protocol import Answer, Call, Publish, Readers, SystemState
+from trocar.transports.link import Answer, Call, ProcessLink, Publish, Readers, SystemState, received
 from trocar.transports.remote_bus import CLOCK
 from trocar.transports.ros1.bridge import Ros1Settings
-from trocar.transports.ros1.node import QUEUE, use_master
-from trocar.transports.ros1.wire import service_class, wire_class
+from trocar.transports.ros1.debian import use_master
+from trocar.transports.ros1.node import QUEUE
+from trocar.transports.ros1.rospy_types import service_class, wire_class
 from trocar.transports.ros_conversion import ask
 from trocar.transports.ros_messages import message_class
 
@@ -61,10 +61,10 @@ class Ros1ClientNode:
                 self._subscribe(request)
             elif isinstance(request, Readers):
                 self._subscribers.pop(request.topic).unregister()
-            elif isinstance(request, tuple):
-                self._publish(*request)
             elif isinstance(request, Call):
                 threading.Thread(target=self._call, args=(request,), daemon=True).start()
+            else:
+                self._publish(*request)
         self._rospy.signal_shutdown("the client has ended")
 
     def _state(self) -> SystemState:

@@ -19,10 +19,8 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import topics_of_nodes
-from trocar.transports.protocol import TIMEOUT
+from trocar.transports.link import TIMEOUT, SystemState
 from trocar.transports.remote_bus import (
-    CLOCK,
     CLOCK_TOPIC,
     POLL_INTERVAL,
     Callback,
@@ -31,11 +29,9 @@ from trocar.transports.remote_bus import (
     RemoteSubscription,
     waited,
 )
+from trocar.transports.ros2.cyclonedds_internals import delete
 from trocar.transports.ros2.domain import LOOPBACK
-from trocar.transports.ros2.names import reply_name, request_name, ros_name, topic_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import service_qos, topic_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, reply_name, ros_name, sample_class, taken
 from trocar.transports.ros2.services import identified
 from trocar.transports.ros_conversion import ask
 from trocar.transports.ros_messages import message_class
@@ -75,17 +71,15 @@ class Ros2Client(RemoteBus):
 
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
-        topics, services, simulated_time = _endpoints(self._participant)
-        super().__init__(topics, services, simulated_time)
+        super().__init__(*_endpoints(self._participant))
         self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, Any] = {}
         self._servers: dict[str, Any] = {}
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = itertools.count(1)
         self._closing = False
-        if simulated_time:
-            qos = topic_qos(CLOCK_TOPIC.ros, Direction.state)
-            clock = self._participant.reader(topic_name(CLOCK), CLOCK_TOPIC.ros, qos)
+        if self._simulated_time:
+            clock = self._participant.topic_reader(CLOCK_TOPIC)
             self._on(clock, lambda: self._take_time(clock))
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -111,10 +105,9 @@ class Ros2Client(RemoteBus):
         if name in self._writers:
             self._writers[name].write(sample)
             return
-        qos = topic_qos(topic.ros, topic.direction)
-        writer = self._participant.writer(topic_name(name), topic.ros, qos)
+        writer = self._participant.topic_writer(topic)
         if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST_TIMEOUT):
-            self._participant.delete(writer)
+            delete(writer)
             raise TrocarError(f"no node reads {name}")
         self._writers[name] = writer
         writer.write(sample)
@@ -154,15 +147,14 @@ class Ros2Client(RemoteBus):
 
     def _open(self, name: str, *callbacks: Callback) -> _Line:
         topic = self.topics[name]
-        reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
-        line = _Line(topic, reader, *callbacks)
-        self._on(reader, lambda: self._take(line))
+        line = _Line(topic, self._participant.topic_reader(topic), *callbacks)
+        self._on(line.reader, lambda: self._take(line))
         return line
 
     def _close(self, line: OpenTopic) -> None:
         with self._lock:
             line.callbacks.clear()
-            self._participant.delete(cast(_Line, line).reader)
+            delete(cast(_Line, line).reader)
 
     def _take(self, line: _Line) -> None:
         for sample in taken(line.reader):
@@ -205,15 +197,10 @@ class Ros2Client(RemoteBus):
 
     def _server(self, service: str, ros: str) -> Any:
         if service not in self._servers:
-            own = self._participant.entity.guid.bytes[:12] + len(self._servers).to_bytes(4, "big")
-            qos = service_qos(f"clientid={'.'.join(f'{byte:x}' for byte in own)};")
-            reader = self._participant.reader(reply_name(service), f"{ros}_Response", qos)
-            writer = self._participant.writer(request_name(service), f"{ros}_Request", qos)
+            reader, writer = self._participant.service_end(service, ros, len(self._servers), "clientid")
             self._on(reader, lambda: self._take_replies(reader, f"{ros}_Response", _handle(writer)))
-            matched = waited(
-                lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST_TIMEOUT
-            )
-            if not matched:
+            ends = writer.get_matched_subscriptions, reader.get_matched_publications
+            if not waited(lambda: all(matched() for matched in ends), FIRST_TIMEOUT):
                 raise TrocarError(f"no node offers the service {service} any more")
             self._servers[service] = writer
         return self._servers[service]
@@ -248,18 +235,16 @@ def _handle(writer: Any) -> int:
     return int(writer.instance_handle) % 2**64
 
 
-def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, str], bool]:
-    """Topics and services of other participants, once no new ones appear, and whether one of them writes /clock."""
-    sources = [
-        BuiltinDataReader(participant.entity, kind)
-        for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
-    ]
+def _endpoints(participant: Participant) -> tuple[SystemState, set[str]]:
+    """Topics and services of other participants, once no new ones appear, and the names of events."""
     written: dict[str, str] = {}
     read: dict[str, str] = {}
+    kinds = (BuiltinTopicDcpsPublication, written), (BuiltinTopicDcpsSubscription, read)
+    sources = [(BuiltinDataReader(participant.entity, kind), types) for kind, types in kinds]
     latched: set[str] = set()
     begin = last = time.monotonic()
     while time.monotonic() < min(last + DISCOVERY, begin + DISCOVERY_TIMEOUT):
-        for source, types in zip(sources, (written, read), strict=True):
+        for source, types in sources:
             for sample in source.take(100):
                 if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
                     continue
@@ -273,9 +258,9 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         for types in (written, read)
     )
     services = {
-        name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
+        service: ros.removesuffix("_Request")
         for name, ros in read.items()
-        if name.startswith("rq/") and reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
+        if name.startswith("rq/") and reply_name(service := name[len("rq/") :].removesuffix("Request")) in written
     }
-    simulated_time = written.get(topic_name(CLOCK)) == CLOCK_TOPIC.ros
-    return topics_of_nodes(published, subscribed, latched), services, simulated_time
+    simulated_time = published.get(CLOCK_TOPIC.name) == CLOCK_TOPIC.ros
+    return SystemState(published, subscribed, services, simulated_time), latched

@@ -11,23 +11,20 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
 from cyclonedds.core import DDSException
+from rosbags.typesys import Stores, get_typestore
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
-from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import EFFORTS
-from trocar.transports.link import MAX_BYTES, ProcessLink, received
-from trocar.transports.protocol import MAX_TEXT, Lost, Publish, Readers, Ready, RefusedMessage
+from trocar.transports.codec import Decoder, bag_name, codec
+from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
 from trocar.transports.ros2.bridge import Ros2Settings
 from trocar.transports.ros2.event_loop import EventLoop
-from trocar.transports.ros2.graph import announce
-from trocar.transports.ros2.names import topic_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import topic_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
 from trocar.transports.ros2.services import ServiceServer
+from trocar.transports.topic_bridge import EFFORTS
 
 NODE = "dvrk"
 # Commands that replace each other: only the last queued one counts.
@@ -36,6 +33,10 @@ THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MAX_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
 MAX_REFUSALS = 2  # reports of invalid content per topic and window
+DISCOVERY, DISCOVERY_TYPE = "ros_discovery_info", "rmw_dds_common/ParticipantEntitiesInfo"
+# An identity has 24 bytes up to Humble, 16 from Iron on (rmw_dds_common 2.0.0): a graph cannot mix the two.
+STORES = {"jazzy": Stores.ROS2_JAZZY, "humble": Stores.ROS2_HUMBLE}
+LENGTHS = {"jazzy": 16, "humble": 24}
 
 
 class Ros2Node:
@@ -89,7 +90,7 @@ class Ros2Node:
 
     def _write(self, topic: Topic) -> None:
         """Create a writer; readers of states are reported, so that only topics with readers are sampled."""
-        writer = self._participant.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        writer = self._participant.topic_writer(topic)
         self._writers[topic.name] = writer, sample_class(topic.ros)
         if topic.direction is Direction.state:
             self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(topic.name))
@@ -135,7 +136,7 @@ class Ros2Node:
 
     def _read(self, topic: Topic) -> Any:
         """Create a reader of a command."""
-        reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        reader = self._participant.topic_reader(topic)
         decoder = Decoder(topic, codec(2))
         self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
@@ -155,8 +156,40 @@ class Ros2Node:
     def _refuse(self, name: str, reason: str) -> None:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= MAX_REFUSALS:
-            self._link.send(RefusedMessage(name, reason[:MAX_TEXT]))
+            self._link.refuse(name, reason)
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:
             self._lost.append(name)
+
+
+# -- announcement on the topic ros_discovery_info ----------------------------------------------------------------------
+
+
+def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:
+    """Announce a node with its endpoints to `ros2 node list`, as long as the returned writer exists."""
+    check_known("distribution of ROS 2", STORES, distro)
+    store: Any = get_typestore(STORES[distro])
+    entities = [[entity.guid.bytes for entity in group] for group in (readers, writers)]
+    writer = participant.writer(DISCOVERY, DISCOVERY_TYPE, discovery_qos(), store)
+    cdr = node_info(store, LENGTHS[distro], participant.entity.guid.bytes, node, *entities)
+    writer.write(sample_class(DISCOVERY_TYPE, store)(cdr))
+    return writer
+
+
+def node_info(
+    store: Any, length: int, participant: bytes, node: str, readers: Iterable[bytes], writers: Iterable[bytes]
+) -> bytes:
+    """Bytes of a participant with one node, from the GUIDs of its endpoints; identities are filled up to a length."""
+
+    def kind(name: str) -> Any:
+        return store.types[bag_name(f"rmw_dds_common/{name}")]
+
+    def gid(guid: bytes) -> Any:
+        return kind("Gid")(data=np.frombuffer(guid.ljust(length, b"\0"), np.uint8))
+
+    entities = kind("NodeEntitiesInfo")(
+        node_namespace="/", node_name=node, reader_gid_seq=[*map(gid, readers)], writer_gid_seq=[*map(gid, writers)]
+    )
+    info = kind("ParticipantEntitiesInfo")(gid=gid(participant), node_entities_info_seq=[entities])
+    return bytes(store.serialize_cdr(info, bag_name(DISCOVERY_TYPE)))

@@ -17,10 +17,7 @@ from cyclonedds.qos import Policy
 from trocar.errors import TrocarError
 from trocar.robot.interface import Service
 from trocar.transports.codec import codec
-from trocar.transports.ros2.names import reply_name, request_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import service_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, sample_class, taken
 from trocar.transports.ros_conversion import answer
 from trocar.transports.ros_messages import message_class
 
@@ -59,10 +56,7 @@ class ServiceServer:
     ) -> None:
         self._service, self._call, self._pool, self._codec = service, call, pool, codec(2)
         self._request, self._response = f"{service.ros}_Request", f"{service.ros}_Response"
-        own = participant.entity.guid.bytes[:12] + number.to_bytes(4, "big")
-        qos = service_qos(f"serviceid={'.'.join(f'{byte:x}' for byte in own)};")
-        self.reader = participant.reader(request_name(service.name), self._request, qos)
-        self.writer = participant.writer(reply_name(service.name), self._response, qos)
+        self.reader, self.writer = participant.service_end(service.name, service.ros, number, "serviceid")
         self._places = threading.Semaphore(MAX_CALLS)
 
     def handle(self) -> None:

@@ -56,22 +56,14 @@ class NodeSettings:
 
 
 class Ready(NamedTuple):
-    """All topics and services are offered.
-
-    Attributes:
-        prioritised: the process has real-time priority. master: URI of the ROS master; "" in ROS 2.
-    """
+    """All topics and services are offered, with real-time priority or without. master: URI; "" in ROS 2."""
 
     prioritised: bool
     master: str = ""
 
 
 class SystemState(NamedTuple):
-    """Topics and services of other nodes: ROS types by name, for published and for subscribed topics.
-
-    Attributes:
-        simulated_time: time follows /clock, which is reported as a topic of that name.
-    """
+    """ROS types of topics and services of other nodes by name. simulated_time: time follows the topic /clock."""
 
     published: Mapping[str, str]
     subscribed: Mapping[str, str]
@@ -134,16 +126,12 @@ class Answer(NamedTuple):
     error: str = ""
 
 
-# -- pipes -------------------------------------------------------------------------------------------------------------
-
-
-def packed(value: Any) -> bytes:
-    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+# -- pipes and processes -----------------------------------------------------------------------------------------------
 
 
 def send(pipe: Connection, value: Any) -> None:
     """Send a value, several times faster than `Connection.send`."""
-    pipe.send_bytes(packed(value))
+    pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def receive(pipe: Connection) -> Any:
@@ -158,15 +146,8 @@ def received(pipe: Connection) -> Iterator[Any]:
             yield value
 
 
-# -- processes ---------------------------------------------------------------------------------------------------------
-
-
 class ConnectedProcess:
-    """A spawned process with a pipe to it, until `close`. Its function gets the other end first.
-
-    Attributes:
-        pipe: this end.
-    """
+    """A spawned process with a pipe to it, until `close`. Its function gets the other end of `pipe` first."""
 
     def __init__(self, target: Callable[..., None], *arguments: Any, name: str = "trocar-ros") -> None:
         context = multiprocessing.get_context("spawn")
@@ -223,9 +204,6 @@ def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
     os._exit(0)  # threads of rospy and of a master do not all end
 
 
-# -- one end of a pipe -------------------------------------------------------------------------------------------------
-
-
 class TooLong(TrocarError):
     """A value is too long to be sent."""
 
@@ -246,12 +224,8 @@ class ProcessLink:
         self.closed = False
 
     def send(self, value: Any) -> None:
-        """Send a value; sets `closed` if the other end is closed.
-
-        Raises:
-            TooLong: nothing was sent.
-        """
-        frame = packed(value)
+        """Send a value; sets `closed` if the other end is closed. TooLong: nothing was sent."""
+        frame = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         if len(frame) > self._max_bytes:
             raise TooLong(f"it takes {len(frame)} bytes, more than {self._max_bytes}")
         try:
@@ -266,10 +240,10 @@ class ProcessLink:
             self.send(CommandBatch(tuple(messages)))
         except TooLong as error:
             if len(messages) == 1:
-                self.send(RefusedMessage(messages[0][0], f"the message is too long: {error}"))
-                return
-            for message in messages:
-                self.command((message,))
+                self.refuse(messages[0][0], f"the message is too long: {error}")
+            else:
+                for message in messages:
+                    self.command((message,))
 
     def refuse(self, topic: str, reason: object) -> None:
         """Report a message with invalid content."""

@@ -14,6 +14,7 @@ from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
 from trocar.transports.link import SystemState
+from trocar.transports.ros_messages import message_class
 
 POLL_INTERVAL = 0.001  # between checks of a condition [s]
 UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
@@ -53,10 +54,13 @@ class OpenTopic:
 
     Attributes:
         changed: time of its opening or of its last message [s]. used: when it was last read [s].
+        stamped: messages carry a stamp; others are stamped by their arrival.
     """
 
     def __init__(self, topic: Topic, *callbacks: Callback) -> None:
         self.topic, self.callbacks = topic, list(callbacks)
+        attributes = {field.attribute for field in message_class(topic.ros)._table}
+        self.stamped = not attributes.isdisjoint({"header", "stamp"})
         self.last: Message | None = None
         self.changed = self.used = time.monotonic()
 
@@ -104,6 +108,9 @@ class RemoteBus(ABC):
             time.sleep(POLL_INTERVAL)
         return True
 
+    def _set_time(self, message: Message) -> None:
+        self._clock = message.stamp
+
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
         while self._simulated_time and not self._clock:
@@ -128,7 +135,7 @@ class RemoteBus(ABC):
         with self._lock:
             new = name not in self._opened
             if new:
-                self._opened[name] = self._open(name, callback)  # misses no message
+                self._opened[name] = self._open(self.topics[name], callback)  # misses no message
         line = self._line(name)
         if not new:
             with self._lock:
@@ -142,7 +149,7 @@ class RemoteBus(ABC):
         check_known("topic", self.topics, name)
         with self._lock:
             for each in () if name in self._opened else self._opened_with(name):
-                self._opened[each] = self._open(each)
+                self._opened[each] = self._open(self.topics[each])
             line = self._opened[name]
         line.used = time.monotonic()
         self._wait_for_first(line)
@@ -150,6 +157,8 @@ class RemoteBus(ABC):
 
     def _deliver(self, line: OpenTopic, message: Message) -> None:
         with self._lock:
+            if not line.stamped:
+                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
             line.last, line.changed = message, time.monotonic()
             callbacks = tuple(line.callbacks)
         for callback in callbacks:
@@ -177,7 +186,7 @@ class RemoteBus(ABC):
     @abstractmethod
     def close(self) -> None: ...
     @abstractmethod
-    def _open(self, name: str, *callbacks: Callback) -> OpenTopic: ...
+    def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
     @abstractmethod

@@ -77,19 +77,12 @@ class Ros1Node:
                 with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
                     self._publishers[name].publish(data)
 
-    # -- topics --------------------------------------------------------------------------------------------------------
-
     def _publisher(self, topic: Topic) -> Any:
         """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
-        readers = None if topic.latched else self._listener(topic.name)
-        return self._rospy.Publisher(
-            f"/{topic.name}",
-            wire_class(topic.ros),
-            subscriber_listener=readers,
-            tcp_nodelay=True,
-            latch=topic.latched,
-            queue_size=IMAGES if "Image" in topic.ros else QUEUE,
-        )
+        listener = None if topic.latched else self._listener(topic.name)
+        options = {"latch": topic.latched, "queue_size": IMAGES if "Image" in topic.ros else QUEUE, "tcp_nodelay": True}
+        kind = wire_class(topic.ros)
+        return self._rospy.Publisher(f"/{topic.name}", kind, subscriber_listener=listener, **options)
 
     def _listener(self, name: str) -> Any:
         node = self
@@ -133,8 +126,6 @@ class Ros1Node:
                     self._commanded.discard(name)
                     self._link.send(Lost(name))
             time.sleep(POLL_INTERVAL)
-
-    # -- services ------------------------------------------------------------------------------------------------------
 
     def _offer(self, service: Service) -> None:
         kind = service_class(service.ros)

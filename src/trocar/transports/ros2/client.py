@@ -6,9 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, cast
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
@@ -34,7 +32,6 @@ from trocar.transports.ros2.domain import LOOPBACK
 from trocar.transports.ros2.participant import Participant, reply_name, ros_name, sample_class, taken
 from trocar.transports.ros2.services import identified
 from trocar.transports.ros_conversion import ask
-from trocar.transports.ros_messages import message_class
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
 DISCOVERY_TIMEOUT = 15.0  # [s]
@@ -53,7 +50,6 @@ class _Line(OpenTopic):
     def __init__(self, topic: Topic, reader: Any, *callbacks: Callback) -> None:
         super().__init__(topic, *callbacks)
         self.reader, self.decoder = reader, Decoder(topic, codec(2))
-        self.stamped = "header" in message_class(topic.ros).__slots__
         self.sent, self.complete = 0, False
 
 
@@ -72,15 +68,13 @@ class Ros2Client(RemoteBus):
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
         super().__init__(*_endpoints(self._participant))
-        self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, Any] = {}
         self._servers: dict[str, Any] = {}
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = itertools.count(1)
         self._closing = False
         if self._simulated_time:
-            clock = self._participant.topic_reader(CLOCK_TOPIC)
-            self._on(clock, lambda: self._take_time(clock))
+            self._opened[CLOCK_TOPIC.name] = self._open(CLOCK_TOPIC, self._set_time)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         self._wait_for_clock()
@@ -140,15 +134,15 @@ class Ros2Client(RemoteBus):
         if self.topics[name].direction is not Direction.event:
             return super().subscribe(name, callback)
         first = self._line(name)
-        late = self._open(name, callback)  # a reader of its own, as a late subscriber has
+        late = self._open(first.topic, callback)  # a reader of its own, as a late subscriber has
         known = cast(_Line, first).sent
         waited(lambda: late.sent >= known, FIRST_TIMEOUT)
         return RemoteSubscription(lambda: self._close(late))
 
-    def _open(self, name: str, *callbacks: Callback) -> _Line:
-        topic = self.topics[name]
+    def _open(self, topic: Topic, *callbacks: Callback) -> _Line:
         line = _Line(topic, self._participant.topic_reader(topic), *callbacks)
-        self._on(line.reader, lambda: self._take(line))
+        with self._lock:
+            self._participant.on_samples(line.reader, lambda: self._take(line))
         return line
 
     def _close(self, line: OpenTopic) -> None:
@@ -162,15 +156,8 @@ class Ros2Client(RemoteBus):
                 message = line.decoder(sample.cdr)
             except TrocarError:
                 continue  # no message of this type: the same as none
-            if not line.stamped:
-                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
             self._deliver(line, message)
             line.sent = sample.sample_info.source_timestamp
-
-    def _take_time(self, reader: Any) -> None:
-        for sample in taken(reader):
-            with contextlib.suppress(TrocarError):
-                self._clock = codec(2).decode(sample.cdr, CLOCK_TOPIC).stamp
 
     # -- services ------------------------------------------------------------------------------------------------------
 
@@ -198,35 +185,29 @@ class Ros2Client(RemoteBus):
     def _server(self, service: str, ros: str) -> Any:
         if service not in self._servers:
             reader, writer = self._participant.service_end(service, ros, len(self._servers), "clientid")
-            self._on(reader, lambda: self._take_replies(reader, f"{ros}_Response", _handle(writer)))
+            with self._lock:
+                self._participant.on_samples(reader, lambda: self._take_replies(reader, f"{ros}_Response", writer))
             ends = writer.get_matched_subscriptions, reader.get_matched_publications
             if not waited(lambda: all(matched() for matched in ends), FIRST_TIMEOUT):
                 raise TrocarError(f"no node offers the service {service} any more")
             self._servers[service] = writer
         return self._servers[service]
 
-    def _take_replies(self, reader: Any, ros: str, own: int) -> None:
+    def _take_replies(self, reader: Any, ros: str, writer: Any) -> None:
         for sample in taken(reader):
             with contextlib.suppress(TrocarError):
                 reply = codec(2).message_in(sample.cdr, ros)
                 waiting = self._calls.get(reply.number)
-                if reply.client == own and waiting is not None:
+                if reply.client == _handle(writer) and waiting is not None:
                     waiting.set_result(reply)
-
-    # -- inside --------------------------------------------------------------------------------------------------------
-
-    def _on(self, reader: Any, handler: Callable[[], None]) -> None:
-        with self._lock:
-            self._handlers.append(handler)
-            self._participant.wake_for_samples(reader)
 
     def _listen(self) -> None:
         while not self._closing:
-            if not self._handlers:
+            if not (self._opened or self._servers):
                 time.sleep(POLL_INTERVAL)  # no reader yet
-            for number in self._participant.wait(CLOSING_INTERVAL):
+            for handler in self._participant.wait(CLOSING_INTERVAL):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
-                    self._handlers[number]()
+                    handler()
             self._close_unused()
 
 

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
@@ -21,6 +21,7 @@ from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
 from trocar.transports.ros2.bridge import Ros2Settings
+from trocar.transports.ros2.cyclonedds_internals import Handler
 from trocar.transports.ros2.event_loop import EventLoop
 from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
 from trocar.transports.ros2.services import ServiceServer
@@ -45,7 +46,6 @@ class Ros2Node:
     def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
         self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
         self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
-        self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
@@ -61,7 +61,7 @@ class Ros2Node:
         writers = [writer for writer, _ in self._writers.values()]
         for number, service in enumerate(settings.services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
-            self._on(self._participant.wake_for_samples(server.reader), server.handle)
+            self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
         self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
@@ -74,26 +74,24 @@ class Ros2Node:
         loop = EventLoop(self._pipe, self._participant)
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self._link.closed:
-            ready, events = loop.wait()
+            ready, handlers = loop.wait()
             while ready:  # all of them before commands, which take longer
                 publication = self._link.receive()
                 self._pass_on(() if publication is None else (publication,))
                 ready = not self._link.closed and loop.pipe_ready()
-            if events:
-                self._handle(events)
+            if handlers:
+                self._handle(handlers)
                 loop.ignore_events(self._excess())
         loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._participant.close()
-
-    # -- to DDS --------------------------------------------------------------------------------------------------------
 
     def _write(self, topic: Topic) -> None:
         """Create a writer; readers of states are reported, so that only topics with readers are sampled."""
         writer = self._participant.topic_writer(topic)
         self._writers[topic.name] = writer, sample_class(topic.ros)
         if topic.direction is Direction.state:
-            self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(topic.name))
+            self._participant.on_readers(writer, lambda: self._count_readers(topic.name))
 
     def _count_readers(self, name: str) -> None:
         status = self._writers[name][0].get_publication_matched_status()
@@ -107,16 +105,10 @@ class Ros2Node:
                 with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
                     writer.write(kind(cdr))
 
-    # -- from DDS ------------------------------------------------------------------------------------------------------
-
-    def _on(self, number: int, handler: Callable[[], None]) -> None:
-        assert number == len(self._handlers)
-        self._handlers.append(handler)
-
-    def _handle(self, events: list[int]) -> None:
-        for number in events:
+    def _handle(self, handlers: list[Handler]) -> None:
+        for handler in handlers:
             with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
-                self._handlers[number]()
+                handler()
         if self._incoming:
             self._link.command(self._incoming)
             self._forwarded += len(self._incoming)
@@ -138,9 +130,9 @@ class Ros2Node:
         """Create a reader of a command."""
         reader = self._participant.topic_reader(topic)
         decoder = Decoder(topic, codec(2))
-        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
+        self._participant.on_samples(reader, lambda: self._take(topic, reader, decoder))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
-            self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
+            self._participant.on_writers(reader, lambda: self._count_writers(topic.name, reader))
         return reader
 
     def _take(self, topic: Topic, reader: Any, decoder: Decoder) -> None:
@@ -163,9 +155,6 @@ class Ros2Node:
             self._lost.append(name)
 
 
-# -- announcement on the topic ros_discovery_info ----------------------------------------------------------------------
-
-
 def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:
     """Announce a node with its endpoints to `ros2 node list`, as long as the returned writer exists."""
     check_known("distribution of ROS 2", STORES, distro)
@@ -181,15 +170,13 @@ def node_info(
     store: Any, length: int, participant: bytes, node: str, readers: Iterable[bytes], writers: Iterable[bytes]
 ) -> bytes:
     """Bytes of a participant with one node, from the GUIDs of its endpoints; identities are filled up to a length."""
-
-    def kind(name: str) -> Any:
-        return store.types[bag_name(f"rmw_dds_common/{name}")]
+    names = ("Gid", "NodeEntitiesInfo", "ParticipantEntitiesInfo")
+    Gid, Entities, Info = (store.types[bag_name(f"rmw_dds_common/{name}")] for name in names)
 
     def gid(guid: bytes) -> Any:
-        return kind("Gid")(data=np.frombuffer(guid.ljust(length, b"\0"), np.uint8))
+        return Gid(data=np.frombuffer(guid.ljust(length, b"\0"), np.uint8))
 
-    entities = kind("NodeEntitiesInfo")(
-        node_namespace="/", node_name=node, reader_gid_seq=[*map(gid, readers)], writer_gid_seq=[*map(gid, writers)]
-    )
-    info = kind("ParticipantEntitiesInfo")(gid=gid(participant), node_entities_info_seq=[entities])
+    sequences = {"reader_gid_seq": [*map(gid, readers)], "writer_gid_seq": [*map(gid, writers)]}
+    entities = Entities(node_namespace="/", node_name=node, **sequences)
+    info = Info(gid=gid(participant), node_entities_info_seq=[entities])
     return bytes(store.serialize_cdr(info, bag_name(DISCOVERY_TYPE)))

@@ -21,7 +21,7 @@ from rosbags.interfaces import Nodetype
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.transports.codec import bag_name, codec
-from trocar.transports.ros2.cyclonedds_internals import NumberedWaitSet, delete
+from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete
 from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
@@ -44,7 +44,7 @@ class Participant:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
         if is_loopback(interface):
             bind_to_loopback(domain)
-        self._events = NumberedWaitSet(self.entity)
+        self._events = EventSet(self.entity)
         self._topics: dict[str, DdsTopic[Any]] = {}
 
     def _topic(self, name: str, ros_type: str, store: Any) -> DdsTopic[Any]:
@@ -80,22 +80,22 @@ class Participant:
         read, written = ends if role == "serviceid" else ends[::-1]
         return self.reader(*read, qos), self.writer(*written, qos)
 
-    def wake_for_samples(self, reader: DataReader[Any]) -> int:
-        """Wake `wait` when the reader has samples. Returns the event's number."""
-        return self._events.attach(ReadCondition(reader, ANYTHING))
+    def on_samples(self, reader: DataReader[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when a reader has samples."""
+        self._events.attach(ReadCondition(reader, ANYTHING), handler)
 
-    def wake_for_readers(self, writer: DataWriter[Any]) -> int:
-        """Wake `wait` when the readers of a writer change. Returns the event's number."""
+    def on_readers(self, writer: DataWriter[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when the readers of a writer change."""
         writer.set_status_mask(DDSStatus.PublicationMatched)
-        return self._events.attach(writer)
+        self._events.attach(writer, handler)
 
-    def wake_for_writers(self, reader: DataReader[Any]) -> int:
-        """Wake `wait` when the writers of a reader change. Returns the event's number."""
+    def on_writers(self, reader: DataReader[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when the writers of a reader change."""
         reader.set_status_mask(DDSStatus.SubscriptionMatched)
-        return self._events.attach(reader)
+        self._events.attach(reader, handler)
 
-    def wait(self, seconds: float) -> list[int]:
-        """Numbers of all events; empty after a time [s]."""
+    def wait(self, seconds: float) -> list[Handler]:
+        """Handlers of all events; empty after a time [s]."""
         return self._events.wait(seconds)
 
     def acknowledged(self, writer: DataWriter[Any], seconds: float) -> bool:

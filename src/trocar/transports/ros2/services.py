@@ -40,18 +40,14 @@ def user_data(entity: Any) -> dict[str, str]:
 
 
 class ServiceServer:
-    """One service.
-
-    Args:
-        number: among the services of the participant. call: calls the service of the bus.
-    """
+    """One service. number: among those of the participant. call: calls the service of the bus."""
 
     def __init__(
         self,
         participant: Participant,
         service: Service,
         number: int,
-        call: Callable[[str, tuple[Any, ...]], Any],
+        call: Callable[..., Any],
         pool: ThreadPoolExecutor,
     ) -> None:
         self._service, self._call, self._pool, self._codec = service, call, pool, codec(2)

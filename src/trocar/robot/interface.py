@@ -245,7 +245,7 @@ TELEOP_ECM = (
 SIMULATION = replace(
     _state((m.Frame, ""), "frame")
     + _event(STRING, "error", "warning", "status")
-    + _services("play", "pause", "step", "set_speed", "reset", "snapshot", "restore", "change"),
+    + _services("play", "pause", "step", "set_speed", "reset", "snapshot", "restore", "change", "frame"),
     local=True,
 )
 SIMULATED_ARM = replace(

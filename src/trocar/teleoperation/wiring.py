@@ -55,6 +55,8 @@ class Teleoperation:
         self._pedals = {name: Pedal() for name in ("clutch", "camera", "coag")}
         self._down = dict.fromkeys(self._pedals, False)
         self._read = {name: robot.readings(name) for name in robot.arms}
+        limits = {name: read.arm for name, read in self._read.items()}
+        self._followed = {name: (arm.lower - BEYOND_LIMIT, arm.upper + BEYOND_LIMIT) for name, arm in limits.items()}
         psms = [name for name, kind in robot.devices.items() if kind == "PSM"]
         masters = dict.fromkeys([*self._masters(), *(name for name in self.sources if name != CAMERA)])
         possible = {f"{master}_{name}": (master, name) for master in masters for name in psms}
@@ -256,17 +258,15 @@ class Teleoperation:
         return sample
 
     def _state(self, arm: str) -> ArmState:
-        state = self._read[arm].state
-        return ArmState(state.state == "ENABLED", state.is_homed, state.is_busy)
+        return ArmState(*self._read[arm].flags)
 
     def _fault(self, master: str) -> str:
         """A joint of a master beyond its limit, "" if there is none."""
         read = self._read[master]
-        q, arm = read.joints, read.arm
-        beyond = np.maximum(arm.lower - q, q - arm.upper)
-        if not read.tip_ready or np.count_nonzero(beyond < BEYOND_LIMIT) == len(q):
+        q, (low, high) = read.joints, self._followed[master]
+        if not read.tip_ready or np.count_nonzero((q > low) & (q < high)) == len(q):
             return ""
-        joint = int(np.argmax(beyond))
+        joint, arm = int(np.argmax(np.maximum(low - q, q - high))), read.arm
         return f"{master} joint {joint + 1} ({arm.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"
 
     def _send(self, name: str, output: Output, arms: Mapping[str, str]) -> None:

@@ -27,7 +27,7 @@ QUALITY = 80  # of JPEG files
 def endoscope_of(frame: Frame) -> str | None:
     """Name of the first arm with an endoscope in a scene of several arms; None if there is none."""
     names = [name for name, about in frame.scene.arms.items() if about.arm.carries == "endoscope"]
-    return names[0] if names and len(frame.arms) > 1 else None
+    return names[0] if names and len(frame.scene.arms) > 1 else None
 
 
 class EndoscopeRenderer:

@@ -36,7 +36,8 @@ class Page:
     """A scene and panels in the browser.
 
     Args:
-        source: returns the latest frame.
+        source: returns the latest frame; called with the names of the arms whose states the panels read, or
+            without them.
         panels: from top to bottom.
         title: title of the controls.
         camera: first position and point to look at (3,) [m] in the world. Default: the whole scene.
@@ -52,7 +53,7 @@ class Page:
     def __init__(
         self,
         server: PageServer,
-        source: Callable[[], Frame],
+        source: Callable[..., Frame],
         panels: Sequence[Panel],
         *,
         title: str = "trocar",
@@ -176,8 +177,10 @@ class Page:
 
     def draw(self) -> None:
         """Draw the latest frame and refresh the panels whose time has come."""
-        now = time.perf_counter()
-        selection = Selection.of(self.source(), self.selected)
+        now, selected = time.perf_counter(), self.selected
+        due = [panel for panel in self.panels if now >= self.due[panel]]
+        arms = {arm for panel in due for arm in panel.arms(selected)}  # the states of others would cost time
+        selection = Selection.of(self.source(arms), selected)
         before, self.selection = self.selection, selection
         if selection.frame.scene is not before.frame.scene or selection.name != before.name:
             if selection.frame.scene.spec is not before.frame.scene.spec:
@@ -189,10 +192,9 @@ class Page:
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = position, look_at
         self.drawing.update(selection.frame.qpos)
-        for panel in self.panels:
-            if now >= self.due[panel]:
-                self.due[panel] = now + panel.interval - PERIOD / 2
-                panel.refresh(selection)
+        for panel in due:
+            self.due[panel] = now + panel.interval - PERIOD / 2
+            panel.refresh(selection)
         self._tell(now)
 
     def _hang(self, selection: Selection) -> None:

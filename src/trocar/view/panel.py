@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, ClassVar
 
 import viser
@@ -35,6 +36,10 @@ class Panel:
 
     def refresh(self, selection: Selection) -> None:
         """Follow the frame that the page shows, with its selected arm."""
+
+    def arms(self, selected: str) -> Collection[str]:
+        """Arms whose states `refresh` reads. Default: the selected one."""
+        return (selected,)
 
     def close(self) -> None:
         """End threads."""

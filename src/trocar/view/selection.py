@@ -17,7 +17,7 @@ class Selection:
 
     @classmethod
     def of(cls, frame: Frame, selected: str) -> Selection:
-        return cls(frame, selected if selected in frame.arms else next(iter(frame.arms)))
+        return cls(frame, selected if selected in frame.scene.arms else next(iter(frame.scene.arms)))
 
     @property
     def state(self) -> ArmFrame:
@@ -29,7 +29,7 @@ class Selection:
 
     @property
     def alone(self) -> bool:
-        return len(self.frame.arms) == 1
+        return len(self.frame.scene.arms) == 1
 
     @property
     def title(self) -> str:

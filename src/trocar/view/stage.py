@@ -28,7 +28,7 @@ def add_lights(scene: viser.SceneApi) -> None:
 
 def default_camera(frame: Frame, extent: tuple[Array, Array]) -> Camera:
     """A camera that sees the arms of a frame, or one arm between two corners (3,) [m]."""
-    if len(frame.arms) > 1:
+    if len(frame.scene.arms) > 1:
         arms = frame.scene.arms.values()
         patient_side = [about for about in arms if about.arm.carries is not None] or list(arms)
         bases = np.array([about.T_world_base[:3, 3] for about in patient_side])

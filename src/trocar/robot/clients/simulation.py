@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -97,8 +97,7 @@ class SimulationClient(DeviceClient):
         """Change gravity (3,) [m/s^2] in the world."""
         self.call("change", gravity=gravity)
 
-    def frame(self) -> Frame:
-        """The current moment: a copy, for any thread."""
-        message = self.robot.bus.read(f"{self.name()}/frame")
-        assert isinstance(message, Frame)
-        return message
+    def frame(self, arms: Collection[str] | None = None) -> Frame:
+        """The current moment: a copy, for any thread. arms: names of those whose state it has. Default: all."""
+        frame: Frame = self.call("frame", arms)
+        return frame

@@ -81,9 +81,10 @@ class Reports:
         return self._arm.arm
 
     @property
-    def state(self) -> m.OperatingState:
-        """Operating state."""
-        return self._arm.states.message(self._hardware.stamp)
+    def flags(self) -> tuple[bool, bool, bool]:
+        """True if the arm is enabled, homed, busy."""
+        states = self._arm.states
+        return states.state == "ENABLED", states.homed, states.busy
 
     @property
     def tip_ready(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
@@ -256,7 +257,8 @@ class ArmControls:
         self._simulated.push(np.zeros(3))
 
     def _now(self) -> ArmFrame:
-        return self._simulation.frame().arms[self._selection.name]
+        name = self._selection.name
+        return self._simulation.frame((name,)).arms[name]
 
     def _act(self, target: Array) -> None:
         """Remember that the user commands a target: the controls show it until the arm has it, or has refused it."""
@@ -311,6 +313,9 @@ class SecondArmPanel(Panel):
         else:
             self.name = name
 
+    def arms(self, selected: str) -> Collection[str]:
+        return (selected, self.name, self._first)
+
     def refresh(self, selection: Selection) -> None:
         """Follow the robot. While a recording is shown there is no second arm."""
         if not selection.frame.live:
@@ -321,6 +326,8 @@ class SecondArmPanel(Panel):
             self.name = self._first
         self._first = selection.name
         second = Selection(selection.frame, self.name)
+        if self.name not in selection.frame.arms:  # chosen while the frame was read
+            return
         self.controls.refresh(second)
         T = second.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])

@@ -46,7 +46,7 @@ class EndoscopePanel(Panel):
     def refresh(self, selection: Selection) -> None:
         frame = selection.frame
         self.image.visible = bool(self.visible.value)
-        if not self.visible.value or self.renderer.arm not in frame.arms:
+        if not self.visible.value or self.renderer.arm not in frame.scene.arms:
             return
         pictures = self.renderer(frame)
         if pictures is not self._pictures:

@@ -137,7 +137,7 @@ class RecordingPanel(Panel):
         active = self.a is not None and self.source.value == "recording"
         self._page.source = self._frame if active else self._page.live
 
-    def _frame(self) -> Frame:
+    def _frame(self, *_: object) -> Frame:
         """The frame to show; time advances while the recording plays."""
         assert self.a is not None
         now = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import viser
 
@@ -63,6 +63,9 @@ class TransportPanel(Panel):
     def _set_speed(self) -> None:
         with self._lock:  # viser calls from many threads: the last speed is the newest
             self._simulation.set_speed(self.speed.value)
+
+    def arms(self, selected: str) -> Collection[str]:
+        return self._robot.arms
 
     def refresh(self, selection: Selection) -> None:
         frame = selection.frame

@@ -12,7 +12,7 @@ from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
-    from trocar.view.endoscope import EndoscopeRenderer
+    from trocar.view.panels.endoscope import EndoscopeRenderer
 
 PORT = 8443
 INSTALL = "pip install 'trocar[vr]'"

@@ -14,11 +14,10 @@ from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole
-from trocar.view.endoscope import EndoscopeRenderer, endoscope_of
 from trocar.view.page import Page
 from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
-from trocar.view.panels.endoscope import EndoscopePanel
+from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endoscope_of
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
 from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel

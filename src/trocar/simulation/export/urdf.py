@@ -28,7 +28,7 @@ from trocar.simulation.export.links import (
 )
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.mjcf import GEOMS
-from trocar.simulation.export.xml import add, document, number
+from trocar.simulation.export.xml import add, document, number, texts
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose, quaternion, roll_pitch_yaw
 
@@ -53,14 +53,7 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
         prefix, facts = stepped.prefix, scene.arms[arm].arm
         tip = add(root, "link", name=flat(prefix + TIP)).get("name")
         _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip), facts.T_body_tip)
-    return document(
-        root,
-        [
-            f"{title} See README.md.",
-            "A tree cannot have loops: links moved by loops have mimic joints. URDF cannot express rotor inertias, the"
-            " friction of coupled drives, springs and cables.",
-        ],
-    )
+    return document(root, [f"{title} See README.md.", texts()["comments"]["urdf"]])
 
 
 def _fixed_joint(root: Element, parent: str, child: str, T: Array) -> None:
@@ -110,10 +103,9 @@ def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
     shape = add(element, "geometry")
     if kind == "box":
         add(shape, "box", size=2.0 * size)
-    elif kind == "sphere":
-        add(shape, "sphere", radius=size[0])
     else:
-        add(shape, "cylinder", radius=size[0], length=2.0 * (size[1] + size[0]))
+        length = None if kind == "sphere" else 2.0 * (size[1] + size[0])
+        add(shape, "cylinder" if length else "sphere", radius=size[0], length=length)
 
 
 def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
@@ -145,14 +137,7 @@ def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -
             add(root, "passive_joint", name=link.joint)
     for arm, q in start.items():
         _allowed_collisions(root, scene, arm, q, [link for link in tree if link.arm == arm])
-    return document(
-        root,
-        [
-            f"Never, Always: over {SAMPLES} random states within the joint limits. Default: at home. User: at some"
-            " states the simple shapes of the URDF overlap; within the joint limits the links of the real arm pass"
-            " each other.",
-        ],
-    )
+    return document(root, [texts()["comments"]["srdf"].format(samples=SAMPLES)])
 
 
 def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:

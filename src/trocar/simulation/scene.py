@@ -22,8 +22,7 @@ from trocar.recording import Recording
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
 from trocar.simulation.modelling.scene_model import scene_model, set_contacts, simulated
-from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
+from trocar.simulation.objects.scene_object import OBJECT, Contact, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -92,10 +91,10 @@ class Scene:
         gravity: ArrayLike | None = None,
         mounting: float | None = None,
         *,
-        objects: Sequence[SceneObject] = (),
-        timestep: float = 1e-3,
-        accuracy: str = "fast",
-        contacts: bool = True,
+        objects: Sequence[SceneObject],
+        timestep: float,
+        accuracy: str,
+        contacts: bool,
     ) -> Self:
         """A scene of one arm that allows overlaps; gravity and mounting as for `load_mechanism`."""
         scene = cls.__new__(cls)

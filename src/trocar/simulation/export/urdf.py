@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element
 import mujoco
 import numpy as np
 
-from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms import Arm
 from trocar.arms.parameters import Inertia
@@ -29,6 +28,7 @@ from trocar.simulation.export.links import (
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.mjcf import GEOMS
 from trocar.simulation.export.xml import add, document, number, texts
+from trocar.simulation.planning.collision import collision_shapes
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose, quaternion, roll_pitch_yaw
 
@@ -207,9 +207,7 @@ def collision_matrix(arm: Arm, home: Array, joined: Iterable[tuple[str, str]]) -
 
 def _solids(arm: Arm) -> mujoco.MjModel:
     """The links with the shapes of the URDF, where a capsule is a cylinder of its full length; all can collide."""
-    spec, _ = kinematic_arm(arm)
-    for part in (*spec.pairs, *(geom for geom in spec.geoms if not geom.contype), *spec.meshes):
-        spec.delete(part)
+    spec = collision_shapes(arm)
     for geom in spec.geoms:
         T, size, kind = placed(geom)
         geom.fromto = np.full(6, np.nan)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import mujoco
+import numpy as np
 
 from trocar.appearance.instrument_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
@@ -28,44 +30,52 @@ IMPRATIO = 10.0
 SOFT_ITERATIONS = 300
 
 
-def scene_model(
-    arms: Mapping[str, tuple[Mechanism, SceneArm]],
-    bases: Mapping[str, Array],
-    mounts: Mapping[str, str],
-    *,
-    cart: Cart | None,
-    objects: Sequence[SceneObject],
-    gravity: Array,
-    timestep: float,
-    accuracy: str,
-    contacts: bool,
-    prefixed: bool,
-    visual: bool,
-) -> mujoco.MjSpec:
-    """The specification of a scene.
+@dataclass(frozen=True)
+class SceneModel:
+    """Arms, a cart and objects, from which the specification of a scene is built.
 
-    Args:
-        arms: equations and options of every arm. visual: add visual shapes.
-        bases: T_world_base (4, 4) of every arm. mounts: mount of each arm on the cart. gravity: (3,) [m/s^2].
-        prefixed: False for one arm whose base is the world: its names are then not prefixed by `name/`.
+    Attributes:
+        arms: equations and options of every arm. bases: T_world_base (4, 4) of every arm.
+        mounts: mount of each arm on the cart. gravity: (3,) in the world [m/s^2].
+        objects, timestep, accuracy, contacts: as for `Scene`.
     """
-    models = {name: build(*arm, gravity, timestep, accuracy, visual) for name, arm in arms.items()}
-    for name, (mechanism, _) in arms.items():
-        for follower in mechanism.arm.transmissions if objects else ():
-            if follower not in mechanism.dynamic_parameters.inertias:
-                models[name].joint(follower).armature += FINGER_INERTIA
-    scene = _attached(models, bases) if prefixed else next(iter(models.values()))
-    _add_objects(scene, objects, accuracy)
-    if objects or len(arms) > 1:
-        scene.option.cone, scene.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
-    if len(arms) > 1:
-        # arms are not coupled by joints, so most entries of the matrices are zero
-        scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
-    if not contacts:
-        scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-    if cart is not None and visual:
-        add_patient_cart(scene, cart, mounts)
-    return scene
+
+    arms: Mapping[str, tuple[Mechanism, SceneArm]]
+    bases: Mapping[str, Array]
+    mounts: Mapping[str, str]
+    cart: Cart | None
+    gravity: Array
+    objects: Sequence[SceneObject]
+    timestep: float
+    accuracy: str
+    contacts: bool
+
+    @property
+    def prefixed(self) -> bool:
+        """False for one arm whose base is the world: its names are then not prefixed by `name/`."""
+        return len(self.arms) > 1 or not np.array_equal(next(iter(self.bases.values())), np.eye(4))
+
+    def spec(self, visual: bool) -> mujoco.MjSpec:
+        """The specification, with or without visual shapes."""
+        models = {
+            name: build(*arm, self.gravity, self.timestep, self.accuracy, visual) for name, arm in self.arms.items()
+        }
+        for name, (mechanism, _) in self.arms.items():
+            for follower in mechanism.arm.transmissions if self.objects else ():
+                if follower not in mechanism.dynamic_parameters.inertias:
+                    models[name].joint(follower).armature += FINGER_INERTIA
+        scene = _attached(models, self.bases) if self.prefixed else next(iter(models.values()))
+        _add_objects(scene, self.objects, self.accuracy)
+        if self.objects or len(self.arms) > 1:
+            scene.option.cone, scene.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+        if len(self.arms) > 1:
+            # arms are not coupled by joints, so most entries of the matrices are zero
+            scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+        if not self.contacts:
+            scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+        if self.cart is not None and visual:
+            add_patient_cart(scene, self.cart, self.mounts)
+        return scene
 
 
 def _attached(models: Mapping[str, mujoco.MjSpec], bases: Mapping[str, Array]) -> mujoco.MjSpec:

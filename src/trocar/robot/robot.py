@@ -21,12 +21,12 @@ from trocar.robot.clients.devices import (
     ECMClient,
     MTMClient,
     PSMClient,
+    SimulationClient,
     SUJClient,
     SystemClient,
     TeleopECMClient,
     TeleopPSMClient,
 )
-from trocar.robot.clients.simulation import SimulationClient
 from trocar.robot.controller import console
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES

@@ -185,7 +185,7 @@ class SimulationServer:
                 scene.set_up(arm, q_setup)
             self._adopt(scene)
 
-    def change(self, *, gravity: ArrayLike) -> None:
+    def change(self, gravity: ArrayLike) -> None:
         """Change gravity (3,) [m/s^2] in the world."""
         value = finite("gravity", gravity, (3,), "three finite numbers [m/s^2]")
         if np.abs(value).max() > MAX_GRAVITY:

@@ -245,15 +245,11 @@ class PSMController(ClutchedArm):
             self.effort[JAW] = jaw
 
     def sources(self) -> dict[str, Callable[[], Message]]:
-        hardware = self.hardware
-
-        def measured() -> JointState:
-            return self._jaw_state(hardware.q, hardware.dq, hardware.tau)
-
-        def setpoint() -> JointState:
-            return self._jaw_state(hardware.setpoint(), hardware.setpoint_velocity(), hardware.setpoint_effort())
-
-        return super().sources() | {"jaw/measured_js": measured, "jaw/setpoint_js": setpoint}
+        h = self.hardware
+        return super().sources() | {
+            "jaw/measured_js": lambda: self._jaw_state(h.q, h.dq, h.tau),
+            "jaw/setpoint_js": lambda: self._jaw_state(h.setpoint(), h.setpoint_velocity(), h.setpoint_effort()),
+        }
 
     def _jaw_state(self, q: Array, dq: Array, tau: Array) -> JointState:
         valid = 1.0 if self.tip_ready else 0.0

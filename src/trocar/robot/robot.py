@@ -18,15 +18,14 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
 from trocar.robot.controller import console
+from trocar.robot.controller.actuators import Sensors
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
-from trocar.robot.controller.ecm import ClutchedArm, ECMController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.mtm import MTMController
-from trocar.robot.controller.psm import PSMController
+from trocar.robot.controller.patient_arms import ClutchedArm, ECMController, PSMController
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.sensors import Sensors
 from trocar.robot.controller.set_up_joints import SetUpJoints
 from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Message

@@ -20,8 +20,7 @@ from trocar.checks import finite
 from trocar.control import ComputedTorque, Setpoint
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
-from trocar.recording.bag_file import is_bag
-from trocar.recording.bag_process import read_bag_apart
+from trocar.recording.bag_file import is_bag, read_bag_apart
 from trocar.recording.filters import lowpass
 from trocar.recording.loading import SUFFIXES
 from trocar.robot.controller.constants import PERIOD

@@ -13,9 +13,7 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from tests.support.model_folders import MODELS, assert_committed
-from trocar.arms.elastics import CableTorque
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Dahl
+from trocar.arms.parameters import CableTorque, Dahl, to_toml
 from trocar.cli import app
 from trocar.simulation import Simulator
 from trocar.simulation.arm_slice import ArmSlice

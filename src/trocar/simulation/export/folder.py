@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from trocar.appearance import maker_meshes
-from trocar.arms.elastics import CableTorque
+from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms.elastics import CableTorque
+from trocar.arms.parameters import CableTorque
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import check_dissipative
 from trocar.simulation.arm_slice import ArmSlice

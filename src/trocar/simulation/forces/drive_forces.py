@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.elastics import CableTorque
+from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.mechanics.elastics import cable_effort
+from trocar.mechanics.drives import cable_effort
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.modelling.arm_model import MOTOR, drive_element
 from trocar.simulation.scene_arm import Compliance

@@ -18,8 +18,7 @@ from trocar.appearance.instrument_shapes import SHAFT_RADIUS
 from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS, add_link
 from trocar.arms import Arm
 from trocar.arms.arm import revolute
-from trocar.arms.elastics import LeverSpring
-from trocar.arms.parameters import Drive, Inertia
+from trocar.arms.parameters import Drive, Inertia, LeverSpring
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent

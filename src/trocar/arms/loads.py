@@ -1,4 +1,7 @@
-"""Endoscopes as a load: mass and centre of mass of the camera on an ECM.
+"""Loads of an arm that differ from those of its parameter set: the mass of an instrument, the endoscope on an ECM.
+
+The instrument of a set is part of its body "insertion". No source publishes instrument masses, so a difference is
+given. It is added at that body's centre of mass with its radii of gyration: mass and inertia have the same factor.
 
 The dVRK's gravity compensation describes an endoscope by its mass and its centre of mass, on the insertion axis behind
 the insertion frame. Its inertia is that of a cylinder about that point, the camera head, without the thin shaft.
@@ -15,6 +18,22 @@ from trocar.arms.instruments import GENERATIONS
 from trocar.arms.parameters import Inertia, Parameters
 from trocar.arms.tables import read
 from trocar.errors import TrocarError, check_known
+
+
+def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Parameters:
+    """A copy of the set with an instrument that is heavier (+) or lighter (-) by `mass` [kg]."""
+    body = None if parameters is None else parameters.inertias.get("insertion")
+    if parameters is None or body is None or arm.carries != "instrument":
+        raise TrocarError(
+            f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]"
+        )
+    if isinstance(mass, bool) or not (np.isfinite(mass) and body.mass + mass > 0):
+        raise TrocarError(
+            f"added_mass must be finite and above {-body.mass:.3g} kg (the body's whole mass), got {mass!r}"
+        )
+    scale = (body.mass + mass) / body.mass
+    heavier = Inertia(mass=body.mass + mass, com=body.com.copy(), I=scale * body.I)
+    return replace(parameters, inertias={**parameters.inertias, "insertion": heavier})
 
 
 def endoscope_masses(arm: str) -> dict[str, float]:

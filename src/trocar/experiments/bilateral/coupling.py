@@ -1,18 +1,118 @@
-"""Passivity control of a delayed channel: damping injection, wave variables, time-domain passivity.
+"""Bilateral coupling: schemes (force on the master, target of the slave), and passivity control of a delayed channel.
 
-Each controller acts at both ports. F is the force on the master's grip, f that of the environment on the slave, so
--F dx enters the channel at the master and f dx at the slave. All values are in the scale of the master.
+F is the force on the master's grip, f that of the environment on the slave, so -F dx enters the channel at the master
+and f dx at the slave. All values are in the scale of the master, see `Packet`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 
-from trocar.experiments.bilateral.lines import Packet
 from trocar.spatial import Array
 
 TINY = 1e-12  # keeps quotients finite; relevant squares of forces [N^2] and velocities [m^2/s^2] are larger
 MAX_CORRECTION = 0.3  # largest speed of a correction of the target, in the scale of the master [m/s]
+
+
+class Packet(NamedTuple):
+    """One packet of one side, in the scale of the master.
+
+    Lengths of the slave are divided by the scale s and its forces multiplied by the force gain kf, so that both sides
+    use the same units and energy is that of the master.
+
+    Attributes:
+        x: (3, N) displacement from the origin [m]. v: (3, N) [m/s].
+        f: (3, N) force [N]: of the hand on the master's grip, or of the environment on the slave's tip.
+        wave: (3, N) outgoing wave [sqrt(W)]. E: (N,) energy that has entered the channel here [J].
+    """
+
+    x: Array
+    v: Array
+    f: Array
+    wave: Array
+    E: Array
+
+
+# -- schemes -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A pure function of the packets; with zero gains unilateral: the slave follows, the master feels nothing.
+
+        F_m = C2 f_e(t - T) + K (x_s(t - T) - x_m) + B (v_s(t - T) - v_m)
+        slave: position control towards x_m(t - T), plus C3 f_h(t - T)
+
+    Attributes:
+        K: [N/m]. B: [N s/m]. C2, C3: fractions of the transmitted forces.
+    """
+
+    K: float = 0.0
+    B: float = 0.0
+    C2: float = 0.0
+    C3: float = 0.0
+    name = "none"
+
+    def master_force(self, here: Packet, remote: Packet) -> Array:
+        """Force (3, N) of the scheme on the master's grip [N]."""
+        return self.C2 * remote.f + self.K * (remote.x - here.x) + self.B * (remote.v - here.v)
+
+    def slave_force(self, here: Packet, target: Array, rate: Array) -> Array:
+        """Force (3, N) at the slave's port of the channel [N], with the target at `target`, moving at `rate`."""
+        spring_only = self.K and not self.C2
+        return self.K * (here.x - target) + self.B * (here.v - rate) if spring_only else here.f
+
+    def feed_forward(self, remote: Packet) -> Array:
+        """Force (3, N) of the slave in addition to its position control [N]."""
+        return self.C3 * remote.f
+
+
+@dataclass(frozen=True)
+class PositionForce(Scheme):
+    """Position forwards, environment force back: F_m = kf f_e(t - T).
+
+    Without delay the felt stiffness is kf s k_e, in series with the slave's own. kf = s preserves power, kf = 1 / s
+    preserves stiffness.
+    """
+
+    C2: float = 1.0
+    name = "position-force"
+
+
+@dataclass(frozen=True)
+class PositionPosition(Scheme):
+    """Positions both ways, which requires no force sensor.
+
+    The master feels the slave's drag and lag in free motion, and at most K in contact.
+    """
+
+    K: float = 300.0
+    B: float = 5.0
+    name = "position-position"
+
+
+@dataclass(frozen=True)
+class FourChannel(Scheme):
+    """Positions and forces both ways (Lawrence 1993), with C5 = C6 = 0 and so C2 = C3 = 1.
+
+    The ideal C1 and C4 include the arms' inertias; without measured accelerations only their stiffness and damping
+    parts are left, which are the gains of the position controllers.
+    """
+
+    K: float = 300.0
+    B: float = 5.0
+    C2: float = 1.0
+    C3: float = 1.0
+    name = "four-channel"
+
+
+SCHEMES = {scheme.name: scheme for scheme in (Scheme, PositionPosition, PositionForce, FourChannel)}
+
+
+# -- passivity control ---------------------------------------------------------------------------------------------
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -95,8 +195,6 @@ class Passivity:
         step = asked + change
         self.target = self.target + step
         return self.target, step / self.dt
-
-    # -- methods that controllers override ----------------------------------------------------------------------------
 
     def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
         """The force transmitted by the channel and the added dissipative force, for the margin W (N,) [J]."""
@@ -200,9 +298,8 @@ class TimeDomainPassivity(Passivity):
         self.drift_compensation, self.max_damping, self.return_rate = drift_compensation, max_damping, return_rate
 
     def _master_forces(self, F: Array, W: Array, here: Packet, remote: Packet) -> tuple[Array, Array]:
-        v = here.v
-        alpha = np.minimum(np.maximum(-W, 0.0) / (dot(v, v) * self.dt + TINY), self.max_damping)
-        return F, -alpha * v
+        alpha = np.minimum(np.maximum(-W, 0.0) / (dot(here.v, here.v) * self.dt + TINY), self.max_damping)
+        return F, -alpha * here.v
 
     def _slave_change(self, x: Array, asked: Array, W: Array, f: Array) -> Array:
         largest = MAX_CORRECTION * self.dt

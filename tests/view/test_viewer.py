@@ -24,7 +24,7 @@ from trocar.robot import Robot
 from trocar.robot.messages import JointState
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
-from trocar.simulation.objects.practice import practice_objects
+from trocar.simulation.objects.solid import practice_objects
 from trocar.view.panel import length
 from trocar.view.panels.plots import bars, composition
 

@@ -12,10 +12,9 @@ from trocar import checks
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
 from trocar.simulation.forces import constraint_forces
-from trocar.simulation.forces.applied_wrenches import TIP
+from trocar.simulation.forces.constraint_forces import InstrumentContacts
+from trocar.simulation.forces.environment import TIP, PortForces
 from trocar.simulation.forces.faults import Fault
-from trocar.simulation.forces.port import PortForces
-from trocar.simulation.objects.contact import InstrumentContacts
 from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
@@ -74,12 +73,12 @@ class SimulatedArm:
     @property
     def q(self) -> Array:
         """Joint positions (n,) at `time` [rad, m]."""
-        return self._D.dot(self._qpos) if self._rows is None else self._qpos.take(self._rows)
+        return self._D.dot(self._qpos) if self._rows is None else self._qpos[self._rows]
 
     @property
     def dq(self) -> Array:
         """Joint velocities (n,) at `time` [rad/s, m/s]."""
-        return self._D.dot(self._qvel) if self._rows is None else self._qvel.take(self._rows)
+        return self._D.dot(self._qvel) if self._rows is None else self._qvel[self._rows]
 
     @property
     def measured_q(self) -> Array:

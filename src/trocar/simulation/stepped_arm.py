@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, isfinite
+from math import hypot, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,10 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import Engine
-from trocar.simulation.forces.applied_wrenches import AppliedWrenches
 from trocar.simulation.forces.arm_forces import ArmForces
-from trocar.simulation.forces.brakes import Brakes
-from trocar.simulation.forces.elastic_drives import ElasticDrives
+from trocar.simulation.forces.drive_forces import ElasticDrives
+from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
-from trocar.simulation.modelling.elastic_mount import MountDeflection
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -58,6 +56,7 @@ class SteppedArm(ArmSlice):
         self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
         self.ctrl, self._applied = data.ctrl[self.u], data.qfrc_applied[self.v]
+        self._ctrl_values = memoryview(self.ctrl)
         self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
         self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
@@ -98,7 +97,7 @@ class SteppedArm(ArmSlice):
         except (TypeError, ValueError):
             arm, got = self.arm, getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
-        if not isfinite(hypot(*ctrl.tolist())):  # faster than numpy for so few values
+        if not hypot(*self._ctrl_values.tolist()) < inf:  # faster than numpy for so few values
             ctrl[:] = 0.0
             raise TrocarError(f"tau is not finite: {tau!r}")
         if self._always_acts or self._wrenches:
@@ -110,7 +109,7 @@ class SteppedArm(ArmSlice):
         if rows is None:
             q, dq = self.D_measured.dot(self.qpos), self.D_measured.dot(self.qvel)
         else:
-            q, dq = self.qpos.take(rows), self.qvel.take(rows)
+            q, dq = self.qpos[rows], self.qvel[rows]
         if faults is None:
             return q, dq
         return faults.measured(q, velocity=False), faults.measured(dq, velocity=True)
@@ -209,6 +208,6 @@ class SteppedArm(ArmSlice):
 
 
 def _selected(D: Array) -> Array | None:
-    """Columns that D selects, if every row has a single 1: `take` is faster than a product. Otherwise None."""
+    """Columns that D selects, if every row has a single 1: indexing is faster than a product. Otherwise None."""
     rows, columns = np.nonzero(D)
     return columns if np.array_equal(rows, np.arange(len(D))) and (D[rows, columns] == 1.0).all() else None

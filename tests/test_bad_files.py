@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from trocar import files
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import load_parameters
+from trocar.arms.parameters import load_parameters, to_toml
 from trocar.cli import app
 from trocar.errors import MAX_MESSAGE, TrocarError, UnknownName, shown
 from trocar.files import read_json, read_whole

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,12 @@ from trocar.spatial import Array, inverse, pose
 from trocar.transports.remote_bus import CLOCK_TOPIC
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Transforms(Message):
     """Frames: (parent, child, pose (4, 4) of the child in the parent)."""
 
     frames: tuple[tuple[str, str, Array], ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Image(Message):
     """Pixels of an image (height, width, 3), red, green, blue, row by row; step: bytes of a row."""
 
@@ -45,7 +42,6 @@ class Image(Message):
     encoding: str = "rgb8"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CompressedImage(Message):
     """An image as the content of a JPEG file."""
 
@@ -53,7 +49,6 @@ class CompressedImage(Message):
     format: str = "rgb8; jpeg compressed bgr8"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CameraInfo(Message):
     """Parameters of one camera of a parallel stereo pair.
 

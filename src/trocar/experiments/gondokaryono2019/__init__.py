@@ -14,7 +14,7 @@ from trocar.arms import Arm
 from trocar.calibration import model_distances
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.gondokaryono2019 import frames, timing, tracking
+from trocar.experiments.gondokaryono2019 import frames, simulation
 from trocar.experiments.gondokaryono2019.capture import SIDES, capture_claims, captured, rcm_figure
 from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.mechanics import Mechanism, load_mechanism
@@ -56,11 +56,11 @@ def run(context: Context) -> Report:
         captures.append(captured(name, *((4.0, 15.0) if context.quick else ())))
         report.add_claims(capture_claims(captures[-1], table_6))
     runs = []
-    for case in tracking.CASES:
+    for case in simulation.CASES:
         context.progress(f"Fig. 10, {case.name}")
-        runs.append(tracking.track(case))
-        report.add_claims(tracking.tracking_claims(runs[-1]))
-    report.add_claims(timing.real_time_claims(context, 0.2 if context.quick else 2.0))
+        runs.append(simulation.track(case))
+        report.add_claims(simulation.tracking_claims(runs[-1]))
+    report.add_claims(simulation.real_time_claims(context, 0.2 if context.quick else 2.0))
     context.progress("figures")
     report.add_figure(
         _figure(), "The corrected closed chains at five pitch angles; the insertion axis passes through the RCM."
@@ -70,7 +70,7 @@ def run(context: Context) -> Report:
         rcm_figure(captures), "Like Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7."
     )
     for case_run in runs:
-        report.add_figure(tracking.tracking_figure(case_run), "Like Fig. 10: sinusoids under the gains of Table 8.")
+        report.add_figure(simulation.tracking_figure(case_run), "Like Fig. 10: sinusoids under the gains of Table 8.")
     return report
 
 

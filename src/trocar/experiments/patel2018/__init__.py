@@ -11,14 +11,16 @@ from trocar.control.trajectories import Following, Polynomial, cubic, line, thro
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.patel2018 import figures
-from trocar.experiments.patel2018.dynamics import accelerations, by_hand, point_mass_parameters, torque_along
-from trocar.experiments.patel2018.kinematics import (
+from trocar.experiments.patel2018.model import (
     JOINTS,
     RCM,
+    by_hand,
     counterweight,
     decoupled,
     gradient_descent,
+    point_mass_parameters,
     table,
+    torque_along,
     unlimited,
 )
 from trocar.mechanics import Mechanism, load_mechanism
@@ -29,9 +31,7 @@ from trocar.spatial import Array, pose_error
 TABLE = ClaimTable("patel2018")
 # Start and goal of the inverse kinematics by gradient descent [rad, m]
 START, GOAL = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0]), np.array([0.4, -0.3, 0.16, 0, 0, 0, 0])
-ENDS = np.array(
-    [[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]]
-)  # start and end of the trajectory of section II-B, in their base [m]
+ENDS = np.array([[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]])  # of the trajectory of section II-B, in their base [m]
 TABLE_I = np.array([[2.2322, 0.3428, 2.0459], [2.2293, 0.3424, 1.9459]])  # tip without and with the joint error [m]
 TABLE_II = np.array([37.6800e-3, -78.3657e-3, -1.8340, 37.6800e-3, 29.3871e-3, 37.6800e-3])  # [N m, N]
 
@@ -211,7 +211,7 @@ def _torque_claims(states: Array) -> list[Claim]:
     off = [np.abs(torque_along(mechanism, j, t)[:, j] - by_hand(j, t)).max() for j in (2, 3, 4, 5)]
     static = np.abs(mechanism.gravity(states)).max(axis=0)[:JOINTS]
     bent = np.array([0.0, 0.0, 0.12, 0.0, 0.5, 0.5, 0.0])
-    needed = accelerations(mechanism, bent, TABLE_II)[:JOINTS]
+    needed = mechanism.forward_dynamics(bent, np.zeros(7), np.append(TABLE_II, 0.0))[:JOINTS]  # with a free jaw
     return [
         *TABLE.claims("torque/T{row}", None, static=static.tolist(), needed=needed.tolist()),
         *TABLE.claims("torque/{row} of point masses follows the formula", off),

@@ -18,11 +18,9 @@ from trocar.arms.tables import read
 from trocar.experiments.experiment import Context, Experiment, data_file
 from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
-from trocar.experiments.wang2019.excitation import excitation_claims
-from trocar.experiments.wang2019.payload import payload_claims
+from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
+from trocar.experiments.wang2019.identification import excitation_claims, half_speed_claim, left_out_error
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm
-from trocar.experiments.wang2019.tip_force import tip_force_claims
-from trocar.experiments.wang2019.validation import half_speed_claim, left_out_error
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import Identified, identify

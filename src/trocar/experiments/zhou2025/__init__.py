@@ -14,8 +14,16 @@ import numpy as np
 from trocar.control import ComputedTorque, GravityCompensation, JointPID, hold
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.zhou2025 import figures, runs
-from trocar.experiments.zhou2025.loop import ARMS, COLUMNS, MOUNTINGS, ClosedLoop, close_loop, excitation
-from trocar.experiments.zhou2025.others import arms_drawn, sensitivity
+from trocar.experiments.zhou2025.other_arms import (
+    ARMS,
+    COLUMNS,
+    MOUNTINGS,
+    ClosedLoop,
+    arms_drawn,
+    close_loop,
+    excitation,
+    sensitivity,
+)
 from trocar.experiments.zhou2025.printed import (
     KP,
     TABLE,
@@ -65,8 +73,6 @@ def run(context: Context) -> Report:
 
 
 # -- Table II simulated -----------------------------------------------------------------------------------------------
-
-
 def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
     sim = Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
     compensation = GravityCompensation(model)
@@ -172,8 +178,6 @@ def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> l
 
 
 # -- other arms, and the loop -----------------------------------------------------------------------------------------
-
-
 def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[Claim]:
     drawn = arms_drawn(model, count)
     rows = sensitivity(model)

@@ -53,17 +53,11 @@ NOISE_Q = np.array([2e-5, 2e-5, 5e-6, 2e-4, 2e-4, 2e-4, 2e-4])  # [rad, m]
 NOISE_TAU = np.array([0.1, 0.1, 0.3, 2e-3, 2e-3, 2e-3, 2e-3])  # [N m, N]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Number of arms that stay still for 5 s: level; pitched, mounting known; pitched, compensated as if level."""
+def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> list[int]:
+    """Number of arms, drawn from the covariance of the measured gravity, that the model's compensation holds for 5 s.
 
-    same: int
-    known: int
-    unknown: int
-
-
-def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
-    """Simulate arms drawn from the covariance of the measured gravity, compensated by the model."""
+    Level; pitched, mounting known; pitched, compensated as if level.
+    """
     rng = np.random.default_rng(seed)
     fit, scatter = identified(), measured().covariance
     arm = model.arm
@@ -77,7 +71,7 @@ def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> Drawn:
         for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, known), (OTHER, model))):
             sim = runs.still_simulator(other, mounting)
             held[i] += not runs.drifts(sim, q, compensation.gravity)
-    return Drawn(*held.tolist())
+    return held.tolist()
 
 
 @dataclass(frozen=True)

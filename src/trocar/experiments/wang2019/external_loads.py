@@ -30,6 +30,7 @@ from trocar.experiments.wang2019.recordings import (
     TABLE,
     IdentifiedArm,
     Measured,
+    listed,
     residuals,
     with_parameters,
 )
@@ -85,10 +86,8 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     recording, point = arm.measured(case.path, case.rate), _place(arm.mechanism, case.body)
     fit = arm.payload(recording, point, arm.parameters)
     scatter = 1e3 * float(fit.windows.std(ddof=1))
-    text = (
-        f"± {1e3 * fit.deviation:.1f} g; R2 {fit.explained:.2f}; windows of 1 s scatter by {scatter:.1f} g, "
-        f"farthest {1e3 * np.abs(fit.windows - case.weight / 1e3).max():.1f} g off"
-    )
+    off = {"scatter": scatter, "farthest": 1e3 * np.abs(fit.windows - case.weight / 1e3).max()}
+    text = TABLE.text("payload", deviation=1e3 * fit.deviation, explained=fit.explained, **off)
     name = f"payload/{case.name}"
     claims = [TABLE.claim(name, _compared(fit.mass, case), fit=text)]
     if case.body == BAR:
@@ -97,11 +96,8 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     along = arm.payload(recording, point, adapted, RECALIBRATION)
     farthest = 1e3 * float(np.abs(along.windows - case.weight / 1e3).max())
     beyond = int((np.abs(1e3 * along.windows - case.weight) > 5.0).sum())
-    text = (
-        f"friction and mass fitted together to the first {RECALIBRATION:g} s, tested on the rest: windows of 1 s "
-        f"scatter by {1e3 * along.windows.std(ddof=1):.1f} g, farthest {farthest:.1f} g off, {beyond} of "
-        f"{len(along.windows)} more than 5 g off"
-    )
+    off = {"scatter": 1e3 * along.windows.std(ddof=1), "farthest": farthest, "beyond": beyond}
+    text = TABLE.text("payload with friction", seconds=RECALIBRATION, count=len(along.windows), **off)
     claims.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
     if case.path != INSERTION:
         return claims
@@ -109,15 +105,11 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     before = _online(arm.mechanism, recording, point, covariance, 2.0)
     after = _online(with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
     worst, of_after = np.abs(after - case.weight).max(), {"mean": after.mean(), "scatter": after.std()}
+    again, window = _repeated(arm, recording, along), f"{name}, friction fitted along, farthest window of 1 s"
     return [
         *claims,
         TABLE.claim(f"{name}, windows of 1 s", scatter),
-        TABLE.claim(
-            f"{name}, friction fitted along, farthest window of 1 s",
-            farthest,
-            along=text,
-            **_repeated(arm, recording, along),
-        ),
+        TABLE.claim(window, farthest, along=text, **again),
         TABLE.claim(f"{name}, online", before.mean(), scatter=before.std()),
         TABLE.claim(f"{name}, online, friction fitted along, farthest", worst, **of_after),
     ]
@@ -183,7 +175,7 @@ def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
     for mechanism in (arm.mechanism, new):
         F, deep = _force(mechanism, recording.joints, arm.covariance)
         sizes.append(np.percentile(np.linalg.norm(F[deep], axis=1), 95))
-        rms.append(_listed(np.sqrt(np.mean(F[deep] ** 2, axis=0))))
+        rms.append(listed(np.sqrt(np.mean(F[deep] ** 2, axis=0)), ".2f"))
         shares.append(deep.mean())
     return [
         *TABLE.claims("tip force/no contact, {row}", sizes, depth=DEPTH, share=shares, rms=rms),
@@ -195,7 +187,7 @@ def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
 def _collision_claim(arm: IdentifiedArm, new: Mechanism, recording: Recording) -> Claim:
     detector = CollisionDetector(ResidualStatistics.of(_sudden(arm.mechanism, arm.one.joints), ARM))
     r = _sudden(new, recording)
-    fields = {"limits": _listed(detector.threshold), "margin": detector.margin}
+    fields = {"limits": listed(detector.threshold, ".2f"), "margin": detector.margin}
     largest = detector.statistics.excess(r).max()
     return TABLE.claim("collision/false alarms", detector.alarms(r).sum(), largest=largest, **fields)
 
@@ -206,7 +198,7 @@ def _contact_claim(arm: IdentifiedArm, new: Mechanism, recording: Recording) -> 
     return TABLE.claim(
         "contact/false alarms on the real arm",
         detector.alarms(tau).sum(),
-        limits=_listed(detector.smallest),
+        limits=listed(detector.smallest, ".2f"),
         crossed=detector.crossed,
         margin=detector.margin,
         largest=(detector.statistics(tau) / detector.threshold).max(),
@@ -253,7 +245,3 @@ def _force(mechanism: Mechanism, recording: Recording, covariance: Array) -> tup
     q = recording.q[-len(r) :]
     depth = np.linalg.norm(mechanism.pose(q, "wrist_pitch")[:, :3, 3], axis=1)
     return wrist_force(mechanism, q, r, covariance).value, depth > DEPTH
-
-
-def _listed(values: Array) -> str:
-    return " ".join(f"{v:.2f}" for v in values)

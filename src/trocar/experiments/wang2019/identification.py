@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.control.trajectories import Fourier, fourier
 from trocar.experiments.experiment import Context, data_file
-from trocar.experiments.wang2019.recordings import HALF_SPEED, INSERTION, ONE, TABLE, measured
+from trocar.experiments.wang2019.recordings import HALF_SPEED, INSERTION, ONE, TABLE, listed, measured
 from trocar.identification.cross_validation import bins, folds, period
 from trocar.identification.estimators import expanded
 from trocar.identification.excitation.criterion import Criterion
@@ -55,10 +55,8 @@ def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
     name, files = "psm/half speed, hysteresis against lag", [data_file(data, path) for path in (INSERTION, HALF_SPEED)]
     if any(isinstance(file, str) for file in files):
         return TABLE.claim(name, "not run: the recordings at full and half speed are not in the data folder"), []
-    full, half = (
-        load_recording(path, "PSM", as_recorded=True, rate=rate)
-        for path, rate in zip(files, (200.0, 100.0), strict=True)
-    )
+    rates = zip(files, (200.0, 100.0), strict=True)
+    full, half = (load_recording(path, "PSM", as_recorded=True, rate=rate) for path, rate in rates)
     recipe = load_recipe("PSM")
     hysteresis = identify(full, recipe=recipe, cross_validate=False)
     lags = [identify(full, recipe=coulomb(recipe, delay), cross_validate=False) for delay in DELAYS]
@@ -69,15 +67,10 @@ def half_speed_claim(data: Path | None) -> tuple[Claim, list[str]]:
     for label, identified in (("hysteresis", hysteresis), (lagging, best)):
         fitted, at_half = identified.train_relative_error[3:], identified.relative_error(half)[3:]
         means.append(float(np.mean(at_half)))
-        listed = [" ".join(f"{x:.3f}" for x in errors) for errors in (fitted, at_half)]
-        lines.append(
-            f"{label}: J4 to J7 {listed[0]} on the fitted recording, {listed[1]} at half speed "
-            f"(mean {np.mean(fitted):.3f} and {means[-1]:.3f})"
-        )
-    return TABLE.claim(name, means[0], published=means[1]), [
-        "Hysteresis or lag: both models fitted to the wrist at full speed and tested on the same path at half speed, "
-        "with 105 g on the insertion column. " + "; ".join(lines) + "."
-    ]
+        means_of = {"mean_fitted": np.mean(fitted), "mean_half": means[-1]}
+        errors = {"fitted": listed(fitted, ".3f"), "half": listed(at_half, ".3f")}
+        lines.append(TABLE.text("model at half speed", label=label, **errors, **means_of))
+    return TABLE.claim(name, means[0], published=means[1]), [TABLE.text("half speed", models="; ".join(lines))]
 
 
 def coulomb(recipe: Recipe, delay: float) -> Recipe:

@@ -1,11 +1,15 @@
-"""Equations of motion as polynomials in sines, cosines, positions and velocities.
+"""Shorter forms of equations: as polynomials, and with sums in an order that suits fused multiply-adds.
 
-The recursion over the bodies repeats much work in every step. Written out, M and b of an arm with few orientation
-groups have few different monomials. Everything else is collected in the coefficients, which depend on parameters only
-and are computed once. For the PSM this leaves a sixth of the operations. For an arm with many groups, such as the MTM,
-the number of monomials explodes, and the recursion is kept.
-
+The recursion over the bodies repeats much work in every step. Written out as polynomials in sines, cosines, positions
+and velocities, M and b of an arm with few orientation groups have few different monomials. Everything else is collected
+in the coefficients, which depend on parameters only and are computed once. For the PSM this leaves a sixth of the
+operations. For an arm with many groups, such as the MTM, the number of monomials explodes, and the recursion is kept.
 A coefficient that vanishes for all parameters is recognised by its value at random parameters.
+
+Equations add partial sums such as (a b + c d) + (e f + g h): two products, two fused multiply-adds and an addition.
+Term by term, ((a b + c d) + e f) + g h is one product and three fused multiply-adds. Partial sums that are used only
+once are therefore dissolved, and their terms are added one by one: first terms that are not products, then products, in
+each case those that are known early first.
 """
 
 from __future__ import annotations
@@ -13,11 +17,11 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from trocar.batch.graph import FUNCTIONS, Node, cos, schedule
+from trocar.batch.graph import FUNCTIONS, Node, cos, is_fixed, rebuilt, schedule
 
 MAX_TERMS = 250  # in one polynomial
 ZERO = 1e-10  # relative size of a coefficient that is zero but for rounding
@@ -46,6 +50,15 @@ class Coefficient:
     value: float
     size: float
 
+    def __add__(self, other: Coefficient) -> Coefficient:
+        return Coefficient(self.node + other.node, self.value + other.value, self.size + other.size)
+
+    def __mul__(self, other: Coefficient) -> Coefficient:
+        return Coefficient(self.node * other.node, self.value * other.value, self.size * other.size)
+
+    def __neg__(self) -> Coefficient:
+        return Coefficient(-self.node, -self.value, self.size)
+
 
 Polynomial = dict[Monomial, Coefficient]
 
@@ -61,7 +74,7 @@ def shortest(results: Sequence[Node]) -> list[Node]:
 
 
 def _operations(results: Sequence[Node]) -> int:
-    return sum(bool(node.args) and not node.fixed for node in schedule(results, stop=_is_fixed))
+    return sum(bool(node.args) and not node.fixed for node in schedule(results, stop=is_fixed))
 
 
 class _Expansion:
@@ -70,7 +83,7 @@ class _Expansion:
         self._values: dict[int, float] = {}
         self._random = Random(0)
         self._polynomials: dict[int, Polynomial] = {}
-        for node in schedule(results, stop=_is_fixed):
+        for node in schedule(results, stop=is_fixed):
             self._polynomials[node.index] = self._polynomial(node)
 
     def _polynomial(self, node: Node) -> Polynomial:
@@ -107,9 +120,9 @@ class _Expansion:
         product: Polynomial = {}
         for x, p in a.items():
             for y, r in b.items():
-                term = Coefficient(p.node * r.node, p.value * r.value, p.size * r.size)
+                term = p * r
                 for monomial, sign in self._reduced(tuple(sorted(x + y))):
-                    _add(product, monomial, term if sign > 0 else _minus(term))
+                    _add(product, monomial, term if sign > 0 else -term)
         return _checked(product)
 
     def _reduced(self, monomial: Monomial) -> list[tuple[Monomial, int]]:
@@ -147,10 +160,7 @@ class _Expansion:
 
 
 def _add(to: Polynomial, monomial: Monomial, term: Coefficient) -> None:
-    known = to.get(monomial)
-    if known is not None:
-        term = Coefficient(known.node + term.node, known.value + term.value, known.size + term.size)
-    to[monomial] = term
+    to[monomial] = to[monomial] + term if monomial in to else term
 
 
 def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
@@ -167,13 +177,81 @@ def _checked(polynomial: Polynomial) -> Polynomial:
     return significant
 
 
-def _minus(term: Coefficient) -> Coefficient:
-    return Coefficient(-term.node, -term.value, term.size)
-
-
 def _negative(a: Polynomial) -> Polynomial:
-    return {monomial: _minus(term) for monomial, term in a.items()}
+    return {monomial: -term for monomial, term in a.items()}
 
 
-def _is_fixed(node: Node) -> bool:
-    return node.fixed
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+_SUMS = ("add", "subtract")
+_SLOW = {"sin": 5, "cos": 5, "exp": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # duration in additions
+
+
+def regrouped(results: Sequence[Node]) -> list[Node]:
+    """The results with their sums in this order; equal up to rounding."""
+    nodes = schedule(results, stop=is_fixed, branches=True)
+    uses = Counter(node.index for node in results)
+    in_sums: Counter[int] = Counter()
+    for node in nodes:
+        if not node.fixed:
+            arguments = [arg.index for arg in (*node.args, *(node.branch or ()))]
+            uses.update(arguments)
+            if node.op in _SUMS:
+                in_sums.update(arguments)
+    return _Regrouping({k for k, count in in_sums.items() if uses[k] == 1}).of(nodes, results)
+
+
+@dataclass
+class _Regrouping:
+    """Nodes with the sums in them regrouped.
+
+    Attributes:
+        single: indices of nodes that are used once, in a sum.
+    """
+
+    single: set[int]
+    _new: dict[int, Node] = field(default_factory=dict)
+    _times: dict[int, int] = field(default_factory=dict)
+
+    def of(self, nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+        for node in nodes:
+            if node.fixed or not node.args:
+                self._new[node.index] = node
+            elif node.op not in _SUMS:
+                self._new[node.index] = rebuilt(node, lambda arg: self._new[arg.index])
+            elif node.index not in self.single:
+                self._new[node.index] = self._sum(self._terms(node))
+        return [self._new[node.index] for node in results]
+
+    def _terms(self, node: Node) -> list[tuple[bool, Node]]:
+        """New terms of a sum with their signs, True for minus."""
+        terms: list[tuple[bool, Node]] = []
+        pending = [(False, node)]
+        while pending:
+            minus, part = pending.pop()
+            if part is node or (part.op in _SUMS and not part.fixed and part.index in self.single):
+                first, second = part.args
+                pending += [(minus != (part.op == "subtract"), second), (minus, first)]
+            else:
+                terms.append((minus, self._new[part.index]))
+        return terms
+
+    def _sum(self, terms: list[tuple[bool, Node]]) -> Node:
+        ordered = sorted(terms, key=lambda term: (self._is_product(term[1]), self._time(term[1])))
+        result = ordered[0][1].graph.zero
+        for minus, term in ordered:
+            result = result - term if minus else result + term
+        return result
+
+    @staticmethod
+    def _is_product(node: Node) -> bool:
+        return node.op == "multiply" and not node.fixed
+
+    def _time(self, node: Node) -> int:
+        """Duration of the longest path to a new node."""
+        for at in schedule([node], stop=lambda at: at.fixed or at.index in self._times):
+            if at.index not in self._times:
+                busy = bool(at.args) and not at.fixed
+                before = max((self._times[arg.index] for arg in at.args), default=0) if busy else 0
+                self._times[at.index] = before + (_SLOW.get(at.op, 1) if busy else 0)
+        return self._times[node.index]

@@ -207,7 +207,7 @@ def test_a_scene_names_object_key_and_value(tmp_path: Path, text: str, said: str
 def test_the_scene_command_uses_the_time_step_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timestep: str, expected: float
 ) -> None:
-    monkeypatch.setattr("trocar.commands.scene.drawn", lambda *_: [])
+    monkeypatch.setattr("trocar.commands.simulate.drawn", lambda *_: [])
     (path := tmp_path / "scene.toml").write_text(timestep + ARM)
     result = CliRunner().invoke(app, ["scene", str(path), "-d", "0.01", "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output

@@ -27,7 +27,7 @@ import trocar as tr
 from tests.support.file_mutations import damaged, damaged_tree
 from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
-from trocar.commands.identification.gravity import read_poses
+from trocar.commands.identification.calibrate import read_poses
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral import jigsaws_master
 from trocar.identification.excitation.file import load_coefficients

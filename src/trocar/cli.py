@@ -16,20 +16,16 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
-from trocar.commands.compare import compare
 from trocar.commands.crtk_check import crtk_check
 from trocar.commands.export import export
-from trocar.commands.fetch import fetch
-from trocar.commands.identification.calibrate import calibrate
+from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
-from trocar.commands.identification.gravity import gravity
 from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, option
-from trocar.commands.render import render
+from trocar.commands.recordings import compare, fetch, render
 from trocar.commands.run import run
-from trocar.commands.scene import scene
 from trocar.commands.serve import serve
-from trocar.commands.sim import sim
+from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line

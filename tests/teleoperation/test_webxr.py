@@ -26,7 +26,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.raw_browser import until
 from tests.support.webxr_client import RawDevice, hand, trusting
-from trocar.commands.teleop_tracked import serve_tracked
+from trocar.commands.teleop import serve_tracked
 from trocar.errors import TrocarError
 from trocar.robot import Robot, Sensors
 from trocar.spatial import Array
@@ -347,4 +347,4 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "cryptography", None)
     console: Any = None  # not reached
     with pytest.raises(TrocarError, match=r"needs cryptography: pip install 'trocar\[vr\]'"):
-        serve_tracked(ExitStack(), console, None, None, None)
+        serve_tracked(ExitStack(), console, None, "127.0.0.1", None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import check_positive, flag, master_uri, option
+from trocar.commands.options import Domain, Interface, Master, RobotScene, check_positive, connected, flag, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 
@@ -23,7 +23,7 @@ COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
 @plain_errors()
 def crtk_check(
-    scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    scene: RobotScene = "dvrk",
     arms: Annotated[
         list[str] | None,
         option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.", "--arms"),
@@ -41,16 +41,10 @@ def crtk_check(
     ros1: Annotated[
         bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
     ] = False,
-    master: Annotated[
-        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
-    ] = None,
+    master: Master = None,
     ros2: Annotated[bool, flag("Check a robot running in ROS 2 instead of a simulated scene.", "--ros2")] = False,
-    domain: Annotated[
-        int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
-    ] = None,
-    interface: Annotated[
-        str, option("NAME", "With --ros2: network interface, by name or IP address.", "--interface")
-    ] = "lo",
+    domain: Domain = None,
+    interface: Interface = "lo",
     json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
 ) -> None:
     """Check that a robot behaves as the dVRK's interface (CRTK) requires.
@@ -71,8 +65,6 @@ def crtk_check(
     check_writable(json_file)
     permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
     results: list[Result] = []
-    if ros1 and ros2:
-        raise TrocarError("--ros1 and --ros2 exclude each other; choose one")
     in_ros = ros1 or ros2
     with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
         chosen = tuple(dict.fromkeys(arms or robot.devices))
@@ -106,17 +98,14 @@ def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
 ) -> Robot | RemoteBus:
     """The robot to check: simulated or in ROS."""
-    from trocar.robot import Robot
-    from trocar.transports.remote_bus import connect_ros1, connect_ros2
+    if not (ros1 or ros2):
+        from trocar.robot import Robot
 
-    if ros1:
-        return connect_ros1(master_uri(master))
-    if not ros2:
         return Robot(scene, start="ready")
-    from trocar.transports.ros2.domain import chosen_domain
+    client = connected(ros1, master, ros2, domain, interface)
+    if ros2 and not client.devices:
+        from trocar.transports.ros2.domain import chosen_domain
 
-    client = connect_ros2(domain, interface)
-    if not client.devices:
         client.close()
         raise TrocarError(
             f"no device was found in domain {chosen_domain(domain)} on {interface}: start the robot's node first, "

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory
 
+if TYPE_CHECKING:
+    from trocar.transports.remote_bus import RemoteBus
+
 ROW = 6e3  # [bytes] per row of one arm, including the text of the .csv file; 5.3 kB measured for a PSM
 DEFAULT_MASTER = "http://127.0.0.1:11311"
+STARTS = ("ready", "off")
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
@@ -53,6 +57,14 @@ JsonFile = Annotated[Path | None, option("FILE", "Write the figures to FILE.", "
 Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--duration", "-d")]
 Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
 Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
+Touch = Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")]
+RobotScene = Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")]
+Start = Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")]
+Master = Annotated[str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")]
+Domain = Annotated[int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.")]
+Interface = Annotated[str, option("NAME", "With --ros2: network interface, by name or IP address.")]
+Port = Annotated[int, option("N", "Port of the page; 0 for any free one.")]
+Browser = Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")]
 
 
 def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list[float]:
@@ -70,6 +82,15 @@ def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list
 def master_uri(uri: str | None) -> str:
     """URI of the ROS master: the given one, else ROS_MASTER_URI, else the default one on this machine."""
     return uri or os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
+
+
+def connected(ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str) -> RemoteBus:
+    """A client of a running ROS system."""
+    from trocar.transports.remote_bus import connect_ros1, connect_ros2
+
+    if ros1 and ros2:
+        raise TrocarError("choose one of --ros1 and --ros2")
+    return connect_ros1(master_uri(master)) if ros1 else connect_ros2(domain, interface)
 
 
 def check_positive(**values: float) -> None:

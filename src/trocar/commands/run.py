@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import check_positive, flag, option
+from trocar.commands.options import STARTS, Port, RobotScene, Start, check_positive, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, UnknownName, check_known
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trocar.scripts.session import Session
 
 SPEEDS = ("real", "fast")
-STARTS = ("ready", "off")
 
 
 @plain_errors()
@@ -26,13 +25,13 @@ def run(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.", show_default=False)
     ] = None,
-    scene: Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    scene: RobotScene = "dvrk",
     api: Annotated[
         str | None,
         option("RELEASE", "Release of the dvrk packages: 1, 2.0, 2.2 or 2.4. Default: detected from the script."),
     ] = None,
     speed: Annotated[str, option("SPEED", "real: real time; fast: time passes only while the script waits.")] = "real",
-    start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
+    start: Start = "ready",
     answers: Annotated[
         Path | None, option("FILE", "Lines that input() reads. Default: standard input.", "--input")
     ] = None,
@@ -44,7 +43,7 @@ def run(
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
     ] = None,
     view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
-    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
+    port: Port = 8080,
 ) -> None:
     """Run a Python script for the dVRK without ROS or a robot.
 

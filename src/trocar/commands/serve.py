@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.commands.options import check_positive, flag, master_uri, option
+from trocar.commands.options import STARTS, Domain, Interface, Port, Start, check_positive, flag, master_uri, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from trocar.simulation import Scene
 
 OWN_MASTER = "own"
-STARTS = ("ready", "off")
 POLL_INTERVAL = 0.2  # between checks of the simulation [s]
 
 
@@ -31,7 +30,7 @@ def serve(
         list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
     ] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
-    start: Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")] = "ready",
+    start: Start = "ready",
     speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
     images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. 0: none.")] = 0.0,
     hold_when_lost: Annotated[
@@ -53,20 +52,14 @@ def serve(
     host: Annotated[
         str, option("ADDRESS", "With --ros1: IP address to announce. Any but 127.x.x.x opens the node to the network.")
     ] = "127.0.0.1",
-    domain: Annotated[
-        int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.", "--domain")
-    ] = None,
-    interface: Annotated[
-        str, option("NAME", "With --ros2: network interface, by name or IP address.", "--interface")
-    ] = "lo",
-    distro: Annotated[
-        str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.", "--distro")
-    ] = "jazzy",
+    domain: Domain = None,
+    interface: Interface = "lo",
+    distro: Annotated[str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.")] = "jazzy",
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
     view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
-    port: Annotated[int, option("N", "Port of --view; 0 for any free one.")] = 8080,
+    port: Port = 8080,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 

@@ -1,16 +1,32 @@
-"""`trocar teleop`: teleoperation, and its bench."""
+"""`trocar teleop`: teleoperation with input devices until Ctrl-C or for a given time, and its bench."""
 
 from __future__ import annotations
 
+import io
+import math
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from trocar.commands.options import flag, option
+from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_written, status_line
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
+
+if TYPE_CHECKING:
+    from trocar.robot import Robot
+    from trocar.teleoperation.devices import DeviceConsole, TrackedHand
+    from trocar.view.endoscope import EndoscopeRenderer
+
+POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
+MAX_DELAY = 5000.0  # [ms]
+NPZ = ".npz"
+COUNTS = {1: "once", 2: "twice"}
+TRACKED_HOST, TRACKED_PORT = "127.0.0.1", 8443  # of the server of phones and headsets
 
 
 @plain_errors()
@@ -51,9 +67,9 @@ def teleop(
     device_port: Annotated[
         int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.", "--device-port")
     ] = None,
-    port: Annotated[int, option("N", "Port of the page; 0 for any free one.")] = 8080,
+    port: Port = 8080,
     page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
-    browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
+    browser: Browser = True,
 ) -> None:
     """Teleoperate a simulated PSM.
 
@@ -76,41 +92,199 @@ def teleop(
     """
     if bench and master:
         raise TrocarError("--bench and --master do not go together")
-    if not (bench or master):
-        from trocar.teleoperation.devices import DEVICES
-
-        raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or --bench")
-    if master:
-        from trocar.commands.teleop_live import TeleopOptions, drive
-
-        options = TeleopOptions(
-            masters=master,
-            arms=arm or (),
-            scale=scale,
-            delay=delay,
-            task=task,
-            duration=duration,
-            folder=output,
-            record=record,
-            host=host,
-            device_port=device_port,
-            port=port,
-            page=page,
-            browser=browser,
-        )
-        drive(options)
+    if bench:
+        _run_bench(section or (), json_file, report_folder)
         return
+    from trocar.teleoperation.devices import DEVICES, TASKS
+
+    if not master:
+        raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or --bench")
+    check_known("master", DEVICES, *master)
+    check_known("task", TASKS, task)
+    kinds = [DEVICES[name] for name in master]
+    scale = max(kind.scale for kind in kinds) if scale is None else scale
+    if not (math.isfinite(scale) and 0 < scale <= 1):
+        raise TrocarError(f"--scale must be above 0 and at most 1, got {scale}")
+    if not 0 <= delay <= MAX_DELAY:
+        raise TrocarError(f"--delay must be 0 to {MAX_DELAY:g} ms, got {delay}")
+    if duration is not None:
+        check_positive(duration=duration)
+    elif not page:
+        raise TrocarError("--no-page needs --duration: there is nothing to look at")
+    for name, kind in zip(master, kinds, strict=True):
+        if kind.in_page and not page:
+            raise TrocarError(f"--master {name} is a part of the page: leave out --no-page")
+        if kind.max_count is not None and master.count(name) > kind.max_count:
+            raise TrocarError(f"--master {name} can be given {COUNTS[kind.max_count]}")
+    tracked = any(kind.tracked for kind in kinds)
+    if not tracked and (host, device_port) != (None, None):
+        raise TrocarError("--host and --device-port are for --master phone or vr")
+    arms = _checked_arms(arm or [], len(master))
+    _check_files(output, record, arms)
+
+    from trocar.robot import Robot
+    from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
+
+    with ExitStack() as running:  # ends in the opposite order what was started
+        devices = {}
+        for k, (psm, kind) in enumerate(zip(arms, kinds, strict=True)):
+            devices[psm] = device = kind.open(master[:k].count(master[k]))
+            running.callback(device.close)
+        robot = running.enter_context(Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
+        console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay)
+        table = record if record is not None and record.suffix == NPZ else None
+        log = None if output is None and table is None else MotionLog(robot, console)
+        if record is not None and table is None:
+            _record_bag(running, robot, console, record)
+        endoscope = _open_page(running, robot, console, 1e-3 * delay, port, browser) if page else None
+        for psm, hand in console.hands.items():
+            typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
+        if tracked:
+            serve_tracked(running, console, endoscope, host or TRACKED_HOST, device_port)
+        typer.echo("Pinch to begin: close the gripper and open it. End with Ctrl-C.")
+        _drive(robot, console, duration)
+        if log is not None:
+            written = [] if output is None else log.save(output)
+            show_written(written + ([] if table is None else log.save_as(table)))
+
+
+def _checked_arms(arms: Sequence[str], masters: int) -> Sequence[str]:
+    """A PSM for each master. Default: PSM1, then PSM2."""
+    from trocar.teleoperation.devices.practice import PSMS
+
+    arms = arms or PSMS[:masters]
+    check_known("arm", PSMS, *arms)
+    if len(set(arms)) != len(arms) or len(arms) != masters:
+        raise TrocarError(f"give one --arm for each --master, got {masters} and {', '.join(arms)}")
+    return arms
+
+
+def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) -> None:
+    """Raise an error unless recordings of these PSMs can be written."""
+    from trocar.files import check_writable
+    from trocar.recording.bag_file import SUFFIXES
+    from trocar.teleoperation.devices.motion_log import named
+
+    if folder is not None:
+        check_writable(*(folder / f"{arm}.npz" for arm in arms))
+    if record is None:
+        return
+    if record.suffix == NPZ:
+        check_writable(*(named(record, arm, len(arms)) for arm in arms))
+    elif record.suffix not in SUFFIXES:
+        raise TrocarError(f"--record takes FILE.npz, .bag, .mcap or .db3, got {record}")
+
+
+def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
+    """Record the pairs of a console to a bag until the end."""
+    from trocar.teleoperation.devices import pair_topics
+    from trocar.transports.bags import BagRecorder
+
+    pairs = [(master, psm) for psm, master in console.masters.items()]
+    recorder = BagRecorder(robot, path, pair_topics(robot, pairs))
+    running.callback(lambda: typer.echo(f"{recorder.close()}: {recorder.count} messages"))
+
+
+def _open_page(
+    running: ExitStack, robot: Robot, console: DeviceConsole, delay: float, port: int, browser: bool
+) -> EndoscopeRenderer:
+    from trocar.commands.view import open_page
+
+    page = open_page(running, "teleop_page", robot, console, delay, port=port)
+    from trocar.view.panels.endoscope import EndoscopePanel
+    from trocar.view.server import open_browser
+
+    typer.echo(f"Page: {page.address}")
+    if browser:
+        open_browser(page.address)
+    return page.panel(EndoscopePanel).renderer
+
+
+def _drive(robot: Robot, console: DeviceConsole, duration: float | None) -> None:
+    """Poll the devices until Ctrl-C or for a time by the robot's clock [s]; print each new error or warning."""
+    console.start()
+    printed, begun = "", robot.time
+    try:
+        while duration is None or robot.time - begun < duration:
+            console.poll()
+            latest = next((m for m in reversed(list(console.messages)) if m.kind != "status"), None)
+            if latest is not None and latest.text != printed:
+                typer.echo(f"{latest.kind}: {latest.text}", err=True)
+                printed = latest.text
+            if robot.error is not None:
+                raise TrocarError(f"the simulation has ended: {robot.error!r}")
+            time.sleep(POLL_INTERVAL)
+    except KeyboardInterrupt:
+        typer.echo("")
+
+
+def serve_tracked(
+    running: ExitStack, console: DeviceConsole, endoscope: EndoscopeRenderer | None, host: str, port: int | None
+) -> None:
+    """Start the server of the console's phones and headset, and print their addresses."""
+    try:
+        from trocar.view.webxr import PoseServer
+        from trocar.view.webxr.certificate import certificate_file, fingerprint
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"a phone or headset needs {error.name}: pip install 'trocar[vr]'") from error
+    certificate = certificate_file(host)
+    server = PoseServer(_tracked_hands(console), host, TRACKED_PORT if port is None else port, certificate)
+    running.callback(server.close)
+    server.status = lambda: _status(console)
+    if endoscope is not None:
+        server.picture = endoscope.jpegs
+    for device, url in server.addresses().items():
+        typer.echo(f"Open on the {'headset' if device == 'vr' else device}: {url}")
+        if host != TRACKED_HOST:
+            typer.echo(_code(url))
+    typer.echo(f"Its browser warns of a self-signed certificate: {certificate}, SHA-256 {fingerprint(certificate)}")
+    if host != TRACKED_HOST:
+        typer.echo(
+            f"warning: --host {host}: anyone on the network with this address can drive the simulation", err=True
+        )
+
+
+def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
+    """Hands by device and side: a phone is one right hand, a headset has both."""
+    from trocar.teleoperation.devices import TrackedHand
+
+    hands: dict[str, dict[str, TrackedHand]] = {}
+    for hand in (hand.device for hand in console.hands.values()):
+        if isinstance(hand, TrackedHand):
+            hands.setdefault(hand.page, {})[hand.side] = hand
+    return hands
+
+
+def _status(console: DeviceConsole) -> list[str]:
+    """Lines for the screen of a device."""
+    lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
+    errors = [message.text for message in list(console.messages) if message.kind != "status"]
+    return lines + errors[-1:]
+
+
+def _code(url: str) -> str:
+    """A QR code of an address as text, "" without the package segno."""
+    try:
+        import segno
+    except ModuleNotFoundError:
+        return ""
+    text = io.StringIO()
+    segno.make(url, error="l").terminal(text, compact=True)
+    return text.getvalue()
+
+
+def _run_bench(sections: Sequence[str], json_file: Path | None, folder: Path | None) -> None:
     from trocar.experiments.bilateral import Bench, run_bench
     from trocar.files import check_writable
 
-    html = None if report_folder is None else report_folder / "teleoperation.html"
+    html = None if folder is None else folder / "teleoperation.html"
     check_writable(json_file, html)
     results = Bench()
     report = results.report
     try:
         with status_line("teleop --bench") as show:
             results.show = show
-            run_bench(section or (), results)
+            run_bench(sections, results)
     finally:
         # Also after an error: a file left from an earlier run must not pass for the result of this one.
         if json_file is not None:

@@ -9,25 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.commands.options import (
-    Instrument,
-    Namespace,
-    ParameterSet,
-    RecordedArm,
-    arm_name,
-    flag,
-    master_uri,
-    option,
-)
+from trocar.commands import options
+from trocar.commands.options import flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
     from trocar.robot.settings import ArmSettings
+    from trocar.robot.shadow import Shadow
     from trocar.simulation import Scene
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
-    from trocar.view.viser_internals import PageServer
 
 
 @plain_errors()
@@ -41,27 +33,25 @@ def view(
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
-    arm: RecordedArm = None,
-    parameters: ParameterSet = None,
-    instrument: Instrument = None,
-    touch: Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")] = False,
+    arm: options.RecordedArm = None,
+    parameters: options.ParameterSet = None,
+    instrument: options.Instrument = None,
+    touch: options.Touch = False,
     reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to show in the page.")] = None,
     host: Annotated[str, option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option("N", "Port to listen on; 0 for any free one.")] = 8080,
+    port: options.Port = 8080,
     play: Annotated[bool, flag("Start with the simulation running.", "--play/--paused")] = True,
-    browser: Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")] = True,
+    browser: options.Browser = True,
     native: Annotated[bool, flag("Use MuJoCo's own window; needs a display.", "--native")] = False,
-    namespace: Namespace = None,
+    namespace: options.Namespace = None,
     ros1: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 1 system.")] = None,
     ros2: Annotated[str | None, option("/PSM1", "Watch this arm of a running ROS 2 system.")] = None,
     save: Annotated[
         Path | None, option("FILE", "With --ros1, --ros2: write the received data to FILE.npz or .csv at the end.")
     ] = None,
-    master: Annotated[
-        str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")
-    ] = None,
-    domain: Annotated[int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.")] = None,
-    interface: Annotated[str, option("NAME", "With --ros2: network interface, by name or IP address.")] = "lo",
+    master: options.Master = None,
+    domain: options.Domain = None,
+    interface: options.Interface = "lo",
 ) -> None:
     """Watch and drive an arm, a scene or a recording in the browser.
 
@@ -89,14 +79,16 @@ def view(
         warnings.simplefilter("ignore", category)
     # viser warns when a browser has just disconnected
     warnings.filterwarnings("ignore", "Queued a .* on a closed connection")
-    if ros1 is not None and ros2 is not None:
-        raise TrocarError("choose one of --ros1 and --ros2")
     if ros1 is not None or ros2 is not None:
         if what != "PSM" or compare or touch or native or reports or namespace:
             raise TrocarError("--ros1 and --ros2 watch one arm of a robot; omit the scene or recording")
-        client = _client(ros1 is not None, master, domain, interface)
-        options = {"parameters": parameters, "instrument": instrument}
-        _watch(client, (ros1 or ros2 or "").strip("/"), arm, options, save, host, port, browser)
+        with ExitStack() as running:
+            client = options.connected(ros1 is not None, master, ros2 is not None, domain, interface)
+            watched, name = running.enter_context(client), (ros1 or ros2 or "").strip("/")
+            shadow = _shadow(watched, name, arm, save, parameters=parameters, instrument=instrument)
+            _wait(open_page(running, "shadow_page", shadow, name, host=host, port=port), browser)
+            if save is not None:
+                typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
         return
     if save is not None:
         raise TrocarError("--save writes the data received from a robot; it requires --ros1 or --ros2")
@@ -105,7 +97,7 @@ def view(
         raise TrocarError("--parameters and --instrument apply to one arm; a scene defines them in its file")
     if native and recording is not None:
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
-    name = (arm or "PSM") if recording or scene else arm_name(what) or what
+    name = (arm or "PSM") if recording or scene else options.arm_name(what) or what
     settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
     from trocar.robot import Robot
 
@@ -150,7 +142,9 @@ def _scene_name(what: str) -> str | None:
 
     if what in BUILT_IN or Path(what).suffix.lower() == ".toml":
         return what
-    if not is_recording(Path(what)) and (arm_name(what) or what) not in ARMS:  # upper and lower case are equivalent
+    if (
+        not is_recording(Path(what)) and (options.arm_name(what) or what) not in ARMS
+    ):  # upper and lower case are equivalent
         raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     return None
 
@@ -178,64 +172,36 @@ def _wait(page: Page, browser: bool) -> None:
         typer.echo("")
 
 
-def serve_page(running: ExitStack, host: str = "127.0.0.1", port: int = 8080) -> PageServer:
-    """A page's server, stopped with `running`; warns if it will be open to others."""
-    try:
-        from trocar.view.server import exposure, serve
-    except ModuleNotFoundError as error:
-        raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]'") from error
-    warning = exposure(host)
-    if warning:
-        typer.echo(f"warning: {warning}", err=True)
-    server = serve(host, port)
-    running.callback(server.stop)
-    return server
-
-
 def open_page(
     running: ExitStack, kind: str, *subject: Any, host: str = "127.0.0.1", port: int = 8080, **options: Any
 ) -> Page:
-    """Open a page of `trocar.view.pages` by name; closed with `running`."""
-    server = serve_page(running, host, port)
-    from trocar.view import pages
-
+    """Open a page of `trocar.view.pages` by name; closed with `running`. Warns if it will be open to others."""
+    try:
+        from trocar.view import pages
+        from trocar.view.server import exposure, serve
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]'") from error
+    if warning := exposure(host):
+        typer.echo(f"warning: {warning}", err=True)
+    server = serve(host, port)
+    running.callback(server.stop)
     page: Page = getattr(pages, kind)(server, *subject, **options)
     running.callback(page.close)
     return page.start()
 
 
-def _client(ros1: bool, master: str | None, domain: int | None, interface: str) -> RemoteBus:
-    """A client of a running ROS system."""
-    from trocar.transports.remote_bus import connect_ros1, connect_ros2
-
-    return connect_ros1(master_uri(master)) if ros1 else connect_ros2(domain, interface)
-
-
-def _watch(
-    client: RemoteBus,
-    name: str,
-    arm: str | None,
-    options: dict[str, Any],
-    save: Path | None,
-    host: str,
-    port: int,
-    browser: bool,
-) -> None:
-    """Show an arm in ROS together with its model, until Ctrl-C."""
+def _shadow(client: RemoteBus, name: str, arm: str | None, save: Path | None, **options: Any) -> Shadow:
+    """The model of an arm in ROS, which follows it."""
     from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow
     from trocar.transports.shadow import arm_of, check_arm, follow
 
-    with ExitStack() as running:
-        running.enter_context(client)
-        if save is not None:
-            check_suffix(save)
-            check_writable(save)
-        check_arm(client, name)
-        shadow = Shadow(ArmSettings(arm=arm or arm_of(client, name), **options), f"{name}/measured_js")
-        follow(shadow, client, name)
-        _wait(open_page(running, "shadow_page", shadow, name, host=host, port=port), browser)
-        if save is not None:
-            typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
+    if save is not None:
+        check_suffix(save)
+        check_writable(save)
+    check_arm(client, name)
+    shadow = Shadow(ArmSettings(arm=arm or arm_of(client, name), **options), f"{name}/measured_js")
+    follow(shadow, client, name)
+    return shadow

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
+from io import BytesIO
 from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -205,8 +206,8 @@ class _Run:
         self._times: list[float] = []
         # columns: q, dq, commanded efforts, delivered motor efforts and link accelerations; the last two are mapped
         # to the joints at the end, all rows at once
-        self._rows = np.empty((-(-steps // every), 4 * sim.n + len(stepped.row()[1])))
-        self._next_row = iter(self._rows).__next__
+        self._width = 4 * sim.n + len(stepped.row()[1])
+        self._rows = BytesIO()  # numpy takes twice as long to write a row of short arrays
         self._reported: dict[int, Array] = {}  # reported motor efforts by row, if there are faults
         self._written: Setpoint | TipMotion | None = None  # the last setpoint written, if it is read-only
         self._fresh: list[int] = []  # rows at which a setpoint was written; it applies until the next such row
@@ -219,11 +220,11 @@ class _Run:
 
     def command(self, i: int, time: float) -> None:
         """Pass the effort of step i to the engine, and record the diagnostics at its start."""
-        self._state = state = State(time, *self._measured())
+        self._state = state = tuple.__new__(State, (time, *self._measured()))  # State(...), in less time
         if i % self._interval == 0:
             self._setpoint = self._setpoint_at(time)
             effort = self._controller(state, self._setpoint)
-            self._effort = effort if type(effort) is np.ndarray else np.asarray(effort, dtype=float)
+            self._effort = np.ascontiguousarray(effort, dtype=float)
         if self._extra and i % self._every == 0:
             for name, channel in self._extra.items():
                 channel.append(self._diagnostics[name](self._sim))
@@ -232,7 +233,9 @@ class _Run:
     def record(self) -> None:
         """Record the last step."""
         (t, q, dq), faults = self._state, self._stepped.faults
-        np.concatenate((q, dq, self._effort, *self._row()), out=self._next_row())
+        write = self._rows.write
+        for part in (q, dq, self._effort, *self._row()):
+            write(part)  # type: ignore[arg-type]  # an array is a buffer
         if faults is not None:
             self._reported[len(self._times)] = faults.reported.copy()
         if self._setpoint is not self._written:
@@ -252,7 +255,7 @@ class _Run:
     def recording(self) -> Recording:
         """The recording of all recorded steps."""
         arm, extra = self._sim.arm, {name: np.array(values) for name, values in self._extra.items()}
-        n, rows = arm.n, self._rows
+        n, rows = arm.n, np.frombuffer(self._rows.getbuffer()).reshape(-1, self._width)
         q, dq, effort, ctrl = (rows[:, k * n : (k + 1) * n] for k in range(4))
         qacc = rows[:, 4 * n :]
         extra["applied_tau"] = tau = self._stepped.joint_efforts(ctrl)

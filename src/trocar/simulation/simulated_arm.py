@@ -74,12 +74,12 @@ class SimulatedArm:
     @property
     def q(self) -> Array:
         """Joint positions (n,) at `time` [rad, m]."""
-        return self._D.dot(self._qpos) if self._rows is None else self._qpos.take(self._rows)
+        return self._D.dot(self._qpos) if self._rows is None else self._qpos[self._rows]
 
     @property
     def dq(self) -> Array:
         """Joint velocities (n,) at `time` [rad/s, m/s]."""
-        return self._D.dot(self._qvel) if self._rows is None else self._qvel.take(self._rows)
+        return self._D.dot(self._qvel) if self._rows is None else self._qvel[self._rows]
 
     @property
     def measured_q(self) -> Array:

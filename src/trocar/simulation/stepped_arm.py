@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, isfinite
+from math import hypot, inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class SteppedArm(ArmSlice):
         self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
         self.ctrl, self._applied = data.ctrl[self.u], data.qfrc_applied[self.v]
+        self._ctrl_values = memoryview(self.ctrl)
         self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
         self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
@@ -98,7 +99,7 @@ class SteppedArm(ArmSlice):
         except (TypeError, ValueError):
             arm, got = self.arm, getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
-        if not isfinite(hypot(*ctrl.tolist())):  # faster than numpy for so few values
+        if not hypot(*self._ctrl_values.tolist()) < inf:  # faster than numpy for so few values
             ctrl[:] = 0.0
             raise TrocarError(f"tau is not finite: {tau!r}")
         if self._always_acts or self._wrenches:
@@ -110,7 +111,7 @@ class SteppedArm(ArmSlice):
         if rows is None:
             q, dq = self.D_measured.dot(self.qpos), self.D_measured.dot(self.qvel)
         else:
-            q, dq = self.qpos.take(rows), self.qvel.take(rows)
+            q, dq = self.qpos[rows], self.qvel[rows]
         if faults is None:
             return q, dq
         return faults.measured(q, velocity=False), faults.measured(dq, velocity=True)
@@ -209,6 +210,6 @@ class SteppedArm(ArmSlice):
 
 
 def _selected(D: Array) -> Array | None:
-    """Columns that D selects, if every row has a single 1: `take` is faster than a product. Otherwise None."""
+    """Columns that D selects, if every row has a single 1: indexing is faster than a product. Otherwise None."""
     rows, columns = np.nonzero(D)
     return columns if np.array_equal(rows, np.arange(len(D))) and (D[rows, columns] == 1.0).all() else None

@@ -1,4 +1,4 @@
-"""`trocar render`: a recording as a picture or a film, without a screen."""
+"""`trocar compare`, `render` and `fetch`: recordings compared, rendered without a screen, and downloaded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+import trocar as tr
 from trocar.commands.options import Namespace, RecordedArm, check_positive, flag, option
-from trocar.commands.terminal import plain_errors, progress_bar, show_written
+from trocar.commands.terminal import figure_text, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
@@ -18,9 +19,44 @@ if TYPE_CHECKING:
 
 MAX_FPS, MAX_FRAMES = 240.0, 1e6
 SUFFIXES = (".png", ".gif", ".mp4")
-
-
 Camera = Literal["iso", "side", "tip"]
+
+
+@plain_errors()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="Recording: csv, npz, or a ROS bag.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Recording to compare with A.")],
+    arm: RecordedArm = None,
+    namespace: Namespace = None,
+    output: Annotated[Path | None, option("FILE", "Write a figure (png, svg, pdf) of both.", "--output", "-o")] = None,
+) -> None:
+    """Compare two recordings of an arm, joint by joint.
+
+    Example: [bold]trocar compare measured.csv simulated.npz --arm PSM -o both.png[/bold].
+
+    Prints the RMS and the largest difference in position, velocity and effort. The recordings are aligned at their
+    first rows and converted to joints; B is interpolated to the rows of A over the time that both cover.
+    To watch both, run [bold]trocar view A --compare B[/bold].
+    """
+    import numpy as np
+
+    from trocar.files import check_writable
+    from trocar.recording import differences
+
+    check_writable(output)
+    a, b = (tr.load_recording(path, arm, namespace=namespace) for path in (first, second))
+    t, changes = differences(a, b)
+    figures = [f(x) for x in changes.values() for f in (lambda x: np.sqrt((x**2).mean(0)), lambda x: np.abs(x).max(0))]
+    rows = [(joint, *(figure_text(figure[j], 2) for figure in figures)) for j, joint in enumerate(a.joints)]
+    headings = ("joint", *(f"{channel} {kind}" for channel in changes for kind in ("RMS", "max")))
+    name_a, name_b = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    title = f"{name_b} minus {name_a}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
+    show_table(title, headings, rows)
+    if output is not None:
+        from trocar.plots import save
+        from trocar.recording.figure import recording_figure
+
+        show_written([save(recording_figure(a, f"{name_a} and {name_b}", b, (name_a, name_b)), output)])
 
 
 @plain_errors()
@@ -95,3 +131,33 @@ def _counted(film: Film, progress: Callable[[float], None]) -> Iterator[Picture]
     for k, picture in enumerate(film, start=1):
         progress(k / len(film))
         yield picture
+
+
+@plain_errors()
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="wang2019 or ferro2022. Default: both.", show_default=False),
+    ] = None,
+    to: Annotated[Path | None, option("DIR", "Folder for the data. Default: trocar's cache folder.")] = None,
+) -> None:
+    """Download published recordings of real robots.
+
+    Example: [bold]trocar fetch && trocar reproduce wang2019[/bold]
+
+    The data belong to their authors. Every file is verified by its SHA-256. Files that already exist are kept, so an
+    interrupted run continues where it stopped. With --to DIR, pass DIR to other commands with --data or TROCAR_DATA.
+    """
+    from trocar.datasets import DATASETS, fetched_folder
+
+    check_known("data", DATASETS, *(names or ()))
+    folder = fetched_folder() if to is None else to
+    for name in dict.fromkeys(names or DATASETS):
+        dataset = DATASETS[name]
+        typer.echo(f"{name}: {dataset.title}. {dataset.citation}. {dataset.repository}")
+        with progress_bar(f"fetching {len(dataset.files)} files") as progress:
+            new = dataset.fetch(folder, progress)
+        there = len(dataset.files) - len(new)
+        typer.echo(f"{len(new)} files fetched, {there} already present: {folder / dataset.folder}")
+    if to is not None:
+        typer.echo(f"Use them with --data {to}, or set TROCAR_DATA.")

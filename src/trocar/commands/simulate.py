@@ -1,4 +1,4 @@
-"""`trocar sim`: simulate one arm under a controller; write a recording, a plot and a picture."""
+"""`trocar sim` and `trocar scene`: one arm, or several in one model, under a controller; recordings and pictures."""
 
 from __future__ import annotations
 
@@ -12,22 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 import trocar as tr
-from trocar.commands import options
+from trocar.commands import options, terminal
 from trocar.commands.options import option
-from trocar.commands.terminal import (
-    drawn,
-    figure_text,
-    plain_errors,
-    progress_bar,
-    save_picture,
-    show_table,
-    show_written,
-)
+from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import check_known
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
-    from trocar.robot.track import Track
 
 BANDWIDTH = 30.0  # bandwidth of the critically damped error dynamics under computed torque [rad/s]
 
@@ -96,24 +87,25 @@ def sim(
     """
     import numpy as np
 
+    from trocar.arms.arm import CONTROL_RATE
     from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
     from trocar.robot.resimulation import motion as followed
+    from trocar.robot.settings import ArmSettings
+    from trocar.robot.track import Track
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)
     if along is not None and (joint or start is not None or trajectory != "sinusoid"):
         raise tr.TrocarError("--along gives the whole motion: leave out --trajectory, --joint and --start")
-    recorded = None if along is None else _recorded(along, arm, namespace)
+    recorded = None if along is None else Track.load(along, ArmSettings(arm=arm), namespace)
     longest = 2.0 if recorded is None else recorded.duration
     duration = longest if duration is None else duration
     options.check_positive(frequency=frequency, duration=duration)
     if recorded is not None and duration > longest:
         raise tr.TrocarError(f"--duration {duration:g} s is longer than {along}, which has {longest:.4g} s")
     if timestep is None:
-        from trocar.arms.arm import CONTROL_RATE
-
         timestep = 1 / CONTROL_RATE if controller == "pid" else 1e-3
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
@@ -151,19 +143,12 @@ def sim(
     written = [recording.save(output / f"recording{suffix}") for suffix in (".npz", ".csv")]
     written.append(save(recording_figure(recording, title), output / "recording.png"))
     if engine == "mujoco":
-        written += drawn(save_picture, output / "picture.png", simulator)
+        written += drawn(terminal.save_picture, output / "picture.png", simulator)
     _show(recording, title)
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, including recording: {len(recording) * simulator.timestep / wall:.3g}")
     show_written(written)
-
-
-def _recorded(path: Path, arm: str, namespace: str | None) -> Track:
-    from trocar.robot.settings import ArmSettings
-    from trocar.robot.track import Track
-
-    return Track.load(path, ArmSettings(arm=arm), namespace)
 
 
 def _reference(
@@ -227,7 +212,90 @@ def _show(recording: tr.Recording, title: str) -> None:
     error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
     largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
     rows = [
-        (joint, figure_text(e), unit, figure_text(tau), {"rad": "N m", "m": "N"}[unit])
+        (joint, terminal.figure_text(e), unit, terminal.figure_text(tau), {"rad": "N m", "m": "N"}[unit])
         for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
     ]
     show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))
+
+
+@plain_errors("a shorter --duration takes less time")
+def scene(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file."),
+    ] = "cart_classic",
+    duration: options.Duration = 1.0,
+    amplitude: options.Amplitude = 0.01,
+    frequency: options.Frequency = 0.5,
+    touch: options.Touch = False,
+    output: options.Folder = Path("trocar-scene"),
+) -> None:
+    """Simulate several arms in one model.
+
+    Example: [bold]trocar scene cart_classic -d 2 --touch[/bold], then look at trocar-scene/picture.png and stereo.png.
+
+    Every arm follows a small sinusoid about its initial position, under the dVRK's PID (1500 Hz, published gains)
+    with gravity compensation. If the scene file sets a time step, the PID period is the nearest multiple of it.
+    docs/scenes.md documents the scene files.
+
+    Writes ARM.npz for every arm and, if rendering works on this machine, picture.png and, with an ECM, stereo.png.
+    """
+    import numpy as np
+
+    from trocar.arms.arm import CONTROL_RATE
+    from trocar.control import sinusoid
+    from trocar.files import check_writable
+    from trocar.simulation.scene_file import timestep_of
+
+    check_writable(output / "picture.png")
+    options.check_amplitude(amplitude)
+    options.check_positive(frequency=frequency, duration=duration)
+    timestep = timestep_of(source) or 1 / CONTROL_RATE
+    loaded = tr.load_scene(source, timestep=timestep)
+    if touch:
+        from trocar.simulation.objects.practice import practice_objects
+
+        loaded = tr.load_scene(source, timestep=timestep, objects=practice_objects(loaded))
+    options.check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")
+    controllers, references = {}, {}
+    for name, arm in loaded.arms.items():
+        way = amplitude * (arm.arm.upper - arm.arm.lower)
+        centre = np.clip(arm.q, arm.arm.lower + way, arm.arm.upper - way)
+        references[name] = sinusoid(centre, way, frequency)
+        pid = tr.JointPID(arm.arm, clamp=True)
+        pid.period = max(1, round(pid.period / loaded.timestep)) * loaded.timestep  # whole time steps
+        controllers[name] = pid + tr.GravityCompensation(arm.mechanism)
+    start = {name: reference(0.0) for name, reference in references.items()}
+    loaded.reset({name: s.q for name, s in start.items()}, {name: s.dq for name, s in start.items()})
+    with progress_bar(f"{source}, {duration:g} s") as progress:
+        began = time.perf_counter()
+        recordings = tr.simulate(loaded, controllers, references, duration, progress, diagnostics=True)
+        wall = time.perf_counter() - began
+    written = [recording.save(output / f"{name}.npz") for name, recording in recordings.items()]
+    written += drawn(_pictures, loaded, output)
+
+    rows = []
+    for name, recording in recordings.items():
+        error = recording.commands["q"] - recording.q
+        slides = np.array([unit == "m" for unit in recording.joint_units])
+        rms = [f"{np.sqrt((error[:, kind] ** 2).mean()):.2g}" if kind.any() else "" for kind in (~slides, slides)]
+        centre_error = recording.extra.get("rcm_error")
+        last = "" if centre_error is None else f"{centre_error.max():.1g}"
+        rows.append((name, loaded.arms[name].arm.name, loaded.arms[name].parameters.name, *rms, last))
+    headings = ("arm", "kind", "parameters", "RMS error (rad)", "sliding joints (m)", "RCM error (m)")
+    show_table(f"{source}, {duration:g} s", headings, rows, left=range(6))
+    for contact in loaded.touching()[:3]:
+        typer.echo(f"In contact at the end: {contact}")
+    typer.echo(f"Real-time factor, including control and recording: {loaded.time / wall:.3g}")
+    show_written(written)
+
+
+def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
+    """Write pictures of the final scene and of the first endoscope's view."""
+    from trocar.appearance import StereoEndoscope, render, save_png
+
+    written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]
+    for name in [name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"][:1]:
+        endoscope = StereoEndoscope(loaded, name, samples=4)
+        written.append(save_png(output / "stereo.png", endoscope.side_by_side()))
+    return written

@@ -1,10 +1,11 @@
-"""The masses of the published scene of Ferro et al. 2022 as a parameter set: `python -m tools.derive_ferro_scene SCENE FILE`.
+"""Masses of the published scene of Ferro et al. 2022: `python -m tools.derive_ferro_scene SCENE FILE`.
 
-SCENE is the authors' `dyn_dVRK_1arm.ttt`. Its bodies are given relative to a frame DH0_ref, and its joint axes miss that
-frame, and each other, by up to 1.7 mm. Our geometry has exact axes, so every centre of mass is taken relative to the
-scene's axis of its own joint. Where an axis of the scene is off ours, the parent's centre of mass moves by the
-offset times the mass beyond the axis, divided by the parent's mass; so gravity remains that of the scene. Axes of the
-frames are those of DH0_ref at q = 0: tilts of the scene's axes, below 4 mrad, are dropped.
+SCENE is the authors' `dyn_dVRK_1arm.ttt`, FILE the parameter set. In the scene the bodies are placed relative to a
+frame DH0_ref, and the joint axes miss that frame, and each other, by up to 1.7 mm. Our geometry has exact axes, so
+every centre of mass is taken relative to the scene's axis of its own joint. Where an axis of the scene is off ours, the
+parent's centre of mass moves by the offset times the mass beyond the axis, divided by the parent's mass; so gravity
+remains that of the scene. The axes of all frames are those of DH0_ref at q = 0: tilts of the scene's axes, below 4
+mrad, are dropped.
 
 The top and bottom bars only translate in pitch. Their inertia across the bar, 78 and 31 kg m^2 in the scene, has no
 effect on the motion but stiffens a simulation, so it is replaced by that of a rod of their mass.

@@ -10,6 +10,7 @@ from trocar.simulation.divergence import Diverged
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.forces.elastic_drives import Compliance
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
+from trocar.simulation.forces.mirrored_counterweight import Mirror
 from trocar.simulation.forces.port import Port
 from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.modelling.elastic_mount import ElasticMount
@@ -39,6 +40,7 @@ __all__ = [
     "EncoderBias",
     "ForceSensor",
     "Grasp",
+    "Mirror",
     "MotorLoss",
     "Plan",
     "PlanningFailed",

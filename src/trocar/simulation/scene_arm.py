@@ -12,6 +12,7 @@ from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import ArmOptions, Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.simulation.forces.elastic_drives import Compliance
+from trocar.simulation.forces.mirrored_counterweight import Mirror
 from trocar.simulation.forces.port import Port
 from trocar.simulation.modelling.elastic_mount import ElasticMount
 
@@ -34,8 +35,9 @@ class SceneArm(ArmOptions):
 
     Attributes:
         friction: False removes viscous, Coulomb and Dahl friction.
-        transmission: link between counterweight and insertion: "rigid", an elastic `Cable`, or "mirrored" (a motor
-            moves the counterweight, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
+        transmission: link between counterweight and insertion: "rigid", an elastic `Cable`, or a `Mirror` (a motor
+            moves the counterweight, and its force reaches the tool one period later); "mirrored": the `Mirror` of
+            Ferro et al. 2022.
         compliance: elastic drives of yaw and pitch with separate motors; `measured_q` then reads the motors.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
@@ -47,7 +49,7 @@ class SceneArm(ArmOptions):
     """
 
     friction: bool = True
-    transmission: str | Cable = "rigid"
+    transmission: str | Cable | Mirror = "rigid"
     compliance: Compliance | None = None
     elastic_mount: ElasticMount | None = None
     port: Port | None = None
@@ -59,8 +61,9 @@ class SceneArm(ArmOptions):
     q: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable):
-            raise UnknownName("transmission", self.transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
+        if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable | Mirror):
+            known = ("rigid", "mirrored", "Cable(stiffness=, damping=)", "Mirror(gain=, period=)")
+            raise UnknownName("transmission", self.transmission, known)
 
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:

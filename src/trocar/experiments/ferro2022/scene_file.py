@@ -1,6 +1,6 @@
 """Scenes of CoppeliaSim as Ferro et al. 2022 published them: bodies, joints, loop closures and engine settings.
 
-Fields were read from the public sources of CoppeliaSim (coppeliaSimLib). A pose is that of an object in the frame of its
+Fields follow the public sources of CoppeliaSim (coppeliaSimLib). A pose is that of an object in the frame of its
 parent; below a joint, the joint's motion about or along its z axis comes first. A shape stores its principal inertias
 divided by its mass.
 """
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -79,8 +79,12 @@ class SceneJoint(SceneObject):
 
 @dataclass(frozen=True, kw_only=True)
 class SceneShape(SceneObject):
-    """A body: mass [kg], centre of mass [m] and inertia about it [kg m^2] in its own frame; the engine moves it if
-    `dynamic`."""
+    """A body.
+
+    Attributes:
+        mass: [kg]. com: centre of mass (3,) [m]; inertia: about it (3, 3) [kg m^2]; both in the frame of the shape.
+        dynamic: True if the engine moves it; otherwise it is fixed to its parent and has no weight.
+    """
 
     mass: float
     com: Array
@@ -243,7 +247,12 @@ class _Fields:
 
 def _object(kind: str, fields: _Fields) -> SceneObject:
     ids = fields.numbers("Ids", "<2i")
-    common = {"name": fields.text("Nme"), "id": int(ids[0]), "parent": int(ids[1]), "T_parent": fields.frame("Cfq")}
+    common: dict[str, Any] = {
+        "name": fields.text("Nme"),
+        "id": int(ids[0]),
+        "parent": int(ids[1]),
+        "T_parent": fields.frame("Cfq"),
+    }
     if kind == "DMY":
         return SceneDummy(**common, linked=fields.whole("Lli"))
     if kind == "SHP":
@@ -258,6 +267,7 @@ def _object(kind: str, fields: _Fields) -> SceneObject:
     lower, extent = fields.numbers("Pmr", "<2f")
     flags = int(fields.numbers("Va9", "<B")[0])
     ode = fields.numbers("OdN", "<2i5fi")
+    gain, integral, derivative = fields.numbers("Dp2", "<3f")
     return SceneJoint(
         **common,
         kind=fields.named("Jtt", JOINT_KINDS, fields.whole("Jtt")),
@@ -268,7 +278,7 @@ def _object(kind: str, fields: _Fields) -> SceneObject:
         motor=bool(flags & 16),
         loop=bool(flags & 32),
         force=fields.numbers("Dmp", "<2f")[1],
-        gains=fields.numbers("Dp2", "<3f"),
+        gains=(gain, integral, derivative),
         speed=fields.number("Ulv"),
         erp=ode[2],
         cfm=ode[6],

@@ -14,7 +14,7 @@ from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.forces.cables import CableForces
 from trocar.simulation.forces.elastic_drives import ElasticDrives
 from trocar.simulation.forces.hysteresis import Hysteresis
-from trocar.simulation.forces.mirrored_counterweight import MirroredCounterweight
+from trocar.simulation.forces.mirrored_counterweight import Mirror, MirroredCounterweight
 from trocar.simulation.forces.port import PortForces
 from trocar.simulation.forces.varying_friction import VaryingFriction
 from trocar.simulation.scene_arm import SceneArm
@@ -49,7 +49,8 @@ class ArmForces:
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
         if options.friction:
             check_dissipative(drives, equations.arm)
-        mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
+        motor = Mirror() if options.transmission == "mirrored" else options.transmission
+        mirror = MirroredCounterweight(arm_slice, timestep, motor) if isinstance(motor, Mirror) else None
         self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; cable torques are applied here
         cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]

@@ -24,6 +24,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.forces.elastic_drives import add_motors
+from trocar.simulation.forces.mirrored_counterweight import Mirror
 from trocar.simulation.forces.port import SEAL, Port
 from trocar.simulation.modelling.elastic_mount import add_mount
 from trocar.simulation.scene_arm import Cable, SceneArm
@@ -146,7 +147,7 @@ def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None
         spec.add_equality(name=loop.name, type=connect, objtype=site, name1=first, name2=second, **hard)
 
 
-def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: Mapping[str, Any]) -> None:
+def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable | Mirror, hard: Mapping[str, Any]) -> None:
     """Couple bodies to others by a fixed ratio: rigidly; the counterweight also by an elastic cable or not at all."""
     for follower, leader in arm.transmissions.items():
         (joint, weight), *_ = arm.body(leader).coupling.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.experiments.ferro2022.logs import ARM
+from trocar.mechanics import Mechanism
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -12,12 +13,16 @@ from trocar.spatial import Array
 class VelocityMotors:
     """Motors that give all joints a velocity within one step, whatever the load: ODE's motors with a large force limit.
 
-    The effort follows from a trial step: the state after it is restored, and the mass matrix converts the
-    remaining velocity error into a correction. So the motors need no model of what moves the counterweight.
+    The effort follows from trial steps: the state before is restored, and a mass matrix converts the remaining velocity
+    error into a correction. So the motors need no model of what moves the counterweight.
+
+    Args:
+        inertia: mechanism with the inertia that the motors feel. Default: the simulated one; without the
+            counterweight if a motor of its own moves that.
     """
 
-    def __init__(self, sim: Simulator) -> None:
-        self._sim = sim
+    def __init__(self, sim: Simulator, inertia: Mechanism | None = None) -> None:
+        self._sim, self._inertia = sim, sim.mechanism if inertia is None else inertia
         self._tau = np.zeros(7)
 
     def reset(self) -> None:
@@ -28,8 +33,8 @@ class VelocityMotors:
         """Take a step after which the joint velocities are dq (7,); return the efforts (7,) [N m, N]."""
         sim = self._sim
         before, q = sim.snapshot(), sim.q
-        M = sim.mechanism.mass_matrix(q) / sim.timestep
-        for _ in range(2):  # the mass matrix lacks the delay of the counterweight: correct twice
+        M = self._inertia.mass_matrix(q) / sim.timestep
+        for _ in range(2):
             sim.step(self._tau)
             self._tau = self._tau + M @ (dq - sim.dq)
             sim.restore(before)

@@ -62,6 +62,34 @@ def tip(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     return T[:3, 3] + arm, J[:3] + np.cross(J[3:], arm, axisa=0, axisb=0, axisc=0)
 
 
+class TorqueProgram:
+    """The program's torque control: feedback linearisation of the tip position, with derivatives by differences.
+
+    Args:
+        mechanism: its model. kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
+    """
+
+    def __init__(self, mechanism: Mechanism, kp: Array, kd: Array) -> None:
+        self._mechanism = mechanism
+        self._kp, self._kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
+        self._q, self._J = START, np.zeros((3, 3))  # the program starts with joints at rest and a zero Jacobian
+
+    def command(self, q: Array, target: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array, Array]:
+        """Efforts (3,), joint velocities (7,) by differences, and the tip error (3,) [m], base axes.
+
+        Args:
+            q: measured joints (7,). target, velocity, acceleration: of the tip (3,), base axes.
+        """
+        p, J = tip(self._mechanism, q)
+        dq = np.zeros(7)
+        dq[ARM] = (q - self._q)[ARM] / PERIOD
+        dJ = (J - self._J) / PERIOD
+        self._q, self._J, error = q, J, target - p
+        a = acceleration + self._kd @ (velocity - J @ dq[ARM]) + self._kp @ error
+        M, c, g = self._mechanism.terms(q, dq)
+        return M[ARM, ARM] @ np.linalg.solve(J, a - dJ @ dq[ARM]) + (c + g)[ARM], dq, error
+
+
 def torque_run(
     mechanism: Mechanism,
     log: Log,
@@ -87,21 +115,12 @@ def torque_run(
     target = (log["pdes"] - log["pee"][0]) @ R_WORLD_BASE + tip(mechanism, start)[0]
     velocity = np.gradient(target, PERIOD, axis=0)
     acceleration = np.gradient(velocity, PERIOD, axis=0)
-    Kp, Kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
-    q, error, command, engine = (np.empty((rows, n)) for n in (7, 3, 3, 3))
+    program = TorqueProgram(mechanism, kp, kd)
+    q, moving, error, command, engine = (np.empty((rows, n)) for n in (7, 7, 3, 3, 3))
     acting = mechanism.gravity(start)[ARM]
-    last, before = START, np.zeros((3, 3))  # the program starts with joints at rest and a zero Jacobian
-    moving = np.zeros_like(q)
     for k in range(rows):
         q[k], engine[k] = sim.q, acting
-        p, J = tip(mechanism, q[k])
-        dq = moving[k]
-        dq[ARM] = (q[k] - last)[ARM] / PERIOD
-        dJ = (J - before) / PERIOD
-        last, before, error[k] = q[k], J, target[k] - p
-        a = acceleration[k] + Kd @ (velocity[k] - J @ dq[ARM]) + Kp @ error[k]
-        M, c, g = mechanism.terms(q[k], dq)
-        command[k] = M[ARM, ARM] @ np.linalg.solve(J, a - dJ @ dq[ARM]) + (c + g)[ARM]
+        command[k], moving[k], error[k] = program.command(q[k], target[k], velocity[k], acceleration[k])
         acting = command[k - 1] if k else mechanism.gravity(start)[ARM]
         for _ in range(round(PERIOD / PHYSICS)):
             motors.step(acting, start[3:])

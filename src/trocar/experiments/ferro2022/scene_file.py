@@ -31,7 +31,7 @@ MAX_DEPTH = 200  # objects between an object and the world
 
 
 @dataclass(frozen=True, kw_only=True)
-class SceneObject:
+class CoppeliaObject:
     """An object of the scene: its name, id, the id of its parent (-1: the world) and its pose in the parent's frame."""
 
     name: str
@@ -40,11 +40,11 @@ class SceneObject:
     T_parent: Array
 
 
-Kind = TypeVar("Kind", bound=SceneObject)
+Kind = TypeVar("Kind", bound=CoppeliaObject)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SceneJoint(SceneObject):
+class CoppeliaJoint(CoppeliaObject):
     """A joint.
 
     Attributes:
@@ -78,7 +78,7 @@ class SceneJoint(SceneObject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SceneShape(SceneObject):
+class CoppeliaShape(CoppeliaObject):
     """A body.
 
     Attributes:
@@ -93,7 +93,7 @@ class SceneShape(SceneObject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SceneDummy(SceneObject):
+class CoppeliaDummy(CoppeliaObject):
     """A frame. `linked`: the id of the dummy with which it closes a loop, or -1."""
 
     linked: int
@@ -116,27 +116,27 @@ class CoppeliaScene:
     time_step: float
     physics_step: float
     iterations: int
-    objects: Mapping[str, SceneObject] = field(repr=False)
+    objects: Mapping[str, CoppeliaObject] = field(repr=False)
 
-    def joint(self, name: str) -> SceneJoint:
+    def joint(self, name: str) -> CoppeliaJoint:
         """A joint by name."""
-        return self._of(name, SceneJoint, "joint")
+        return self._of(name, CoppeliaJoint, "joint")
 
-    def shape(self, name: str) -> SceneShape:
+    def shape(self, name: str) -> CoppeliaShape:
         """A body by name."""
-        return self._of(name, SceneShape, "shape")
+        return self._of(name, CoppeliaShape, "shape")
 
     def pose(self, name: str, positions: Mapping[str, float] | None = None) -> Array:
         """Pose (4, 4) of an object in the world; joints at their stored positions unless `positions` gives another."""
         by_id = {one.id: one for one in self.objects.values()}
-        here: SceneObject | None = self._of(name, SceneObject, "object")
+        here: CoppeliaObject | None = self._of(name, CoppeliaObject, "object")
         T = np.eye(4)
         for _ in range(MAX_DEPTH):
             if here is None:
                 return T
             T = here.T_parent @ T
             above = by_id.get(here.parent)
-            if isinstance(above, SceneJoint):
+            if isinstance(above, CoppeliaJoint):
                 T = above.motion((positions or {}).get(above.name, above.position)) @ T
             here = above
         raise TrocarError(f"the scene {self.path}: the parents of '{name}' form a circle")
@@ -153,7 +153,7 @@ def load_scene_file(path: str | PathLike[str]) -> CoppeliaScene:
     """Read a binary scene of CoppeliaSim (.ttt)."""
     where = f"the scene {fspath(path)}"
     parts: dict[str, _Fields] = {}
-    objects: dict[str, SceneObject] = {}
+    objects: dict[str, CoppeliaObject] = {}
     for block in blocks(unpacked(path), where):
         if block.name in ("DYN", "SIM"):
             parts[block.name] = _Fields(block.content, where, f"block '{block.name}'")
@@ -245,7 +245,7 @@ class _Fields:
         return TrocarError(f"{self._where}: {self._what} {problem}")
 
 
-def _object(kind: str, fields: _Fields) -> SceneObject:
+def _object(kind: str, fields: _Fields) -> CoppeliaObject:
     ids = fields.numbers("Ids", "<2i")
     common: dict[str, Any] = {
         "name": fields.text("Nme"),
@@ -254,7 +254,7 @@ def _object(kind: str, fields: _Fields) -> SceneObject:
         "T_parent": fields.frame("Cfq"),
     }
     if kind == "DMY":
-        return SceneDummy(**common, linked=fields.whole("Lli"))
+        return CoppeliaDummy(**common, linked=fields.whole("Lli"))
     if kind == "SHP":
         geometry = fields.inside("Ge2")
         mass, (*com, w, x, y, z, a, b, c) = geometry.number("Mas"), geometry.numbers("Ine", "<10f")
@@ -263,12 +263,12 @@ def _object(kind: str, fields: _Fields) -> SceneObject:
         R = geometry.turn("Ine", (w, x, y, z))
         inertia = mass * (R @ np.diag([a, b, c]) @ R.T)
         dynamic = bool(fields.content("Sss")[:1] >= b"\x80")
-        return SceneShape(**common, mass=mass, com=np.array(com), inertia=inertia, dynamic=dynamic)
+        return CoppeliaShape(**common, mass=mass, com=np.array(com), inertia=inertia, dynamic=dynamic)
     lower, extent = fields.numbers("Pmr", "<2f")
     flags = int(fields.numbers("Va9", "<B")[0])
     ode = fields.numbers("OdN", "<2i5fi")
     gain, integral, derivative = fields.numbers("Dp2", "<3f")
-    return SceneJoint(
+    return CoppeliaJoint(
         **common,
         kind=fields.named("Jtt", JOINT_KINDS, fields.whole("Jtt")),
         mode=fields.named("Jmd", JOINT_MODES, fields.whole("Jmd")),

@@ -52,9 +52,8 @@ def write_logs(run: TaskRun, folder: Path) -> list[Path]:
     written = []
     for name, columns in log_columns(run).items():
         between, end = (",", ";\n") if name in JOINT_FILES else (", ", "; \n")
-        rows = (
-            f"{t:g}, {between.join(f'{x:g}' for x in row)}{end}" for t, row in zip(run.t, columns + 0.0, strict=True)
-        )
+        values = np.round(columns, 9) + 0.0
+        rows = (f"{t:g}, {between.join(f'{x:g}' for x in row)}{end}" for t, row in zip(run.t, values, strict=True))
         written.append(write_whole(folder / f"{name}.txt", "".join(rows)))
     about = run.about
     without = "" if about["counterweight"] else " - no counterweight"

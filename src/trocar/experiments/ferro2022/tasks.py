@@ -53,8 +53,9 @@ class TaskRun:
     """Rows of a run, as the program sees them; efforts in the model's sign [N m, N m, N].
 
     Attributes:
-        t: (N,) [s]. q: measured joints (N, 7). rates, efforts: commanded joint velocities (N, 7) and efforts (N, 3);
-            zero under the other control. engine: effort of the engine in the period before the row (N, 7).
+        t: (N,) [s]. q, velocity: joints and their velocities in the engine (N, 7).
+        rates, efforts: commanded joint velocities (N, 7) and efforts (N, 3); zero under the other control.
+        engine: effort of the engine in the period before the row (N, 7).
         model: effort of the controllers' model (N, 3). gravity: its gravity (N, 3).
         dq, ddq: differences of q, and of the velocity that the model uses, low-passed (N, 7).
         wanted: desired pose of the dVRK's tip (N, 4, 4), base axes. mechanism: the controllers' model.
@@ -63,6 +64,7 @@ class TaskRun:
 
     t: Array
     q: Array
+    velocity: Array
     rates: Array
     efforts: Array
     engine: Array
@@ -81,8 +83,10 @@ class TaskRun:
     def desired(self) -> tuple[Array, Array]:
         """Desired position (N, 3) and rotation (N, 3, 3) of their tip in the axes of their scene.
 
-        Positions are relative to the tip at rest, as in the program: the offset of their tip is not turned.
+        Points of a path are relative to the tip at rest, as in the program.
         """
+        if self.about["task"] == "excitation":  # given in joints
+            return _in_scene(self.mechanism, self.wanted)
         T0 = self.mechanism.forward_kinematics(START)
         position = REST + (self.wanted[:, :3, 3] - T0[:3, 3]) @ R_WORLD_BASE.T
         return position, R_WORLD_BASE @ self.wanted[:, :3, :3] @ R_WORLD_TIP.T
@@ -103,13 +107,12 @@ class TaskRun:
         return Recording(
             t=self.t,
             q=self.q,
-            dq=self.dq,
-            ddq=self.ddq,
+            dq=self.velocity,
             tau=acting,
             joints=arm.joint_names,
             joint_units=[joint.unit for joint in arm.joints],
             commands={"dq": self.rates, "tau": np.pad(self.efforts, ((0, 0), (0, 4)))},
-            extra={**extra, "applied_tau": acting},
+            extra=extra,
             extra_units={"tip_error": "m"},
             provenance={"arm": arm.name, **self.about},
         )
@@ -160,12 +163,12 @@ def run_task(
         law = _Kinematic(sim, model, felt)
     else:
         law = _Torque(sim, model, task, first.q)
-    q, rates, engine, moving = (np.zeros((rows, 7)) for _ in range(4))
+    q, velocity, rates, engine, moving = (np.zeros((rows, 7)) for _ in range(5))
     efforts, wanted = np.zeros((rows, 3)), np.empty((rows, 4, 4))
     effort = np.pad(model.gravity(first.q)[ARM], (0, 4))
     for k in range(rows):
         goal = target(k * period)
-        q[k], engine[k] = sim.q, effort
+        q[k], velocity[k], engine[k] = sim.q, sim.dq, effort
         wanted[k] = model.forward_kinematics(goal.q) if goal.motion is None else goal.motion.T
         rates[k], efforts[k], moving[k] = law.command(k * period, sim, goal)
         effort = np.mean([law.act() for _ in range(steps)], axis=0)
@@ -176,6 +179,7 @@ def run_task(
     return TaskRun(
         t=t,
         q=q,
+        velocity=velocity,
         rates=rates,
         efforts=efforts,
         engine=engine,

@@ -20,8 +20,7 @@ import numpy as np
 
 from tools.derive_cad import Repair, repair
 from trocar.arms import Arm, load_arm
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Drive, Inertia, Parameters, load_parameters
+from trocar.arms.parameters import Drive, Inertia, Parameters, load_parameters, to_toml
 from trocar.experiments.ferro2022.scene_file import CoppeliaScene, load_scene_file
 from trocar.files import write_whole
 from trocar.mechanics import load_mechanism

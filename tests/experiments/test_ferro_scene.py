@@ -10,7 +10,7 @@ import pytest
 import trocar as tr
 from tests.support import coppelia_scenes as files
 from tools import derive_ferro_scene as tool
-from trocar.arms.parameter_file import to_toml
+from trocar.arms.parameters import to_toml
 from trocar.arms.tables import DATA as ARM_DATA
 from trocar.experiments import Context
 from trocar.experiments.ferro2022 import logs, packed_file, scene_masses

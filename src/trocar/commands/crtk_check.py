@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,7 +79,7 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        listed = [result.as_dict() for result in results]
+        listed = [asdict(result) for result in results]
         write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
     show_table(
         "trocar crtk-check",

@@ -112,9 +112,9 @@ def sim(
     from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
-    from trocar.robot.resimulation import motion as followed
     from trocar.robot.settings import ArmSettings
     from trocar.robot.track import Track
+    from trocar.robot.track import motion as followed
 
     if task is not None:
         own = {"--controller": controller != "pid", "--trajectory": trajectory != "sinusoid", "--joint": bool(joint)}
@@ -300,7 +300,7 @@ def scene(
     timestep = timestep_of(source) or 1 / CONTROL_RATE
     loaded = tr.load_scene(source, timestep=timestep)
     if touch:
-        from trocar.simulation.objects.practice import practice_objects
+        from trocar.simulation.objects.solid import practice_objects
 
         loaded = tr.load_scene(source, timestep=timestep, objects=practice_objects(loaded))
     options.check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")

@@ -192,3 +192,17 @@ class TeleopPSMClient(TeleopECMClient, interface=interface.TELEOP_PSM):
     def align_MTM(self) -> None:
         """Align the MTM with the PSM and hold it there."""
         self.state_command("align_MTM")
+
+
+class ArmSimulationClient(DeviceClient, interface=interface.SIMULATED_ARM):
+    """Services of the simulation for one arm."""
+
+
+class SimulationClient(DeviceClient, interface=interface.SIMULATION):
+    """The simulation of a robot in this process: time, changes of the scene, snapshots and frames."""
+
+    default_name = "simulation"
+
+    def arm(self, name: str) -> ArmSimulationClient:
+        """Services for one arm: control laws, pushes, changes and recordings."""
+        return ArmSimulationClient(self.robot, f"{self._name}/{name}")

@@ -15,19 +15,15 @@ import numpy as np
 from trocar import checks
 from trocar.appearance.arm_shapes import add_shapes
 from trocar.appearance.instrument_shapes import SHAFT_RADIUS
-from trocar.appearance.kinematic_model import add_link
+from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS, add_link
 from trocar.arms import Arm
-from trocar.arms.elastics import LeverSpring
-from trocar.arms.parameters import Drive, Inertia
+from trocar.arms.arm import revolute
+from trocar.arms.parameters import Drive, Inertia, LeverSpring
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
-from trocar.simulation.forces.elastic_drives import add_motors
-from trocar.simulation.forces.mirrored_counterweight import Mirror
-from trocar.simulation.forces.port import SEAL, Port
-from trocar.simulation.modelling.elastic_mount import add_mount
-from trocar.simulation.scene_arm import Cable, SceneArm
+from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.spatial import Array, quaternion
 
 # Inertia of followers between the shaft and the tip, the second links of a snake wrist, which have none in the
@@ -35,6 +31,8 @@ from trocar.spatial import Array, quaternion
 FOLLOWER_INERTIA = 1e-7
 
 MAX_TIMESTEP = 0.02  # [s]
+MOTOR = "motor_"  # prefix of the body of an elastic drive's motor
+SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendons of a port's seal: joint
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
@@ -59,12 +57,8 @@ def build(
     check_consistent(parameters.inertias)
     parameters.check_drives()
     spec = mujoco.MjSpec()
-    spec.modelname = arm.name
-    spec.compiler.degree = False
-    spec.compiler.autolimits = True
-    spec.option.timestep = timestep
-    spec.option.integrator = INTEGRATORS[accuracy]
-    spec.option.gravity = gravity
+    spec.modelname, spec.compiler.degree, spec.compiler.autolimits = arm.name, False, True
+    spec.option.timestep, spec.option.integrator, spec.option.gravity = timestep, INTEGRATORS[accuracy], gravity
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     # small, because the wrist's friction is 1e-4 of the solver's default tolerance
     spec.option.tolerance = 1e-14
@@ -77,13 +71,16 @@ def build(
     inertias = dict(parameters.inertias)
     if not options.counterweight:
         inertias.pop(str(arm.counterweight), None)
-    root = None if options.elastic_mount is None else add_mount(spec, options.elastic_mount)
+    root = None if options.elastic_mount is None else _add_mount(spec, options.elastic_mount)
     _add_bodies(spec, arm, inertias, options.limits, stiff, root)
     add_shapes(spec, arm, visual)
     hard = {"solref": stiff, "solimp": IMPEDANCE}
     _close_loops(spec, arm, hard)
     _add_transmissions(spec, arm, options.transmission, hard)
-    _add_brakes(spec, arm, hard)
+    for (
+        braked
+    ) in arm.brakes:  # released; engaged, each holds the joint of a driven body at a value set by the simulator
+        spec.add_equality(name=f"brake_{braked}", name1=arm.driven[braked], active=False, **JOINT, **hard)
     for drive in parameters.drives:
         _add_drive(spec, arm, drive, options.friction, stiff)
     for element in parameters.elastics:
@@ -91,7 +88,7 @@ def build(
             _add_spring(spec, arm, element)
     _add_motors(spec, arm)
     if options.compliance is not None:
-        add_motors(spec, options.compliance)
+        _add_elastic_motors(spec, options.compliance)
     if options.port is not None:
         _add_seal(spec, arm, options.port, stiff)
     return spec
@@ -105,6 +102,8 @@ def _add_bodies(
     stiff: Sequence[float],
     root: mujoco.MjsBody | None,
 ) -> None:
+    ratios = [(joint, arm.body(arm.driven[joint.name]).coupling[joint.name]) for joint in arm.joints]
+    spans = {arm.driven[joint.name]: sorted((ratio * joint.lower, ratio * joint.upper)) for joint, ratio in ratios}
     for body in arm.bodies:
         link, joint = add_link(spec, body, root)
         inertia = inertias.get(body.name)
@@ -114,27 +113,11 @@ def _add_bodies(
             link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
         elif body.name in arm.transmissions and body.name in arm.carriers(arm.tip_body):
             joint.armature = FOLLOWER_INERTIA
-        span = _range(arm, body.name)
-        if limits and span is not None:
-            joint.limited, joint.range = True, span
+        if limits and body.name in spans:
+            joint.limited, joint.range = True, spans[body.name]
             joint.solref_limit, joint.solimp_limit = stiff, IMPEDANCE
-    spec.body(arm.tip_body).add_site(
-        name="tip",
-        pos=arm.T_body_tip[:3, 3],
-        quat=quaternion(arm.T_body_tip[:3, :3]),
-        size=[1e-3] * 3,
-        group=4,
-    )
-
-
-def _range(arm: Arm, body: str) -> tuple[float, float] | None:
-    """Limits of a body's joint, if it is the driven body of one independent joint."""
-    for joint in arm.joints:
-        if body == arm.driven[joint.name]:
-            ratio = arm.body(body).coupling[joint.name]
-            low, high = sorted((ratio * joint.lower, ratio * joint.upper))
-            return low, high
-    return None
+    tip, turn = arm.T_body_tip[:3, 3], quaternion(arm.T_body_tip[:3, :3])
+    spec.body(arm.tip_body).add_site(name="tip", pos=tip, quat=turn, size=[1e-3] * 3, group=4)
 
 
 def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
@@ -159,15 +142,8 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable | Mirror
             tendon.wrap_joint(follower, 1.0)
             tendon.wrap_joint(leader, -ratio)
         elif follower != arm.counterweight or kind == "rigid":
-            spec.add_equality(
-                name=follower, name1=follower, name2=leader, data=[0.0, ratio, *[0.0] * 10], **JOINT, **hard
-            )
-
-
-def _add_brakes(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
-    """Add released brakes: when engaged, each holds the joint of a driven body at a value set by the simulator."""
-    for joint in arm.brakes:
-        spec.add_equality(name=f"brake_{joint}", name1=arm.driven[joint], active=False, **JOINT, **hard)
+            rule = [0.0, ratio, *[0.0] * 10]
+            spec.add_equality(name=follower, name1=follower, name2=leader, data=rule, **JOINT, **hard)
 
 
 def _weights(arm: Arm, row: Array) -> dict[str, float]:
@@ -281,3 +257,22 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
         else:
             tendon = _tendon(spec, name, weights)
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
+
+
+def _add_elastic_motors(spec: mujoco.MjSpec, compliance: Compliance) -> None:
+    """A motor body per elastic joint, moved by the actuator instead of the link."""
+    for joint in compliance.deflections:
+        _, turn = add_link(spec, revolute(MOTOR + joint, None, np.eye(4), {}))
+        turn.armature = compliance.rotor_inertia
+        spec.actuator(joint).target = MOTOR + joint
+
+
+def _add_mount(spec: mujoco.MjSpec, mount: ElasticMount) -> mujoco.MjsBody:
+    """The body that carries the first link of the arm instead of the base."""
+    body = spec.worldbody.add_body(
+        name=MOUNT, explicitinertial=True, mass=DUMMY_MASS, inertia=np.full(3, DUMMY_INERTIA)
+    )
+    for name, (kind, axis, stiffness) in mount.joints.items():
+        joint = body.add_joint(name=name, type=kind, axis=axis, pos=mount.pivot)
+        joint.stiffness, joint.damping = [stiffness, 0.0, 0.0], [mount.loss * stiffness, 0.0, 0.0]
+    return body

@@ -1,0 +1,266 @@
+"""All actuators of all arms at once: their encoders, potentiometers and current sensors, and the dVRK's PID."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
+from trocar.robot.controller.memory import Remembering
+from trocar.spatial import Array
+
+MIN_INTERVAL = 1e-6  # time between encoder edges [s]
+DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensors:
+    """Imperfections of the sensors; each can be switched off.
+
+    Attributes:
+        encoders: quantise positions to counts, and estimate velocities from the time between counts as the dVRK's
+            firmware does. False: exact positions and velocities.
+        potentiometers: noise of a reading [rad at the motor's joint, or share of 1 m], which biases the encoders when
+            they are calibrated from the mean of 1970 readings. ASSUMED: no source gives it.
+        current: noise of the measured motor currents [A]. ASSUMED: no source gives it.
+        bias: report the bias of measured efforts that the arm's parameter set has (`Mechanism.effort_bias`).
+        seed: seed of the noise.
+    """
+
+    encoders: bool = True
+    potentiometers: float = 3e-3
+    current: float = 2e-3
+    bias: bool = True
+    seed: int = 0
+
+    @classmethod
+    def ideal(cls) -> Sensors:
+        """Exact sensors."""
+        return cls(encoders=False, potentiometers=0.0, current=0.0, bias=False)
+
+
+class ActuatorSensors(Remembering):
+    """Readings of the sensors of N actuators. Call `measure` once per control cycle.
+
+    Attributes:
+        q, dq: (N,) measured positions and velocities [rad, m; /s].
+        inconsistent: (N,) encoder and potentiometer have differed by more than the tolerance for 10 ms.
+    """
+
+    MEMORY = ("bias", "q", "dq", "_apart", "inconsistent", "_counts", "_true", "_edge", "_age", "_random")
+
+    def __init__(self, arms: Sequence[Arm], options: Sensors) -> None:
+        self._options = options
+        self._random = np.random.default_rng(options.seed)
+        N = sum(arm.n for arm in arms)
+        self._resolution = np.zeros(0)
+        self.bias = np.zeros(N)  # encoder bias after calibration
+        self.q, self.dq = np.zeros(N), np.zeros(N)
+        self._apart = np.zeros(N)  # duration of the inconsistency of encoder and potentiometer [s]
+        self.inconsistent = np.zeros(N, dtype=bool)
+        self._counts: Array | None = None  # None: at the next measurement, no encoder has moved
+        self._true = np.zeros(N)
+        self._edge, self._age = np.zeros(N), np.zeros(N)  # last edge [rad, m], time since [s]
+        self.load(arms)
+
+    def load(self, arms: Sequence[Arm]) -> None:
+        """Take the encoders and motors of the arms; other encoders than before start at rest."""
+        resolution = np.concatenate([_resolution(arm) for arm in arms])
+        if not np.array_equal(resolution, self._resolution):
+            self._resolution, self._counts = resolution, None
+        gear, torque = (
+            np.concatenate([np.array(getattr(arm.motors, k)) for arm in arms]) for k in ("gear", "torque_constant")
+        )
+        self._effort_noise = self._options.current * gear * torque
+        self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
+
+    def place(self, part: slice, s: Array) -> None:
+        """Read an arm that was placed at true positions s (k,), at rest."""
+        s, age = s + self.bias[part], self._age
+        counts = np.rint(s / self._resolution[part])
+        q = counts * self._resolution[part] if self._options.encoders else s
+        self.q, self.dq = self.q.copy(), self.dq.copy()
+        self.q[part], self.dq[part] = q, 0.0
+        if self._counts is not None:
+            self._counts, self._true = self._counts.copy(), self._true.copy()
+            self._counts[part], self._true[part], self._edge[part], age[part] = counts, s, q, 1.0
+
+    def measure(self, s: Array, ds: Array) -> None:
+        """Measure true positions and velocities (N,), one period after the last time."""
+        s = s + self.bias
+        if not self._options.encoders:
+            self.q, self.dq = s, ds.copy()
+            return
+        resolution = self._resolution
+        counts = np.rint(s / resolution)
+        if self._counts is None:
+            self._counts, self._true, self._edge = counts, s, counts * resolution
+            self._age[:] = 1.0
+        steps = counts - self._counts
+        moved = steps != 0.0
+        age = self._age
+        age += PERIOD
+        v = self.dq
+        if np.count_nonzero(moved):
+            edge = (counts - 0.5 * np.sign(steps)) * resolution  # the last boundary crossed
+            travelled = s - self._true
+            np.putmask(travelled, ~moved, 1.0)
+            since = PERIOD * (s - edge) / travelled  # time since it was crossed
+            v = v.copy()
+            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, MIN_INTERVAL))
+            np.putmask(self._edge, moved, edge)
+            np.putmask(age, moved, since)
+        # no edge for a while: it cannot be faster than one count in that time
+        bound = resolution / np.maximum(age, MIN_INTERVAL)
+        np.putmask(bound, moved, np.inf)
+        self.dq = np.minimum(np.maximum(v, -bound), bound)
+        self._counts, self._true = counts, s
+        self.q = counts * resolution
+
+    def compare_pots(self, true: Array, encoders: Array, part: slice) -> None:
+        """Compare the encoders of an arm, which may be wrong, with its potentiometers, once per control cycle.
+
+        Potentiometer noise is ignored here: it is far below the tolerance.
+        """
+        apart = np.abs(encoders + self.bias[part] - true) > self._tolerance[part]
+        self._apart[part] = np.where(apart, self._apart[part] + PERIOD, 0.0)
+        self.inconsistent[part] = self._apart[part] > POTS_LATENCY
+
+    def preload(self, index: int, position: float) -> None:
+        """Preset the encoder of one actuator to a position [rad, m]."""
+        self.bias[index] += position - self.q[index]
+        self._counts = None
+
+    def calibrate(self, part: slice) -> None:
+        """Bias the encoders of an arm from its potentiometers."""
+        size = len(self.bias[part])
+        mean = self._options.potentiometers / np.sqrt(CALIBRATION_SAMPLES)
+        self.bias[part] = mean * self._random.standard_normal(size)
+        self._counts = None
+
+    def efforts(self, tau: Array, part: slice) -> Array:
+        """Measured efforts of an arm's actuators from the applied ones."""
+        noise = self._effort_noise[part]
+        return tau + noise * self._random.standard_normal(len(noise)) if self._options.current else tau
+
+
+def _resolution(arm: Arm) -> Array:
+    """Positions per count (n,) [rad, m]."""
+    motors = arm.motors
+    if not motors.encoder_counts:
+        return np.full(arm.n, DEFAULT_RESOLUTION)
+    return 2.0 * np.pi / (np.array(motors.gear) * np.array(motors.encoder_counts))
+
+
+class Servo(Remembering):
+    """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or a given effort; within the motors' limits.
+
+    As in sawControllers, the deadband is subtracted from e, and inside it e' is also 0. A disturbance observer adds the
+    low-passed part of previous efforts that the motion of a nominal mass does not explain; the cap applies to the sum.
+    All arrays are (N,) over the actuators [rad, m; N m, N]. Arms write to slices of the public ones.
+
+    Attributes:
+        q_ref, dq_ref: setpoint. effort: given effort. feed_forward: added to either.
+        observed: disturbance observers are enabled on arms that have them.
+        on: PID or given effort is active. in_effort: the given effort is active instead of the PID.
+        checked: tracking errors beyond the tolerance are reported.
+        clipped: exceptions, because the last commanded position was beyond a joint limit.
+    """
+
+    MEMORY = (
+        *("q_ref", "dq_ref", "effort", "feed_forward", "on", "in_effort", "checked", "clipped"),
+        *("_integral", "_explained", "_observer"),
+    )
+    IN_PLACE = True
+
+    def __init__(self, arms: Sequence[Arm], observed: bool = True) -> None:
+        N = sum(arm.n for arm in arms)
+        self.q_ref, self.dq_ref, self.effort, self.feed_forward = (np.zeros(N) for _ in range(4))
+        self.on, self.in_effort, self.checked, self.clipped = (np.zeros(N, dtype=bool) for _ in range(4))
+        self._integral = np.zeros(N)
+        self._error = np.zeros(N)
+        self._explained, self._observer = np.zeros(N), np.zeros(N)  # input and state of the observers
+        self._scale = np.ones((3, N))
+        self.load(arms, observed)
+
+    def load(self, arms: Sequence[Arm], observed: bool) -> None:
+        """Take the gains, limits and constants of the arms; those without published gains have none."""
+        published = [arm.controller for arm in arms]
+        self._published_gains = np.array(
+            [np.concatenate([_gains(arm, k) for arm in arms]) for k in ("kp", "ki", "kd")], dtype=float
+        )
+        self._scale_gains()
+        self._limit = np.concatenate([arm.motors.effort for arm in arms])
+        self._deadband = np.concatenate([c.deadband for c in published])
+        self._output = np.concatenate([c.output for c in published])
+        self._output = np.where(np.isfinite(self._output), self._output, 1e300)
+        self._minus_deadband, self._minus_output, self._minus_limit = -self._deadband, -self._output, -self._limit
+        self._has_deadband = self._deadband != 0.0
+        self._tracking = np.concatenate([c.tracking for c in published])
+        self._dead = bool(self._deadband.any())
+        self._cutoff = np.concatenate([c.cutoff for c in published])
+        self._momentum = self._cutoff * np.concatenate([c.nominal_mass for c in published])
+        self.observed = observed and bool(self._cutoff.any())
+
+    def tune(self, part: slice, kp: float = 1.0, ki: float = 1.0, kd: float = 1.0) -> None:
+        """Scale the published gains of an arm; its integral restarts."""
+        self._scale[:, part] = np.array([[kp], [ki], [kd]])
+        self._integral[part] = 0.0
+        self._scale_gains()
+
+    def _scale_gains(self) -> None:
+        self._kp, self._ki, self._kd = self._scale * self._published_gains
+        self._integrates = bool(self._ki.any())
+
+    def efforts(self, q: Array, dq: Array) -> Array:
+        """Actuator efforts (N,) for measured positions and velocities."""
+        e = self.q_ref - q
+        de = self.dq_ref - dq
+        if self._dead:
+            e -= np.minimum(np.maximum(e, self._minus_deadband), self._deadband)
+            np.putmask(de, (e == 0.0) & self._has_deadband, 0.0)
+        self._error = e
+        tau = self._kp * e
+        tau += self._kd * de
+        if self._integrates:
+            self._integral += e * PERIOD
+            self._integral *= self.on & ~self.in_effort
+            tau += self._ki * self._integral
+        if self.observed:
+            tau += self._disturbance(dq)
+        np.minimum(np.maximum(tau, self._minus_output, out=tau), self._output, out=tau)
+        if self.observed:
+            self._explained = np.where(self.on, np.clip(tau, -self._limit, self._limit), 0.0)
+        np.putmask(tau, self.in_effort, self.effort)
+        tau += self.feed_forward
+        np.minimum(np.maximum(tau, self._minus_limit, out=tau), self._limit, out=tau)
+        np.putmask(tau, ~self.on, 0.0)
+        return tau
+
+    def _disturbance(self, dq: Array) -> Array:
+        """Efforts (N,) against the observed disturbance; observers are inactive under given efforts."""
+        momentum = self._momentum * dq
+        change = (self._explained + momentum - self._observer) * self._cutoff * PERIOD
+        self._observer += change * (self.on & ~self.in_effort)
+        return (self._observer - momentum) * (self._cutoff > 0.0)
+
+    def lost(self) -> Array:
+        """Mask (N,) of the actuators with a tracking error beyond the tolerance in the last cycle."""
+        beyond: Array = np.abs(self._error) > self._tracking
+        if not np.count_nonzero(beyond):
+            return beyond
+        return beyond & self.checked & ~self.clipped & self.on & ~self.in_effort
+
+    def stop(self, part: slice) -> None:
+        """Switch the actuators of an arm off."""
+        self.on[part] = self.in_effort[part] = self.checked[part] = False
+        self.effort[part] = self.feed_forward[part] = self.dq_ref[part] = self._integral[part] = 0.0
+        self._explained[part] = self._observer[part] = 0.0
+
+
+def _gains(arm: Arm, kind: str) -> Array:
+    gains = np.array(getattr(arm.gains, kind), dtype=float)
+    return gains if len(gains) == arm.n else np.zeros(arm.n)

@@ -121,8 +121,10 @@ def sim(
         own |= {"--start": start is not None, "--push": push is not None, "--timestep": timestep is not None}
         own |= {"--instrument": instrument is not None, "--mounting": mounting is not None}
         own |= {"--accuracy": accuracy != "fast", "--engine": engine != "mujoco"}
-        if given := [name for name, used in own.items() if used]:
-            raise tr.TrocarError(f"--task has its own motion, controller and timing: leave out {', '.join(given)}")
+        if conflicting := [name for name, used in own.items() if used]:
+            raise tr.TrocarError(
+                f"--task has its own motion, controller and timing: leave out {', '.join(conflicting)}"
+            )
         run_task(
             arm,
             task,

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.engine import Engine
+from trocar.simulation.engine import ArmSlice, Engine
 from trocar.simulation.forces.arm_forces import ArmForces
 from trocar.simulation.forces.drive_forces import ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection

@@ -10,7 +10,7 @@ import numpy as np
 from trocar.arms.parameters import CableTorque
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import check_dissipative
-from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.drive_forces import (
     CableForces,
     ElasticDrives,

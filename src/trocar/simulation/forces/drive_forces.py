@@ -12,7 +12,7 @@ from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort
-from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.engine import ArmSlice
 from trocar.simulation.modelling.arm_model import MOTOR, drive_element
 from trocar.simulation.scene_arm import Compliance
 from trocar.spatial import Array

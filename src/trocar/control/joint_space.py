@@ -13,7 +13,8 @@ from trocar import checks
 from trocar.arms import Arm
 from trocar.control.controller import Controller, Setpoint, State, checked_mechanism, checked_period
 from trocar.control.trajectories.paths import SCALINGS
-from trocar.errors import TrocarError, check_type, shown
+from trocar.control.trajectories.reference import vector
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
@@ -175,10 +176,7 @@ class ConstantEffort(Controller):
     """A constant effort (n,) [N m, N]."""
 
     def __init__(self, tau: ArrayLike) -> None:
-        self.tau = checks.real_array("tau", tau).copy()
-        if self.tau.ndim != 1 or not np.isfinite(self.tau).all():
-            raise TrocarError(f"tau must be an array (n,) of finite efforts, got {shown(tau)}")
-        self.tau.setflags(write=False)
+        self.tau = vector(tau, "tau")
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
         return self.tau

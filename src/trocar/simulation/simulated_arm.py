@@ -285,14 +285,14 @@ class SimulatedArm:
 
     def friction_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] of friction, including stiction, in the last step."""
-        data, E, m = self.data, self.arm.E, len(self.arm.bodies)
-        dry, applied = np.zeros(self.model.nv), self._stepped.forces.friction(self._qpos, self._qvel)
+        data, dahl, m = self.data, self._stepped.forces.hysteresis, len(self.arm.bodies)
+        dry, applied = np.zeros(self.model.nv), 0.0 if dahl is None else dahl.force(self._qpos, self._qvel)[:m]
         if data.nf:
             rows = slice(data.ne, data.ne + data.nf)  # MuJoCo orders constraints: equalities, dry friction, the rest
             force = np.zeros(data.nefc)
             force[rows] = data.efc_force[rows]
             mujoco.mj_mulJacTVec(self.model, data, dry, force)
-        return -np.asarray(E.T @ ((dry + data.qfrc_damper)[self._stepped.v][:m] + applied[:m]))
+        return -np.asarray(self.arm.E.T @ ((dry + data.qfrc_damper)[self._stepped.v][:m] + applied))
 
     def port_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the body wall on the cannula in the last step, about the remote centre."""

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
-from trocar.arms import Arm
 from trocar.errors import TrocarError
-from trocar.simulation.engine import ArmSlice, Engine
+from trocar.simulation.engine import ArmSlice
 from trocar.simulation.modelling.arm_model import SEAL
 from trocar.simulation.scene_arm import ElasticMount, Port
 from trocar.spatial import Array
@@ -184,19 +183,14 @@ MAX_ITERATIONS = 100
 
 
 class MountDeflection:
-    """The state of an elastic mount: preloaded to carry the arm at home, placed at its rest position.
+    """The state of an elastic mount: preloaded to carry the arm at home, placed at its rest position."""
 
-    Args:
-        prefix: prefix of the arm's names in the model. arm: its home is the state without deflection.
-    """
-
-    def __init__(self, engine: Engine, mount: ElasticMount, arm: Arm, prefix: str) -> None:
-        self._engine, self._arm = engine, arm
-        model = engine.model
-        joints = [model.joint(prefix + name) for name in mount.joints]
+    def __init__(self, arm_slice: ArmSlice, mount: ElasticMount) -> None:
+        self._engine, self._arm = arm_slice.engine, arm_slice.arm
+        joints = [self._engine.model.joint(arm_slice.prefix + name) for name in mount.joints]
         self._q = np.array([joint.qposadr[0] for joint in joints])
         self._v = np.array([joint.dofadr[0] for joint in joints])
-        self._links = np.array([model.joint(prefix + body.name).qposadr[0] for body in arm.bodies])
+        self._links = slice(arm_slice.q.start, arm_slice.q.start + len(self._arm.bodies))
         self._stiffness = np.array([stiffness for *_, stiffness in mount.joints.values()])
         self.preload()
 

@@ -25,8 +25,8 @@ from trocar.robot.messages import JointState
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
 from trocar.simulation.objects.solid import practice_objects
-from trocar.view.effort_bars import bars, composition
-from trocar.view.plain_text import length
+from trocar.view.panel import length
+from trocar.view.panels.plots import bars, composition
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -80,13 +80,6 @@ class Interface:
 
     def __add__(self, other: Interface) -> Interface:
         return Interface(self.topics + other.topics, self.services + other.services)
-
-    def below(self, prefix: str) -> Interface:
-        """A copy with `prefix` before all names."""
-        return Interface(
-            tuple(replace(topic, name=f"{prefix}/{topic.name}") for topic in self.topics),
-            tuple(replace(service, name=f"{prefix}/{service.name}") for service in self.services),
-        )
 
     def topic(self, name: str) -> Topic:
         return next(topic for topic in self.topics if topic.name == name)

@@ -347,7 +347,7 @@ class SimulationServer:
             if hardware.tracks:
                 control["q_ref"] = q_ref = hardware.setpoint()
                 control["T_ref"] = controller.tip.pose(q_ref[: controller.n_tip])
-                control["target"] = controller.trajectory.goal.copy() if controller.trajectory.active else q_ref
+                control["target"] = controller.target().copy()
             elif controller.mode == EFFORT:
                 control["target"] = controller.effort.copy()
         return ArmFrame(

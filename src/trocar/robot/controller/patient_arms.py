@@ -15,7 +15,7 @@ from trocar.arms.instruments import load_instrument
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY, ArmController
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import MAX_VALUE, Refused, usable
+from trocar.robot.controller.states import Refused
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Empty, JointState, Joy, Message, String
 from trocar.spatial import Array
@@ -237,7 +237,7 @@ class PSMController(ClutchedArm):
     # -- jaw -----------------------------------------------------------------------------------------------------------
 
     def jaw_servo_jp(self, position: Array) -> None:
-        angle = self._one("jaw_servo_jp", position)
+        angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])
         if not self.ready("jaw_servo_jp", CARTESIAN):
             return
         if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, POSITION):
@@ -265,16 +265,16 @@ class PSMController(ClutchedArm):
         return super().switch(space, mode)
 
     def jaw_move_jp(self, position: Array) -> None:
-        angle = self._one("jaw_move_jp", position)
+        angle = float(self.checked_vector("jaw_move_jp", position, 1)[0])
         if not self.ready("jaw_move_jp", CARTESIAN):
             return
         if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, TRAJECTORY):
-            goal = np.array(self.trajectory.goal if self.trajectory.active else self.hardware.setpoint())
+            goal = self.target().copy()
             goal[JAW] = angle
             self.begin_move(goal)
 
     def jaw_servo_jf(self, effort: Array) -> None:
-        tau = self._one("jaw_servo_jf", effort)
+        tau = float(self.checked_vector("jaw_servo_jf", effort, 1)[0])
         if not self.ready("jaw_servo_jf", CARTESIAN):
             return
         if self.mode != EFFORT:
@@ -283,11 +283,6 @@ class PSMController(ClutchedArm):
             self.wrench = "body", np.zeros(6)
         self.effort = self.effort.copy()
         self.effort[JAW] = tau
-
-    def _one(self, command: str, values: Array) -> float:
-        if np.shape(values) != (1,) or not usable(values):
-            raise Refused(f"{command}, expected 1 finite value within {MAX_VALUE:g}, received {values}")
-        return float(values[0])
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:
         jaw = 0.0 if command == "free" else self.effort[JAW]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,8 +12,8 @@ from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
 from trocar.robot import messages as m
 from trocar.robot.controller.loop import ControlLoop
-from trocar.robot.controller.states import ENABLED, OperatingStates, Refused
-from trocar.robot.interface import SUJ, SUJ_ARM
+from trocar.robot.controller.states import ENABLED, Inbox, OperatingStates, Refused
+from trocar.robot.interface import SUJ, SUJ_ARM, Interface
 from trocar.spatial import Array, inverse
 
 
@@ -29,61 +27,43 @@ class SetUpJoints:
         mounts: places on the cart by arm. released: arms with the clutch pressed, whose base can be moved by hand.
     """
 
-    def __init__(self, loop: ControlLoop, name: str = "SUJ") -> None:
-        assert loop.scene.cart is not None
-        self._loop, self.name = loop, name
+    def __init__(self, loop: ControlLoop) -> None:
+        self._loop = loop
         self._bases: tuple[Cart | None, dict[str, Array]] = None, {}  # base poses of the arms of a cart, in the world
-        self._views: tuple[Any, Array, dict[str, Array]] = None, np.eye(4), {}
-        self._seen: tuple[int, int, str] = -1, 0, ""  # cycle, cart and reference of the views
+        self._frames: dict[str, Array] = {}  # base poses of the arms in the view of the reference arm
+        self._moment: Any = None  # cycle, cart and reference of the frames
+        self._place: Any = None  # cart, reference and its joints
         self.reference = "ECM"
         self.mounts = {arm: mount for arm in loop.scene.arms if (mount := loop.scene.mount(arm)) is not None}
         self.released: set[str] = set()
-        self._inbox: deque[tuple[Callable[[Any], None], m.Message]] = deque()
-        self.states = OperatingStates(loop.bus, name)
-        self._add_devices()
-        self.states.set(ENABLED, homed=True)
-
-    def _add_devices(self) -> None:
-        bus = self._loop.bus
-        commands: dict[str, Callable[[Any], None]] = {
-            "state_command": partial(_state_command, self.states),
-            "set_reference_arm": self._set_reference,
-        }
-        bus.add(
-            self.name,
-            SUJ,
-            commands={key: self._accept(handler) for key, handler in commands.items()},
-            services={"operating_state": partial(self._operating_state, self.states)},
-        )
+        self._inbox = Inbox(TrocarError)
+        self.states = self._add("SUJ", SUJ, {}, {"set_reference_arm": self._set_reference})
         for arm in self.mounts:
-            states = OperatingStates(bus, f"{self.name}/{arm}")
-            bus.add(
-                f"{self.name}/{arm}",
-                SUJ_ARM,
-                states={
-                    "measured_js": partial(self._joints, arm),
-                    "measured_cp": partial(self._pose, arm, True),
-                    "local/measured_cp": partial(self._pose, arm, False),
-                },
-                commands={
-                    "move_jp": self._accept(partial(self._move, arm)),
-                    "state_command": self._accept(partial(_state_command, states)),
-                },
-                services={"operating_state": partial(self._operating_state, states)},
-            )
-            states.set(ENABLED, homed=True)
+            states = {
+                "measured_js": partial(self._joints, arm),
+                "measured_cp": partial(self._pose, arm, True),
+                "local/measured_cp": partial(self._pose, arm, False),
+            }
+            self._add(f"SUJ/{arm}", SUJ_ARM, states, {"move_jp": partial(self._move, arm)})
 
-    def _accept(self, handler: Callable[[Any], None]) -> Callable[[m.Message], None]:
-        return lambda message: self._inbox.append((handler, message))
+    def _add(self, name: str, interface: Interface, sources: Any, handlers: dict[str, Any]) -> OperatingStates:
+        """Add a device without motors: every valid state command leaves it enabled and homed."""
+        bus, states = self._loop.bus, OperatingStates(self._loop.bus, name)
+
+        def state_command(message: m.String) -> None:
+            states.check(message.value)
+            states.publish()
+
+        handlers = {**handlers, "state_command": state_command}
+        commands = {key: self._inbox.accept(handler) for key, handler in handlers.items()}
+        services = {"operating_state": lambda: states.message(self._loop.now)}
+        bus.add(name, interface, states=sources, commands=commands, services=services)
+        states.set(ENABLED, homed=True)
+        return states
 
     def update(self) -> None:
         """Execute the received commands."""
-        while self._inbox:
-            handler, message = self._inbox.popleft()
-            try:
-                handler(message)
-            except TrocarError as error:
-                self.states.warning(str(error))
+        self._inbox.execute(self.states)
 
     def base_frame(self, arm: str) -> tuple[Array, str]:
         """Base (4, 4) of an arm in the view of the reference arm, and the name of that frame.
@@ -93,40 +73,24 @@ class SetUpJoints:
         if arm == self.reference or self.reference not in self._loop.scene.arms:
             return self._base(arm), "Cart"
         loop, cart = self._loop, self._loop.scene.cart  # moving its joints creates a new cart object
-        now = loop.cycle, id(cart), self.reference
-        if now != self._seen:
-            q = self._reference_joints()
-            key = id(cart), self.reference, q.tobytes()
-            if self._views[0] != key:
-                T_world_view = self._base(self.reference) @ self._reference_tip(q)
-                self._views = key, inverse(T_world_view), {}
-            self._seen = now
-        T_view_world, frames = self._views[1:]
-        if arm not in frames:
-            frames[arm] = T_view_world @ self._base(arm)
-        return frames[arm], self.reference
+        moment = loop.cycle, id(cart), self.reference
+        if moment != self._moment:
+            self._moment = moment
+            sim, part = loop.scene.arms[self.reference], loop.parts.get(self.reference)
+            q = sim.q if part is None else loop.q[part]  # true joints if it is not controlled
+            place = id(cart), self.reference, q.tobytes()
+            if place != self._place:
+                T_base_tip = sim.tip_pose() if part is None else sim.mechanism.forward_kinematics(q)
+                T_view_world = inverse(self._base(self.reference) @ T_base_tip)
+                self._place, self._frames = place, {name: T_view_world @ self._base(name) for name in self.mounts}
+        return self._frames[arm], self.reference
 
     def _base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the cart, computed once for every pose of the set-up joints."""
-        cart = self._loop.scene.cart  # moving the set-up joints creates a new object
-        if self._bases[0] is not cart:
-            self._bases = cart, {}
-        bases = self._bases[1]
-        if arm not in bases:
-            bases[arm] = self._loop.scene.T_world_base(arm)
-        return bases[arm]
-
-    def _reference_joints(self) -> Array:
-        """Measured joints of the reference arm; true ones if it is not controlled."""
-        arm = self._loop.scene.arms[self.reference]
-        if self.reference not in self._loop.parts:
-            return arm.q
-        return self._loop.q[self._loop.parts[self.reference]]
-
-    def _reference_tip(self, q: Array) -> Array:
-        """Tip of the reference arm at joints q (n,)."""
-        arm = self._loop.scene.arms[self.reference]
-        return arm.tip_pose() if self.reference not in self._loop.parts else arm.mechanism.forward_kinematics(q)
+        scene = self._loop.scene
+        if self._bases[0] is not scene.cart:
+            self._bases = scene.cart, {name: scene.T_world_base(name) for name in scene.arms}
+        return self._bases[1][arm]
 
     def _joints(self, arm: str) -> m.JointState:
         cart = self._loop.scene.cart
@@ -147,11 +111,6 @@ class SetUpJoints:
             raise Refused(f"set_reference_arm, {message.value!r} is not one of {', '.join(self.mounts)}")
         self.reference = message.value
 
-    def _operating_state(self, states: OperatingStates) -> m.OperatingState:
-        return states.message(self._loop.now)
-
-    # -- hands ---------------------------------------------------------------------------------------------------------
-
     def press_clutch(self, arm: str, pressed: bool) -> None:
         """Press or release the SUJ clutch of an arm, which releases and engages the brakes of its set-up joints."""
         buttons = (m.Joy.PRESSED if pressed else m.Joy.RELEASED,)
@@ -164,9 +123,3 @@ class SetUpJoints:
         if arm not in self.released:
             raise Refused(f"the brakes of the set-up joints of {arm} are engaged; press its SUJ clutch first")
         self._loop.scene.set_up(arm, q_setup)
-
-
-def _state_command(states: OperatingStates, message: m.String) -> None:
-    """The set-up joints have no motors: every valid command leaves them enabled and homed."""
-    states.check(message.value)
-    states.publish()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from trocar.errors import TrocarError
@@ -40,6 +44,27 @@ def plain(values: Array, n: int) -> bool:
         and values.dtype == float
         and all(-MAX_VALUE < x < MAX_VALUE for x in values.tolist())
     )
+
+
+class Inbox:
+    """Commands of a device, kept until its next cycle; refusals become warnings."""
+
+    def __init__(self, refusals: type[TrocarError] = Refused) -> None:
+        self._refusals = refusals
+        self._waiting: deque[tuple[Callable[[Any], None], Any]] = deque()
+
+    def accept(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A receiver of messages for a handler."""
+        return lambda message: self._waiting.append((handler, message))
+
+    def execute(self, states: OperatingStates) -> None:
+        """Handle the commands in their order."""
+        while self._waiting:
+            handler, message = self._waiting.popleft()
+            try:
+                handler(message)
+            except self._refusals as refusal:
+                states.warning(str(refusal))
 
 
 class OperatingStates(Remembering):

@@ -138,7 +138,6 @@ class ActiveLaw:
         self.controller = None if self._law.make is None else self._law.make(self._mechanism, self.gains)
 
     def __repr__(self) -> str:
-        """Name and gains, as stored in a recording."""
         gains = ", ".join(f"{name}={value:g}" for name, value in self.gains.items())
         return repr(self.controller) if self.controller is not None else f"{self.name}({gains})"
 

@@ -383,7 +383,6 @@ class Robot:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _cycle(self) -> None:
-        """One control cycle of all arms."""
         with self.bus.lock:
             for call in tuple(self.before_cycle):
                 call()
@@ -421,7 +420,6 @@ class Robot:
                 call()
 
     def _run(self) -> None:
-        """The thread of a robot in real time."""
         try:
             self.pace.keep(self._paced_cycle, self._closing)
         except BaseException as error:

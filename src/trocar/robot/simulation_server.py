@@ -313,7 +313,6 @@ class SimulationServer:
     # -- frames --------------------------------------------------------------------------------------------------------
 
     def frame(self) -> Frame:
-        """The current moment."""
         loop, pace = self._loop, self._pace
         scene = loop.scene
         self._number += 1
@@ -365,7 +364,6 @@ class SimulationServer:
 
 
 def _bounded(name: str, value: ArrayLike, unit: str) -> Array:
-    """A vector (3,) within MAX_INPUT."""
     vector = finite(name, value, (3,), f"three finite numbers [{unit}]")
     if np.abs(vector).max() > MAX_INPUT:
         raise TrocarError(f"{name} must be at most {MAX_INPUT:g} {unit} along every axis, got {vector.tolist()}")

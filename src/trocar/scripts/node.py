@@ -84,7 +84,6 @@ class ral:
         return t
 
     def set_timestamp(self, msg: Any) -> None:
-        """Stamp a message with the current time."""
         msg.header.stamp = self.now()
 
     def to_sec(self, t: Any) -> float:
@@ -110,7 +109,6 @@ class ral:
         return str(pubsub.name)
 
     def expect(self, topic: str, role: str) -> None:
-        """Register a topic for `check_connections`."""
         self._robot_topics[self._below(topic)] = role
 
     def _below(self, name: str) -> str:

@@ -150,7 +150,6 @@ class Session:
     # -- end -----------------------------------------------------------------------------------------------------------
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call a function when the session stops."""
         self._shutdown_callbacks.append(callback)
 
     def stop(self) -> None:
@@ -180,7 +179,6 @@ def current() -> Session:
 
 
 def use(session: Session | None) -> None:
-    """Make a session the current one, or none."""
     global _current
     _current = session
 

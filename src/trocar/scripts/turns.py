@@ -48,13 +48,11 @@ class ThreadTurns:
         self._advancing = False
 
     def begin(self, thread: threading.Thread) -> None:
-        """A thread of the script starts."""
         with self._changed:
             self._script.add(thread)
             self._computing.add(thread)
 
     def end(self, thread: threading.Thread) -> None:
-        """A thread of the script has ended."""
         with self._changed:
             self._script.discard(thread)
             self._computing.discard(thread)

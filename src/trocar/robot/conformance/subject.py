@@ -129,7 +129,6 @@ class Subject:
         self._open.clear()
 
     def close(self) -> None:
-        """Close all subscriptions."""
         self._open += self._lasting
         self.end_check()
 

@@ -121,7 +121,6 @@ class ArmController(PoweredArm):
             self.control()
 
     def control(self) -> None:
-        """Setpoints of this cycle."""
         if self.goal is not None:
             kind, goal = self.goal
             self.goal = None
@@ -314,7 +313,6 @@ class ArmController(PoweredArm):
         self.states.set(busy=False)
 
     def interrupt(self) -> None:
-        """Abort a running move."""
         if self.trajectory.active:
             if self.substate == "HOMED" and self.mode == TRAJECTORY:
                 self.end_move(False)

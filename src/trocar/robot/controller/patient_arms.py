@@ -34,7 +34,6 @@ class ClutchedArm(ArmController):
             self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.RELEASED,)))
 
     def press_clutch(self, pressed: bool) -> None:
-        """Press or release the arm clutch."""
         for button in ("IO/arm_clutch", "arm_clutch"):
             self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.PRESSED if pressed else Joy.RELEASED,)))
         if pressed and self.substate == "HOMED" and self.joints_ready:
@@ -114,7 +113,6 @@ class PSMController(ClutchedArm):
     # -- tool ----------------------------------------------------------------------------------------------------------
 
     def set_tool_present(self, present: bool) -> None:
-        """Insert or remove the instrument."""
         if present == self.tool_present:
             return
         self.tool_present, self.tool_engaged = present, False
@@ -156,7 +154,6 @@ class PSMController(ClutchedArm):
 
     @property
     def is_safe(self) -> bool:
-        """True if the tip is past the cannula."""
         return self.tip.depth(self.hardware.q) >= c.SAFE_DISTANCE - c.SAFE_BUFFER
 
     def unhome(self) -> None:
@@ -173,7 +170,6 @@ class PSMController(ClutchedArm):
         super().control()
 
     def _engage(self) -> None:
-        """Engage adapter and tool if they are present and not engaged yet."""
         if self.adapter_present and not self.adapter_engaged:
             self.enter("ENGAGING_ADAPTER")
             self.adapter_engaged = True  # an adapter with a tool is engaged

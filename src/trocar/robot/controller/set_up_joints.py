@@ -62,7 +62,6 @@ class SetUpJoints:
         return states
 
     def update(self) -> None:
-        """Execute the received commands."""
         self._inbox.execute(self.states)
 
     def base_frame(self, arm: str) -> tuple[Array, str]:

@@ -58,7 +58,6 @@ class Inbox:
         return lambda message: self._waiting.append((handler, message))
 
     def execute(self, states: OperatingStates) -> None:
-        """Handle the commands in their order."""
         while self._waiting:
             handler, message = self._waiting.popleft()
             try:
@@ -81,7 +80,6 @@ class OperatingStates(Remembering):
         self.state, self.homed, self.busy, self.substate = DISABLED, False, False, DISABLED
 
     def set(self, state: str | None = None, *, homed: bool | None = None, busy: bool | None = None) -> None:
-        """Change the given fields and publish."""
         if state is not None:
             self.state = state
         if homed is not None:
@@ -104,7 +102,6 @@ class OperatingStates(Remembering):
             raise Refused(f'command "{command}" is not supported in state "{self.state} ({self.substate})"')
 
     def desire(self, state: str) -> None:
-        """Publish the desired state of the device."""
         self._bus.publish(f"{self.name}/desired_state", String(value=state))
         self.publish()
         self.status(f"desired state {state}")

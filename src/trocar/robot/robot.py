@@ -400,12 +400,10 @@ class Robot:
             for controller in self._arms:
                 controller.update()
             simulation = self._simulation
-            if simulation.active_laws:
-                simulation.act()
-            rows = simulation.begin_rows() if simulation.recorders else None
+            simulation.act()
+            rows = simulation.begin_rows()
             lost = self._loop.act()
-            if rows:
-                simulation.end_rows(rows)
+            simulation.end_rows(rows)
             if np.count_nonzero(lost):
                 for name, part in self._loop.parts.items():
                     if lost[part].any():

@@ -153,7 +153,7 @@ def _built(name: str | None, settings: ArmSettings, touch: bool) -> Scene:
     """The scene of a name or file, or of one arm; with objects to touch below its instruments."""
     from trocar.robot.controller.constants import PERIOD
     from trocar.simulation import Scene, load_scene
-    from trocar.simulation.objects.practice import practice_objects
+    from trocar.simulation.objects.solid import practice_objects
 
     scene = settings.build() if name is None else load_scene(name, timestep=PERIOD)
     return Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene

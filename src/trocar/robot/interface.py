@@ -93,9 +93,10 @@ def _interface(kind: str) -> Interface:
     rows, messages = TABLE[kind], TABLE["messages"]
     topics = tuple(
         Topic(name, getattr(m, messages[key][0]), Direction(direction), messages[key][1])
-        for direction in rows
+        for part in (rows, rows.get("last", {}))
+        for direction in part
         if direction in tuple(Direction)
-        for key, names in rows[direction].items()
+        for key, names in part[direction].items()
         for name in names
     )
     services = tuple(Service(name, ros) for ros, names in rows.get("service", {}).items() for name in names)

@@ -67,8 +67,6 @@ class Shadow(DescribedArm):
         self._first = self._newest = -1
         self._heard: float | None = None
 
-    # -- from the robot ------------------------------------------------------------------------------------------------
-
     def receive(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> None:
         """Process a state of the arm at a time [ns]: names of joints, and position, velocity and effort of each.
 
@@ -103,8 +101,6 @@ class Shadow(DescribedArm):
             self._first = row.stamp
         effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
         self._samples.append(_Sample(row, np.array(effort)))
-
-    # -- for readers ---------------------------------------------------------------------------------------------------
 
     @property
     def silent(self) -> float:

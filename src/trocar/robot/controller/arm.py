@@ -19,7 +19,7 @@ from trocar.robot.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.states import ENABLED, MAX_VALUE, Inbox, Refused, plain, usable
+from trocar.robot.controller.states import ENABLED, MAX_VALUE, CommandQueue, Refused, plain, usable
 from trocar.robot.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.robot.interface import Direction, Interface
 from trocar.robot.messages import Bool, Float, Message
@@ -62,7 +62,7 @@ class ArmController(PoweredArm):
         self.pushed: Array | None = None
         self._velocity = np.zeros(self.n)  # initial velocity of the next move
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
-        self._inbox = Inbox()
+        self._inbox = CommandQueue()
         self._put_on_bus()
 
     # -- bus -----------------------------------------------------------------------------------------------------------

@@ -90,8 +90,6 @@ class Hardware(Remembering):
         """Opening of a master's gripper [rad]."""
         return self._stepped.gripper
 
-    # -- sensors -------------------------------------------------------------------------------------------------------
-
     @property
     def q(self) -> Array:
         """Measured positions (n,); do not change them."""
@@ -131,8 +129,6 @@ class Hardware(Remembering):
     def inconsistent(self) -> bool:
         """True if encoders and potentiometers differ by more than their tolerance."""
         return bool(self._sensors.inconsistent[self.part].any())
-
-    # -- setpoints -----------------------------------------------------------------------------------------------------
 
     def setpoint(self) -> Array:
         """Position setpoint (n,); measured positions under effort control or with motors off."""

@@ -110,8 +110,6 @@ class PSMController(ClutchedArm):
             self.instrument = instrument
             self._publish_tool()
 
-    # -- tool ----------------------------------------------------------------------------------------------------------
-
     def set_tool_present(self, present: bool) -> None:
         if present == self.tool_present:
             return
@@ -219,8 +217,6 @@ class PSMController(ClutchedArm):
         self.states.status("current state TOOL_ENGAGED")
         self.enter("HOMED")
 
-    # -- inverse kinematics --------------------------------------------------------------------------------------------
-
     def solve(self, local: Array, seed: Array) -> Array:
         """As for every arm, but never closer to the RCM than is safe for the wrist."""
         q = super().solve(local, seed)
@@ -229,8 +225,6 @@ class PSMController(ClutchedArm):
             least = q[2] + (c.SAFE_DISTANCE - distance)
             q[2] = max(seed[2], q[2]) if seed[2] <= least else least
         return q
-
-    # -- jaw -----------------------------------------------------------------------------------------------------------
 
     def jaw_servo_jp(self, position: Array) -> None:
         angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])

@@ -46,7 +46,7 @@ def plain(values: Array, n: int) -> bool:
     )
 
 
-class Inbox:
+class CommandQueue:
     """Commands of a device, kept until its next cycle; refusals become warnings."""
 
     def __init__(self, refusals: type[TrocarError] = Refused) -> None:

@@ -9,17 +9,16 @@ import numpy as np
 
 from trocar.scripts.pykdl import Frame, Rotation, Vector
 from trocar.spatial import Array
-from trocar.transports.ros_conversion import set_six, six
+from trocar.transports.ros_conversion import CONVERT, STAND_INS
 from trocar.transports.ros_messages import MESSAGES
 
-# Parts of messages: position and orientation of a frame, and both halves of a six-vector.
+# Messages of a frame with their parts, and of a six-vector.
 _FRAMES = {"Pose": ("position", "orientation"), "Transform": ("translation", "rotation")}
-_SIX = {"Twist": ("linear", "angular"), "Wrench": ("force", "torque")}
-_PARTS = _FRAMES | _SIX
+_SIX = ("Twist", "Wrench")
 
 
 def _parts(kind: str, msg: Any) -> tuple[Any, Any]:
-    first, second = _PARTS[kind]
+    first, second = _FRAMES[kind]
     return getattr(msg, first), getattr(msg, second)
 
 
@@ -40,14 +39,13 @@ def _frame_to(kind: str, frame: Frame) -> Any:
 
 
 def _array_to(kind: str, array: Array) -> Any:
-    msg = MESSAGES[f"geometry_msgs/{kind}"]()
-    set_six(*_parts(kind, msg), array)
-    return msg
+    ros_type = f"geometry_msgs/{kind}"
+    return STAND_INS.message(ros_type, CONVERT[ros_type].plain(array))
 
 
 MSG_CONVERSIONS: dict[str, Any] = {f"FrameFrom{kind}Msg": partial(_frame_from, kind) for kind in _FRAMES}
 MSG_CONVERSIONS |= {f"FrameTo{kind}Msg": partial(_frame_to, kind) for kind in _FRAMES}
-MSG_CONVERSIONS |= {f"ArrayFrom{kind}Msg": lambda msg, kind=kind: six(*_parts(kind, msg)) for kind in _SIX}
+MSG_CONVERSIONS |= {f"ArrayFrom{kind}Msg": CONVERT[f"geometry_msgs/{kind}"].from_ros for kind in _SIX}
 MSG_CONVERSIONS |= {f"ArrayTo{kind}Msg": partial(_array_to, kind) for kind in _SIX}
 # A pose of tf is ((x, y, z), (x, y, z, w)), a matrix (4, 4).
 POSEMATH: dict[str, Any] = {

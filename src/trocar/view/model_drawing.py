@@ -85,10 +85,8 @@ class ModelDrawing:
         """Move every body. The model may have more joints than `qpos`; the extra ones come last."""
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
-        positions, orientations = (
-            _newly(now, sent) for now, sent in zip((self.data.xpos, self.data.xquat), self._sent, strict=True)
-        )
-        move_nodes(self._scene, self._moving, positions, orientations)
+        poses = _newly(self.data.xpos, self._sent[0]), _newly(self.data.xquat, self._sent[1])
+        move_nodes(self._scene, self._moving, *poses)
 
     def hide_where_on(self, other: ModelDrawing) -> None:
         """Hide the bodies that coincide with those of another drawing, within about a pixel.

@@ -72,11 +72,8 @@ class Overlays:
         self._visible = dict.fromkeys(NAMES, False) | visible
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
-        self._add_joints()
-        self._add_centre()
-        self._add_masses()
-        self._add_frames()
-        self._add_arrows()
+        for add in (self._add_joints, self._add_centre, self._add_masses, self._add_frames, self._add_arrows):
+            add()
         for name in NAMES:
             self.show(name, self._visible[name])
 
@@ -90,8 +87,7 @@ class Overlays:
     def update(self, selection: Selection, view: Viewpoint = FROM_THE_SIDE) -> None:
         """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = selection.state
-        tip = state.T_tip[:3, 3]
-        aim(self._push, np.array([[tip, state.force]]), self._visible["forces"])
+        aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), self._visible["forces"])
         aim(self._contacts, selection.frame.contacts, self._visible["forces"])
         self._name_things(state, view)
 
@@ -253,18 +249,9 @@ class Labels:
     def put(self, name: str, text: str, point: Array, visible: bool = True) -> None:
         """Name a point (3,) [m] in the world, or move and rename an existing label."""
         if name not in self._labels:
-            self._labels[name] = self._scene.add_label(
-                f"{self._node}/{name}",
-                text,
-                visible=False,
-                font_size_mode="scene",
-                font_scene_height=HEIGHT,
-                anchor="center-left",
-            )
-        label = self._labels[name]
-        if label.text != text:
-            label.text = text
-        label.visible = visible
+            look: dict[str, Any] = {"font_size_mode": "scene", "font_scene_height": HEIGHT, "anchor": "center-left"}
+            self._labels[name] = self._scene.add_label(f"{self._node}/{name}", text, visible=False, **look)
+        self._labels[name].text, self._labels[name].visible = text, visible
         self._points[name] = np.array(point, dtype=float)
 
     def arrange(self, view: Viewpoint = FROM_THE_SIDE) -> None:

@@ -25,12 +25,7 @@ from trocar.teleoperation.wiring import CAMERA, Teleoperation
 SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 MAX_MESSAGES = 50  # number of messages kept
-WORDS = {
-    "DISABLED": "off",
-    "SETTING_ARMS_STATE": "holds",
-    "ALIGNING_MTM": "holds; pinch to follow",
-    "ENABLED": "holds",
-}
+WORDS = {"DISABLED": "off", "ALIGNING_MTM": "holds; pinch to follow"}  # by state; otherwise it holds
 MASTERS = {"PSM1": "MTMR", "PSM2": "MTML"}  # the right hand drives PSM1
 FRAME = "HRSV"  # the display: X to the left, Y up, Z away
 STATES = ("measured_cp", "setpoint_cp", "measured_cv", "gripper/measured_js")
@@ -75,15 +70,11 @@ class DeviceConsole:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
         self._robot, self._bus = robot, robot.bus
-        # a hand has no motors; a pinch of the gripper signals an active operator
-        settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False)
         self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
         self.grips = {psm: HandState() for psm in devices}
-        self.masters = {
-            psm: MASTERS[psm] if psm in MASTERS and MASTERS[psm] not in robot.devices else f"hand_{psm}"
-            for psm in devices
-        }
+        free = {psm: master for psm, master in MASTERS.items() if master not in robot.devices}
+        self.masters = {psm: free.get(psm, f"hand_{psm}") for psm in devices}
         self.messages: deque[ConsoleMessage] = deque(maxlen=MAX_MESSAGES)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
@@ -92,18 +83,15 @@ class DeviceConsole:
         self._start = self._last = robot.time
         self._dt, self._count = 0.0, 0
         sources: dict[str, Any] = {master: partial(self._pair_sample, psm) for psm, master in self.masters.items()}
+        sources[CAMERA] = self._camera_sample
+        # a hand has no motors; a pinch of the gripper signals an active operator
+        settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False), ECMSettings(MTM_is_haptic=False)
         pairs = {psm: f"{master}_{psm}" for psm, master in self.masters.items()}
         with self._bus.lock:
             for psm, master in self.masters.items():
                 self._add_topics(psm, master)
             robot.every(PERIOD, self.step)  # before the step of teleoperation
-            self.teleoperation = Teleoperation(
-                robot,
-                settings,
-                ECMSettings(MTM_is_haptic=False),
-                pairs=list(pairs.values()),
-                sources=sources | {CAMERA: self._camera_sample},
-            )
+            self.teleoperation = Teleoperation(robot, *settings, pairs=list(pairs.values()), sources=sources)
             self.console = self.teleoperation.console
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
             self.set_scale(scale)
@@ -115,13 +103,15 @@ class DeviceConsole:
 
     def _add_topics(self, psm: str, master: str) -> None:
         robot, hand = self._robot, self.hands[psm]
+
+        def gripper() -> m.JointState:
+            return m.JointState(stamp=robot.now, name=("gripper",), position=np.array([hand.grip.gripper]))
+
         sources = {
             "measured_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=hand.grip.pose),
             "setpoint_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=self.grips[psm].pose),
             "measured_cv": lambda: m.Twist(stamp=robot.now, frame_id=FRAME, vector=hand.grip.twist),
-            "gripper/measured_js": lambda: m.JointState(
-                stamp=robot.now, name=("gripper",), position=np.array([hand.grip.gripper])
-            ),
+            "gripper/measured_js": gripper,
         }
         robot.bus.add(master, Interface(tuple(MTM.topic(topic) for topic in STATES)), states=sources)
 
@@ -160,7 +150,8 @@ class DeviceConsole:
         lines = {}
         for psm, pair in self.pairs.items():
             state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
-            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
+            holding = "clutched" if state.clutched else WORDS.get(state.current, "holds")
+            word = "following" if state.following else holding
             lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
         return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
 
@@ -201,14 +192,8 @@ class DeviceConsole:
     def _pair_sample(self, psm: str, sample: PairSample) -> PairSample:
         """The sample of a pair with a hand as its master."""
         hand = self.grips[psm]
-        return replace(
-            sample,
-            master=hand.pose,
-            master_setpoint=hand.pose,
-            twist=hand.twist,
-            gripper=hand.gripper,
-            fault=hand.fault,
-        )
+        T, twist = hand.pose, hand.twist
+        return replace(sample, master=T, master_setpoint=T, twist=twist, gripper=hand.gripper, fault=hand.fault)
 
     def _camera_sample(self, sample: CameraSample) -> CameraSample:
         """Both grips of a virtual pair of masters that the hand with the camera button carries.

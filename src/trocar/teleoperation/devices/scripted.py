@@ -11,7 +11,6 @@ from trocar.spatial import Array
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 ROUND = 16.0  # duration of the demonstration [s]
-STILL = np.zeros(6)
 
 
 class Scripted(PassiveDevice):
@@ -41,25 +40,17 @@ def demonstration(t: float) -> DeviceSample:
     """Pinch, circle of 40 mm, press on the plate, clutch, camera motion; repeats every 16 s."""
     s = t % ROUND
     gripper = OPEN * (0.5 + 0.5 * math.cos(2.0 * math.pi * s)) if s < 1.0 else OPEN
-    twist, buttons = STILL, frozenset[str]()
+    turn, buttons = 2.0 * math.pi / 4.0, frozenset[str]()  # of the circle [rad/s]
+    v = (0.0, 0.0, 0.0)
     if 1.0 <= s < 5.0:
-        angle = 2.0 * math.pi * (s - 1.0) / 4.0
-        twist = _along(0.02 * 2.0 * math.pi / 4.0 * math.cos(angle), 0.02 * 2.0 * math.pi / 4.0 * math.sin(angle))
-    elif 5.0 <= s < 8.0:
-        twist = _along(0.0, -0.042, 0.028)
-    elif 8.0 <= s < 11.0:
-        twist = _along(0.0, 0.042, -0.028)
+        v = (0.02 * turn * math.cos(turn * (s - 1.0)), 0.02 * turn * math.sin(turn * (s - 1.0)), 0.0)
+    elif 5.0 <= s < 11.0:
+        v = (0.0, -0.042, 0.028) if s < 8.0 else (0.0, 0.042, -0.028)
     elif 11.0 <= s < 12.0:
-        twist, buttons = _along(0.05), frozenset({"clutch"})
-    elif 12.0 <= s < 16.0:
-        twist, buttons = _along(0.03 * (1.0 if 13.0 <= s < 15.0 else -1.0)), frozenset({"camera"})
-    return DeviceSample(twist, gripper=gripper, buttons=buttons)
-
-
-def _along(*velocity: float) -> Array:
-    twist = np.zeros(6)
-    twist[: len(velocity)] = velocity
-    return twist
+        v, buttons = (0.05, 0.0, 0.0), frozenset({"clutch"})
+    elif s >= 12.0:
+        v, buttons = (0.03 if 13.0 <= s < 15.0 else -0.03, 0.0, 0.0), frozenset({"camera"})
+    return DeviceSample(np.array([*v, 0.0, 0.0, 0.0]), gripper=gripper, buttons=buttons)
 
 
 DEVICES["scripted"] = DeviceKind(lambda index: Scripted(), max_count=1)

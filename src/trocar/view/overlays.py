@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import viser
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
@@ -291,14 +292,7 @@ def spread(heights: Array, spacing: float) -> Array:
     """The nearest heights (n,), in the same order, of which no two are closer than `spacing`; least squares."""
     order = np.argsort(heights, kind="stable")
     steps = spacing * np.arange(len(heights))
-    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease. Runs that do get their mean.
-    runs: list[tuple[float, int]] = []
-    for value in np.asarray(heights, dtype=float)[order] - steps:
-        mean, count = float(value), 1
-        while runs and runs[-1][0] > mean:
-            before, number = runs.pop()
-            mean, count = (before * number + mean * count) / (number + count), number + count
-        runs.append((mean, count))
+    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease
     result = np.empty(len(heights))
-    result[order] = np.concatenate([np.full(count, mean) for mean, count in runs]) + steps
+    result[order] = isotonic_regression(np.asarray(heights, dtype=float)[order] - steps).x + steps
     return result

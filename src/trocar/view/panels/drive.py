@@ -133,8 +133,7 @@ class ArmControls:
             return
         law, gains = LAWS[state.law], dict(state.gains)
         before, self._law = self._law[0], (state.law, gains)
-        self.law.value, self._about.content = state.law, law.about
-        self._gains_folder.visible = bool(law.gains)
+        self._about.content, self._gains_folder.visible = law.about, bool(law.gains)
         if before != state.law:
             self._gains.make(
                 (key, gain.unit, (gain.minimum, gain.maximum), (gain.maximum - gain.minimum) / 200, gains[key])
@@ -142,6 +141,7 @@ class ArmControls:
             )
         elif time.monotonic() - self._acted > FOLLOW_DELAY:
             self._gains.show(list(gains.values()))
+        self.law.value = state.law
 
     def _show_target(self, state: ArmFrame) -> None:
         """Show the target that the arm follows, if it is another one than the controls show."""

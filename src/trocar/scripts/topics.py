@@ -17,9 +17,8 @@ from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.interface import Direction
 from trocar.scripts.session import Session
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_conversion import answer, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES
-from trocar.transports.ros_services import answer
 
 MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
 RELEASE_1 = tomllib.loads(Path(__file__).with_name("release_1.toml").read_text(encoding="utf-8"))
@@ -86,7 +85,6 @@ class ScriptNode:
         return [[f"/{name}", topic.ros] for name, topic in self._session.bus.topics.items() if not _takes(topic)]
 
     def serves(self, name: str) -> bool:
-        """True if a topic is on the robot's bus."""
         return name in self._session.bus.topics
 
     def publishers(self, name: str) -> int:
@@ -153,7 +151,6 @@ class ScriptNode:
         self._own_services[name] = handler
 
     def call(self, name: str, kind: Any, request: Any) -> Any:
-        """Response of a service."""
         if name in self._own_services:
             return self._own_services[name](request)
         if name not in self._session.bus.services:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
-from trocar.appearance.force_arrows import CONTACT, RADIUS, arrow_ends
 from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
 from trocar.appearance.studio import Studio
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import Cart
+from trocar.palette import of_cause, rgb
 from trocar.spatial import Array, pose
 
 BASELINE = 5e-3  # between the two cameras [m]; ASSUMED, of the order of a da Vinci endoscope's, which is not published
@@ -27,6 +27,11 @@ NEAR, FAR = 2e-3, 5.0  # clipping distances [m]
 # The tip of the ECM has x left, y up, z away; the optical frame x right, y down, z away.
 R_TIP_OPTICAL = np.diag([-1.0, -1.0, 1.0])
 BACKGROUND = "background"
+METRE_PER_NEWTON = 0.01  # length of an arrow [m/N]: 1 N is as long as a jaw
+MAX_LENGTH = 0.05  # of an arrow [m]; a longer one would leave the endoscope's picture
+MIN_FORCE = 0.02  # that is drawn [N]
+RADIUS = 0.0008  # of a shaft in the endoscope's picture [m]
+CONTACT = tuple(part / 255 for part in rgb(of_cause("contact")))  # red, green, blue from 0 to 1
 HIDDEN = 4  # group of geoms that MuJoCo does not draw
 
 
@@ -257,3 +262,13 @@ def _wider(lens: Lens) -> tuple[Lens, _Map | None]:
     cx, cy = (-low).tolist()
     pinhole = replace(lens, width=width, height=height, cx=cx, cy=cy, distortion=UNDISTORTED)
     return pinhole, _Map(at - low, width)
+
+
+def arrow_ends(points_and_forces: Array) -> Array:
+    """Tails and heads (k, 2, 3) [m] of the arrows of points [m] and forces [N] (n, 2, 3) that are large enough."""
+    forces = points_and_forces[:, 1]
+    size = np.linalg.norm(forces, axis=1)
+    seen = size > MIN_FORCE
+    points, forces, size = points_and_forces[seen, 0], forces[seen], size[seen]
+    length = np.minimum(METRE_PER_NEWTON * size, MAX_LENGTH)
+    return np.stack([points, points + (length / size)[:, None] * forces], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.shape_files import shape_file
+from trocar.appearance.sketch import shape_file
 from trocar.arms import Arm, Body
 from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart

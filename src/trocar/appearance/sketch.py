@@ -2,12 +2,19 @@
 
 Visual geoms are in group 2 and do not collide; collision geoms are in group 3. None has mass: the inertia of a body
 is a measured parameter, not a consequence of its shape.
+
+Shapes are data, in `arms/data/meshes`: drawings of arms and carts, and surfaces of instruments. `tools/shapes` carves
+them with manifold3d and writes the files; a test regenerates and compares them. A file has three arrays, the vertices,
+normals and faces of all surfaces, and the text `about` (JSON): surfaces (name, material, number of vertices and faces),
+geoms in the order of the model, joints of every body.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -17,6 +24,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
+from trocar.arms.tables import DATA
 from trocar.spatial import Array, inverse, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
@@ -52,6 +60,8 @@ BASE = np.eye(4)  # drawing frame of most shapes
 Interval = tuple[float, float]
 Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
 Deformation = Callable[[Array], Array]  # of points (n, 3) [m]
+FOLDER = DATA / "meshes"
+COLLIDES = "collision"  # look of a collision shape in a file; other looks are names of materials
 STEP = 1e-6  # for the derivative of a deformation [m]
 
 
@@ -213,3 +223,47 @@ class Skeleton:
         if link is None:
             return Sketch(self._drawing, "", T_base_drawing)
         return Sketch(self._drawing, link, inverse(self.T[link]) @ T_base_drawing)
+
+
+@dataclass(frozen=True)
+class ShapeFile:
+    """The content of a file.
+
+    Attributes:
+        surfaces: triangle meshes by name. looks: their materials.
+        drawing: all shapes of an arm or cart, in the frames of their bodies.
+        joints: joints (k, 3) of every body ("" is the base) in the geometry for which it was drawn [m].
+        shaft_end: the shaft of an instrument ends this far below the insertion frame [m].
+    """
+
+    surfaces: Mapping[str, TriangleMesh]
+    looks: Mapping[str, str]
+    drawing: Drawing
+    joints: Mapping[str, Array]
+    shaft_end: float
+
+
+def shape_files() -> tuple[str, ...]:
+    """Names of all files of shapes."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.npz")))
+
+
+@cache
+def shape_file(name: str) -> ShapeFile:
+    """Read `NAME.npz`."""
+    with np.load(FOLDER / f"{name}.npz") as file:
+        about = json.loads(str(file["about"]))
+        vertices, normals, faces = (file[key] for key in ("vertices", "normals", "faces"))
+    surfaces, v, f = {}, 0, 0
+    for label, (_, V, F) in about["surfaces"].items():
+        surfaces[label] = TriangleMesh(vertices[v : v + V], normals[v : v + V], faces[f : f + F])
+        v, f = v + V, f + F
+    drawing = Drawing()
+    for body, look, shape in about["geoms"]:
+        if label := shape.get("meshname"):
+            drawing.meshes[label] = surfaces[label]
+        style = COLLISION if look == COLLIDES else {**VISUAL, "material": look}
+        drawing.geoms.append((body, {**style, **shape, "type": mujoco.mjtGeom(shape["type"])}))
+    looks = {label: look for label, (look, _, _) in about["surfaces"].items()}
+    joints = {body: np.reshape(points, (-1, 3)) for body, points in about["joints"].items()}
+    return ShapeFile(surfaces, looks, drawing, joints, about["shaft_end"])

@@ -5,7 +5,11 @@ The simulated model is never changed.
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -17,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
-from trocar.appearance.gl_context import gl_context
 from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
 from trocar.spatial import Array, quaternion
@@ -28,6 +31,8 @@ ASPECT = 4 / 3  # default ratio of picture width to height
 MARGIN = 0.15  # distance of the floor below the lowest point of the arm at home [m]
 SHADOW = (1.6, 4.0)  # radius of the shadow map relative to that of the view: without and with a floor
 TRACE_SEGMENTS = 4000  # most segments of all lines in one picture
+GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
+_CONTEXTS = threading.local()  # OpenGL lets a context be current in one thread only
 
 
 @dataclass(frozen=True)
@@ -262,3 +267,28 @@ def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
         if model.geom_bodyid[i] == 0:
             fixed.append(corners)
     return np.vstack(points), np.vstack(fixed)
+
+
+def gl_context() -> Any:
+    """The OpenGL context of this thread; without a display, an EGL context."""
+    if not hasattr(_CONTEXTS, "own"):
+        _CONTEXTS.own = _new_gl_context()
+    return _CONTEXTS.own
+
+
+def _new_gl_context() -> Any:
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform == "linux" and not display:
+        os.environ.setdefault("MUJOCO_GL", "egl")
+    backend = os.environ.get("MUJOCO_GL", "").lower()
+    try:
+        # MuJoCo chooses its context class when it is first imported, which may be before the variable was set.
+        module = importlib.import_module(f"mujoco.{backend}") if backend in ("egl", "osmesa") else mujoco
+        context = module.GLContext(64, 64)  # pictures use a separate buffer
+        context.make_current()
+    except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
+        raise TrocarError(
+            f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}. "
+            f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"
+        ) from error
+    return context

@@ -13,11 +13,9 @@ from typing import Any
 import trocar
 from trocar.errors import TrocarError, check_type, shown
 from trocar.files import write_whole
-from trocar.sweep import folder as folders
-from trocar.sweep.evaluation import Chunk, Evaluated, Job
-from trocar.sweep.executors import check_executor, evaluated, load_executor
-from trocar.sweep.folder import Manifest, Range
-from trocar.sweep.results import Results, unify
+from trocar.sweep import results as folders
+from trocar.sweep.executors import Chunk, Evaluated, Job, check_executor, evaluated, load_executor
+from trocar.sweep.results import Manifest, Range, Results, unify
 from trocar.sweep.study import Study, function_study, load_study
 from trocar.sweep.table import Columns, as_table, fingerprint, matched, size
 

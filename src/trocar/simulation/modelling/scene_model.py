@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import mujoco
 
-from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
 from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.mechanics import Mechanism

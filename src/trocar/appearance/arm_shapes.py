@@ -56,8 +56,6 @@ JAWS = (
 )
 LEFT, RIGHT = "left", "right"
 BLADE = "BLADE"  # a single blade in place of jaws
-
-
 _DRAWN: dict[Hashable, Drawing] = {}
 
 
@@ -76,18 +74,15 @@ def drawing(arm: Arm) -> Drawing:
         tuple((body.name, body.parent, body.placement.tobytes()) for body in arm.bodies),
     )
     if key not in _DRAWN:
-        drawn = Drawing()
-        _draw(drawn, arm)
-        _DRAWN.setdefault(key, drawn)  # stored only when complete; two threads get the same drawing
+        _DRAWN.setdefault(key, _drawn(arm))  # stored only when complete; two threads get the same drawing
     return _DRAWN[key]
 
 
-def _draw(drawing: Drawing, arm: Arm) -> None:
+def _drawn(arm: Arm) -> Drawing:
     check_known(f"look of {arm.name}", (*shape_files(), BARS), arm.look)
-    instrument, shaft_end = instrument_bodies(arm), 0.0
-    links = Drawing()
+    drawing, instrument, shaft_end = Drawing(), instrument_bodies(arm), 0.0
     if arm.look == BARS:
-        _add_visible_bars(links, arm)
+        links = _visible_bars(arm)
     else:
         file = shape_file(arm.look)
         links, shaft_end = file.drawing.deformed(_deformations(arm, file.joints)), file.shaft_end
@@ -100,6 +95,7 @@ def _draw(drawing: Drawing, arm: Arm) -> None:
     if instrument:
         T = poses_at_zero(arm.bodies)
         add_instrument(drawing, arm, float(np.linalg.norm(T["insertion"][:3, 3] - T["roll"][:3, 3])) - shaft_end)
+    return drawing
 
 
 def _deformations(arm: Arm, drawn: Mapping[str, Array]) -> dict[str, Deformation]:
@@ -139,26 +135,28 @@ def _endoscope(drawn: Array, carriage: Array, view: Array) -> Deformation:
     return deformed
 
 
-def _add_visible_bars(drawing: Drawing, arm: Arm) -> None:
+def _visible_bars(arm: Arm) -> Drawing:
     """Plain bars with a drum at every revolute joint, for arms without specific shapes."""
+    drawing = Drawing()
     for body in arm.bodies:
         _add_bars(drawing, arm, body, "aluminium")
-        sketch = Sketch(drawing, body.name)
         if body.kind == "revolute":
-            sketch.rod([0, 0, -DRUM], [0, 0, DRUM], DRUM, "cover")
+            Sketch(drawing, body.name).rod([0, 0, -DRUM], [0, 0, DRUM], DRUM, "cover")
     tip = Sketch(drawing, arm.tip_body)
     if np.linalg.norm(arm.T_body_tip[:3, 3]) > MIN_LINK:
         tip.rod([0, 0, 0], arm.T_body_tip[:3, 3], TIP_RADIUS, "steel", round_ends=True)
     tip.ball(arm.T_body_tip[:3, 3], 2 * TIP_RADIUS, "bright")
+    return drawing
 
 
 def _add_bars(drawing: Drawing, arm: Arm, body: Body, look: str | dict[str, Any]) -> None:
     """Bars from the joint of a link to its children's joints and loop points."""
-    sketch = Sketch(drawing, body.name)
+    thin = arm.has_rcm and body.name == "insertion"  # as an endoscope: it passes through the remote centre
     for point in _joints_of(arm, body):
         length = float(np.linalg.norm(point))
+        radius = 1.5 * SHAFT_RADIUS if thin else float(np.clip(0.08 * length, 0.004, 0.016))
         if length > MIN_LINK:
-            sketch.rod([0, 0, 0], point, _radius(arm, body, length), look, round_ends=True)
+            Sketch(drawing, body.name).rod([0, 0, 0], point, radius, look, round_ends=True)
 
 
 def joints_by_body(arm: Arm) -> dict[str, Array]:
@@ -186,13 +184,6 @@ def _joints_of(arm: Arm, body: Body) -> list[Array]:
     points += [np.array(loop.point_a) for loop in arm.loops if loop.body_a == body.name]
     points += [np.array(loop.point_b) for loop in arm.loops if loop.body_b == body.name]
     return points
-
-
-def _radius(arm: Arm, body: Body, length: float) -> float:
-    """Radius of a bar [m]: slender, and as thin as an endoscope if it passes through the remote centre."""
-    if arm.has_rcm and body.name == "insertion":
-        return 1.5 * SHAFT_RADIUS
-    return float(np.clip(0.08 * length, 0.004, 0.016))
 
 
 def jaw_of(instrument: str) -> str:
@@ -224,13 +215,11 @@ def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
         _wrist(on("wrist_pitch"), float(at["wrist_pitch"][2] - at["wrist_yaw"][2]))
         on("wrist_yaw").rod([0, -0.0036, 0], [0, 0.0036, 0], 0.0008, "tungsten")
     if "idle_disc" in names:
-        blade = Sketch(drawing, arm.tip_body, arm.body("idle_disc").placement @ T_FINGER_DRAWING)
-        _blade(blade, arm.jaw_length)
+        _blade(Sketch(drawing, arm.tip_body, arm.body("idle_disc").placement @ T_FINGER_DRAWING), arm.jaw_length)
         return
     left, right = (Sketch(drawing, name, T_FINGER_DRAWING) for name in ("finger_left", "finger_right"))
-    # the left finger opens towards -x, where its own x axis points at q = 0
-    _finger(left, -1.0, arm.jaw_length, jaw_of(arm.instrument))
-    _finger(right, 1.0, arm.jaw_length, jaw_of(arm.instrument))
+    for finger, side in ((left, -1.0), (right, 1.0)):  # the left finger opens towards -x, its own x axis at q = 0
+        _finger(finger, side, arm.jaw_length, jaw_of(arm.instrument))
     _add_jaw_contact(drawing, left, right, arm.jaw_length)
 
 

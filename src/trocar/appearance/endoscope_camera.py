@@ -167,7 +167,11 @@ class StereoEndoscope:
         studio.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
         studio.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         image, buffer = studio.drawn(depth)
-        return image, np.empty(0) if buffer is None else _metres(buffer)
+        if buffer is None:
+            return image, np.empty(0)
+        d = buffer.astype(float)  # 1 at the near end, 0 at the far end
+        with np.errstate(divide="ignore"):
+            return image, np.where(d > 0.0, NEAR * FAR / (NEAR + d * (FAR - NEAR)), np.inf)
 
 
 class _Stage:
@@ -181,8 +185,11 @@ class _Stage:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.cart: Cart | None = None
-        self.labels, self._label_of_geom = _labels(studio.model)
-        self.groups = studio.model.geom_group.copy()
+        model = studio.model
+        named = [model.body(k).name.removeprefix("object/") if k else "surroundings" for k in model.geom_bodyid]
+        self.labels = tuple(dict.fromkeys((BACKGROUND, *named)))
+        self._label_of_geom = [self.labels.index(name) for name in named]
+        self.groups = model.geom_group.copy()
 
     def label_of_id(self) -> NDArray[np.int32]:
         """Label of each number in a segmented picture; 0 is the background."""
@@ -192,13 +199,6 @@ class _Stage:
             if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
                 labels[geom.segid + 1] = self._label_of_geom[geom.objid]
         return labels
-
-
-def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
-    """Names of everything visible, and the label index of each geom."""
-    bodies = [model.body(body).name.removeprefix("object/") if body else "surroundings" for body in model.geom_bodyid]
-    names = tuple(dict.fromkeys((BACKGROUND, *bodies)))
-    return names, [names.index(body) for body in bodies]
 
 
 def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.bool_]:
@@ -220,13 +220,6 @@ def _aim(camera: mujoco.MjvGLCamera, T: Array, lens: Lens) -> None:
     camera.frustum_center, camera.frustum_width = (left + right) / 2, (right - left) / 2
     camera.frustum_bottom, camera.frustum_top = bottom, top
     camera.orthographic = 0
-
-
-def _metres(buffer: NDArray[np.float32]) -> Array:
-    """Distances along the axis [m] from OpenGL's depth, 1 at the near and 0 at the far end."""
-    d = buffer.astype(float)
-    with np.errstate(divide="ignore"):
-        return np.where(d > 0.0, NEAR * FAR / (NEAR + d * (FAR - NEAR)), np.inf)
 
 
 class _Map:

@@ -53,8 +53,6 @@ COLLISION: dict[str, Any] = {
     "solimp": [0.9, 0.99, 1e-4, 0.5, 2.0],
     "rgba": [0.9, 0.4, 0.2, 0.4],
 }
-
-
 BASE = np.eye(4)  # drawing frame of most shapes
 
 Interval = tuple[float, float]
@@ -106,10 +104,7 @@ class Drawing:
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
     def put_on(self, spec: mujoco.MjSpec, prefix: str = "", visual: bool = True) -> None:
-        """Add all shapes, or only those that collide, to a model with these bodies.
-
-        prefix: of the names of bodies and meshes in the model.
-        """
+        """Add all shapes, or only those that collide, to a model; `prefix` of its names of bodies and meshes."""
         add_materials(spec)
         geoms = [entry for entry in self.geoms if visual or entry[1].get("group") != VISUAL["group"]]
         used = {geom.get("meshname") for _, geom in geoms}
@@ -141,10 +136,8 @@ class Drawing:
             centre = np.array(geom["pos"])
             geom["pos"] = f(centre[None])[0]
             if "quat" in geom:  # a box
-                halves = (
-                    Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix() * geom["size"]
-                )  # in its columns
-                geom["size"] = np.linalg.norm(f(centre + halves.T) - geom["pos"], axis=1)
+                R = Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix()
+                geom["size"] = np.linalg.norm(f(centre + (R * geom["size"]).T) - geom["pos"], axis=1)
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -169,27 +162,19 @@ class Sketch:
     def box(self, x: Span, y: Span, z: Span, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
         low, high = np.array([ends(x), ends(y), ends(z)]).T
-        self._geom(
-            look,
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=self._point((low + high) / 2),
-            quat=quaternion(self.T_body_drawing[:3, :3]),
-            size=(high - low) / 2,
-            **more,
-        )
+        place = {"pos": self._point((low + high) / 2), "quat": quaternion(self.T_body_drawing[:3, :3])}
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_BOX, **place, size=(high - low) / 2, **more)
 
     def rod(
         self, a: ArrayLike, b: ArrayLike, radius: float, look: str | dict[str, Any], *, round_ends: bool = False
     ) -> None:
         """Cylinder, or capsule if its ends are round, from point a to point b [m]."""
         kind = mujoco.mjtGeom.mjGEOM_CAPSULE if round_ends else mujoco.mjtGeom.mjGEOM_CYLINDER
-        ends = [*self._point(a), *self._point(b)]
-        self._geom(look, type=kind, fromto=ends, size=[radius, 0.0, 0.0])
+        self._geom(look, type=kind, fromto=[*self._point(a), *self._point(b)], size=[radius, 0.0, 0.0])
 
     def ball(self, centre: ArrayLike, radius: float, look: str | dict[str, Any], **more: Any) -> None:
         """Ball [m]."""
-        kind = mujoco.mjtGeom.mjGEOM_SPHERE
-        self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
     def surface(self, surface: TriangleMesh, look: str | dict[str, Any]) -> None:
         """Triangle mesh."""
@@ -220,9 +205,8 @@ class Skeleton:
 
     def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
         """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
-        if link is None:
-            return Sketch(self._drawing, "", T_base_drawing)
-        return Sketch(self._drawing, link, inverse(self.T[link]) @ T_base_drawing)
+        T = T_base_drawing if link is None else inverse(self.T[link]) @ T_base_drawing
+        return Sketch(self._drawing, link or "", T)
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,9 @@ class Studio:
         self.extent = self.corners.min(0), self.corners.max(0)
         dressed = _dressed(spec, *self.extent)
         if floor == "below":
-            _add_floor(dressed, float(self.extent[0][2]) - MARGIN)
-            feet = _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
-            self.corners = np.vstack([self.corners, feet])
-        elif floor is not None:
+            floor = float(self.extent[0][2]) - MARGIN
+            self.corners = np.vstack([self.corners, _add_plinth(dressed, fixed, floor)])
+        if floor is not None:
             _add_floor(dressed, float(floor))
         dressed.visual.quality.offsamples = samples
         self.model = dressed.compile()
@@ -88,8 +87,7 @@ class Studio:
     def view(self, direction: tuple[float, float], zoom: float = 1.0, aspect: float = ASPECT) -> mujoco.MjvCamera:
         """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg].
 
-        Args:
-            zoom: above 1 for a closer view, which may crop the model. aspect: width over height.
+        zoom: above 1 for a closer view, which may crop the model. aspect: width over height.
         """
         camera = mujoco.MjvCamera()
         camera.azimuth, camera.elevation = direction
@@ -109,19 +107,15 @@ class Studio:
         return camera
 
     def picture(
-        self,
-        qpos: Array,
-        camera: mujoco.MjvCamera,
-        size: tuple[int, int],
-        traces: Sequence[Trace] = (),
-        shadows: bool = True,
+        self, qpos: Array, camera: mujoco.MjvCamera, size: tuple[int, int], traces: Sequence[Trace], shadows: bool
     ) -> Picture:
         """Image (height, width, 3) of the model at qpos, with lines drawn into it. size: (width, height) [pixels]."""
         self.arrange(qpos)
         self.prepare(size)
         self.update(camera, shadows)
         for trace in traces:
-            self._draw(trace)
+            for segment in pairwise(trace.points):
+                self._connect(mujoco.mjtGeom.mjGEOM_LINE, trace.rgba, trace.width, segment)
         return self.drawn()[0]
 
     def update(self, camera: mujoco.MjvCamera, shadows: bool) -> None:
@@ -152,25 +146,20 @@ class Studio:
         mujoco.mj_flex(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
 
-    def _draw(self, trace: Trace) -> None:
-        """Add a line to the scene, segment by segment."""
-        colour, zero = np.array(trace.rgba, dtype=np.float32), np.zeros(3)
-        for start, end in pairwise(trace.points):
-            geom = self.scene.geoms[self.scene.ngeom]
-            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, zero, zero, np.eye(3).ravel(), colour)
-            mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
-            self.scene.ngeom += 1
+    def _connect(self, kind: mujoco.mjtGeom, rgba: Sequence[float], width: float, ends: tuple[Array, Array]) -> Any:
+        """Add a line or an arrow from one point to another to the scene."""
+        geom, zero = self.scene.geoms[self.scene.ngeom], np.zeros(3)
+        mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), np.array(rgba, dtype=np.float32))
+        mujoco.mjv_connector(geom, kind, width, *ends)
+        self.scene.ngeom += 1
+        return geom
 
     def add_arrows(self, ends: Array, rgb: Sequence[float], radius: float) -> None:
         """Add arrows to the scene, with tails and heads (k, 2, 3) and shafts of this radius [m]; see `update`."""
-        colour, zero, kind = np.array([*rgb, 1.0], dtype=np.float32), np.zeros(3), mujoco.mjtGeom.mjGEOM_ARROW
-        for tail, head in ends[: self.scene.maxgeom - self.scene.ngeom]:
-            geom = self.scene.geoms[self.scene.ngeom]
-            mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), colour)
-            mujoco.mjv_connector(geom, kind, radius, tail, head)
+        for arrow in ends[: self.scene.maxgeom - self.scene.ngeom]:
+            geom = self._connect(mujoco.mjtGeom.mjGEOM_ARROW, [*rgb, 1.0], radius, arrow)
             geom.size[2] *= 2.0  # drawn from the tail on, but MuJoCo's connector is half as long
             geom.specular = 0.0  # a highlight would change the colour, which has a meaning
-            self.scene.ngeom += 1
 
     def prepare(self, size: tuple[int, int]) -> None:
         """The OpenGL context, with an off-screen buffer of this size."""

@@ -56,8 +56,7 @@ def _show_version(requested: bool) -> None:
 @app.callback()
 def main(
     _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """A dynamic simulator of the da Vinci Research Kit (dVRK).
@@ -97,8 +96,7 @@ def demo(output: Folder = Path("trocar-demo")) -> None:
 @plain_errors()
 def reproduce(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Publications. Default: all.", show_default=False),
+        list[str] | None, typer.Argument(metavar="NAME", help="Publications. Default: all.", show_default=False)
     ] = None,
     data: Annotated[
         Path | None,

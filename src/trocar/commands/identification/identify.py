@@ -198,13 +198,7 @@ def _advice(recipe_file: Path | None, arm: str) -> str:
 
 
 def _recalibrate(
-    recording: tr.Recording,
-    arm: str,
-    base: Path,
-    seconds: float | None,
-    output: Path | None,
-    recipe: Recipe,
-    name: str,
+    recording: tr.Recording, arm: str, base: Path, seconds: float | None, output: Path | None, recipe: Recipe, name: str
 ) -> dict[str, Any]:
     """Refit friction; returns the figures for --json, with errors on rows after the fitted ones as test errors."""
     from trocar.arms.parameters import load_parameters

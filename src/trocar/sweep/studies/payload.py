@@ -33,11 +33,7 @@ CALM = 0.3  # the force is the median over samples with joint speeds above this 
 
 def table(rows: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    return {
-        "day": np.resize(DAYS, rows),
-        "mass": rng.uniform(0.0, 0.15, rows),
-        "force": rng.uniform(0.0, 3.0, rows),
-    }
+    return {"day": np.resize(DAYS, rows), "mass": rng.uniform(0.0, 0.15, rows), "force": rng.uniform(0.0, 3.0, rows)}
 
 
 def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:

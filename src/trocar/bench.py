@@ -213,7 +213,6 @@ def _swing(robot: Robot, turn: int) -> None:
 
 
 def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:
-    """Microseconds per control cycle of all arms."""
     counts = [max(1, round(span * FREQUENCY)) for span in _spans(seconds)]
     elapsed = 0.0
     for turn, count in enumerate(counts):
@@ -267,8 +266,6 @@ def _seconds(call: Call) -> float:
 
 
 def _repeated(call: Call, count: int, prepare: Call = lambda: None) -> TimedCall:
-    """A function that repeats a call in a loop."""
-
     def run() -> None:
         for _ in range(count):
             call()

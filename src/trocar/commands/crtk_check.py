@@ -80,15 +80,12 @@ def crtk_check(
     if json_file is not None:
         listed = [result.as_dict() for result in results]
         write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
-    show_table(
-        "trocar crtk-check",
-        ("device", "check", "result", "reason or requirement"),
-        [
-            (r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", (r.reason or r.requirement).replace("[", r"\["))
-            for r in results
-        ],
-        left=(0, 1, 2, 3),
-    )
+    rows = []
+    for r in results:
+        text = (r.reason or r.requirement).replace("[", r"\[")
+        rows.append((r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", text))
+    headings = ("device", "check", "result", "reason or requirement")
+    show_table("trocar crtk-check", headings, rows, left=(0, 1, 2, 3))
     typer.echo(", ".join(f"{number} {status}" for status, number in summary.items()))
     if summary["failed"]:
         raise typer.Exit(1)
@@ -97,7 +94,6 @@ def crtk_check(
 def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
 ) -> Robot | RemoteBus:
-    """The robot to check: simulated or in ROS."""
     if not (ros1 or ros2):
         from trocar.robot import Robot
 
@@ -107,10 +103,9 @@ def _robot(
         from trocar.transports.ros2.domain import chosen_domain
 
         client.close()
-        raise TrocarError(
-            f"no device was found in domain {chosen_domain(domain)} on {interface}: start the robot's node first, "
-            f"or name its --domain and --interface"
-        )
+        where = f"in domain {chosen_domain(domain)} on {interface}"
+        remedy = "start the robot's node first, or name its --domain and --interface"
+        raise TrocarError(f"no device was found {where}: {remedy}")
     return client
 
 

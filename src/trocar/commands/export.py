@@ -63,16 +63,14 @@ def export(
 
 
 def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Simulator | tr.Scene:
-    """The arm or scene with this name."""
     from trocar.arms import ARMS
     from trocar.errors import UnknownName
     from trocar.simulation.scene_file import BUILT_IN
 
     if what in BUILT_IN or what.endswith(".toml"):
         if parameters is not None or instrument is not None:
-            raise TrocarError(
-                f"{what} is a scene and defines its own parameters and instruments; omit --parameters and --instrument"
-            )
+            own = f"{what} is a scene and defines its own parameters and instruments"
+            raise TrocarError(f"{own}; omit --parameters and --instrument")
         return tr.load_scene(what)
     if what not in ARMS:
         raise UnknownName("arm or scene", what, (*ARMS, *BUILT_IN, "a .toml file"))
@@ -80,7 +78,6 @@ def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Sim
 
 
 def _export_c(name: str, folder: Path, parameters: str | None, instrument: str | None, timestep: float) -> None:
-    """The equations of one arm in plain C."""
     from trocar import batch
     from trocar.batch.c_export import c_files
     from trocar.files import check_writable, write_whole

@@ -111,9 +111,8 @@ def render(
     else:
         frames = track.duration * fps / speed
         if frames > MAX_FRAMES:
-            raise TrocarError(
-                f"the film would have {frames:.3g} frames; the limit is {MAX_FRAMES:.0e}; raise --speed or lower --fps"
-            )
+            excess = f"the film would have {frames:.3g} frames; the limit is {MAX_FRAMES:.0e}"
+            raise TrocarError(f"{excess}; raise --speed or lower --fps")
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:
             written = render_video(output, _counted(film, progress), fps)

@@ -11,7 +11,7 @@ import typer
 
 from trocar.commands.options import STARTS, Port, RobotScene, Start, check_positive, flag, option
 from trocar.commands.terminal import plain_errors
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.scripts.session import Session
@@ -96,17 +96,15 @@ def run(
 def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
     """Pedal, time and duration [s] of NAME@T or NAME@T+D."""
     name, _, when = text.partition("@")
-    if name not in pedals:
-        raise UnknownName("pedal", name, pedals)
+    check_known("pedal", pedals, name)
     begin, _, duration = when.partition("+")
     try:
         times = float(begin), float(duration or 0.5)
     except ValueError:
         times = math.nan, math.nan
     if not all(math.isfinite(time) and time >= 0 for time in times):
-        raise TrocarError(
-            f"--pedal must be NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5, got {text!r}"
-        )
+        form = "NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5"
+        raise TrocarError(f"--pedal must be {form}, got {text!r}")
     return name, *times
 
 

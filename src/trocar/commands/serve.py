@@ -14,7 +14,6 @@ from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
-    from trocar.robot import Robot
     from trocar.simulation import Scene
 
 OWN_MASTER = "own"
@@ -113,7 +112,12 @@ def serve(
         robot = running.enter_context(Robot(built, speed=speed, start=start, arms=names or None))
         running.enter_context(Teleoperation(robot))
         running.enter_context(bags_of(robot, record, replay, typer.echo))
-        options["camera"] = CameraSettings(scene, _endoscope(robot), rate=images) if images else None
+        options["camera"] = None
+        if images:
+            ecm = next((name for name, kind in robot.devices.items() if kind == "ECM"), None)
+            if ecm is None:
+                raise TrocarError("--images requires an ECM and this robot has none; omit --images")
+            options["camera"] = CameraSettings(scene, ecm, rate=images)
         bridge: Ros1Bridge | Ros2Bridge
         if ros2:
             bridge = Ros2Bridge(robot, domain=number, interface=interface, distro=distro, **options)
@@ -154,7 +158,6 @@ def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
 
 
 def _description(scene: Scene) -> str:
-    """URDF of a scene; "" if it has none."""
     from trocar.transports.scene_topics import write_description
 
     try:
@@ -162,11 +165,3 @@ def _description(scene: Scene) -> str:
     except TrocarError as error:
         typer.echo(f"no robot_description: {error}")
         return ""
-
-
-def _endoscope(robot: Robot) -> str:
-    """The robot's first arm with an endoscope."""
-    name = next((name for name, kind in robot.devices.items() if kind == "ECM"), None)
-    if name is None:
-        raise TrocarError("--images requires an ECM and this robot has none; omit --images")
-    return name

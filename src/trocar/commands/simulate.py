@@ -291,7 +291,6 @@ def scene(
 
 
 def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
-    """Write pictures of the final scene and of the first endoscope's view."""
     from trocar.appearance import StereoEndoscope, render, save_png
 
     written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]

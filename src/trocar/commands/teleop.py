@@ -176,7 +176,6 @@ def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) 
 
 
 def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
-    """Record the pairs of a console to a bag until the end."""
     from trocar.teleoperation.devices import pair_topics
     from trocar.transports.bags import BagRecorder
 
@@ -239,9 +238,8 @@ def serve_tracked(
             typer.echo(_code(url))
     typer.echo(f"Its browser warns of a self-signed certificate: {certificate}, SHA-256 {fingerprint(certificate)}")
     if host != TRACKED_HOST:
-        typer.echo(
-            f"warning: --host {host}: anyone on the network with this address can drive the simulation", err=True
-        )
+        warning = "anyone on the network with this address can drive the simulation"
+        typer.echo(f"warning: --host {host}: {warning}", err=True)
 
 
 def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
@@ -256,7 +254,6 @@ def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
 
 
 def _status(console: DeviceConsole) -> list[str]:
-    """Lines for the screen of a device."""
     lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
     errors = [message.text for message in list(console.messages) if message.kind != "status"]
     return lines + errors[-1:]

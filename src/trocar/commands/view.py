@@ -160,7 +160,6 @@ def _built(name: str | None, settings: ArmSettings, touch: bool) -> Scene:
 
 
 def _wait(page: Page, browser: bool) -> None:
-    """Print the address of a page and wait for Ctrl-C."""
     from trocar.view.server import open_browser
 
     typer.echo(f"trocar view: {page.address}  (end with Ctrl-C)")
@@ -191,7 +190,6 @@ def open_page(
 
 
 def _shadow(client: RemoteBus, name: str, arm: str | None, save: Path | None, **options: Any) -> Shadow:
-    """The model of an arm in ROS, which follows it."""
     from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
     from trocar.robot.settings import ArmSettings

@@ -224,13 +224,8 @@ def _local_environment() -> Iterator[None]:
 def _connect(ray: Any, workers: int | None, address: str | None, folder: Path | None) -> None:
     options: dict[str, Any] = {"address": address}
     if folder is not None:
-        options = {
-            "num_cpus": workers or _cores(),
-            "include_dashboard": False,
-            "object_store_memory": OBJECT_STORE,
-            "_node_ip_address": LOOPBACK,
-            "_temp_dir": str(folder),
-        }
+        options = {"num_cpus": workers or _cores(), "include_dashboard": False, "object_store_memory": OBJECT_STORE}
+        options |= {"_node_ip_address": LOOPBACK, "_temp_dir": str(folder)}
     try:
         ray.init(logging_level="ERROR", log_to_driver=False, configure_logging=False, **options)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
@@ -248,7 +243,6 @@ def temporary_folder() -> Path:
 
 
 def _cores() -> int:
-    """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -319,7 +313,6 @@ def _called(function: Callable[..., Any], arguments: Mapping[str, Any], rows: in
 
 
 def _plain(result: Mapping[Any, Any]) -> dict[str, Any]:
-    """The results of one row as plain Python values."""
     row = {}
     for name, value in result.items():
         if not isinstance(name, str) or not name:

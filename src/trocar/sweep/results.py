@@ -107,29 +107,24 @@ def check_place(folder: Path, resume: bool) -> None:
 def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:
     """Create the folder of a new sweep, or check that it belongs to this one; return the ranges of finished rows."""
     if not (folder / MANIFEST).exists():
-        strange = sorted(path.name for path in folder.iterdir() if not _STRAY.fullmatch(path.name))
-        if strange:
-            raise TrocarError(
-                f"{folder} is not empty and contains no sweep (it has {shown(strange[0])}); use a new or empty folder"
-            )
+        if strange := sorted(path.name for path in folder.iterdir() if not _STRAY.fullmatch(path.name)):
+            what = f"is not empty and contains no sweep (it has {shown(strange[0])})"
+            raise TrocarError(f"{folder} {what}; use a new or empty folder")
         write_json(folder / MANIFEST, asdict(manifest))
         (folder / ROWS).mkdir(exist_ok=True)
         return []
     there = read_manifest(folder)
     for name, what in _REASONS.items():
-        if getattr(there, name) != getattr(manifest, name):
-            values = "" if name in ("source", "table") else f": {getattr(there, name)}, not {getattr(manifest, name)}"
-            raise TrocarError(
-                f"{folder} contains another sweep: {what}{values}. Use another folder; nothing was changed"
-            )
+        old, new = getattr(there, name), getattr(manifest, name)
+        if old != new:
+            reason = what if name in ("source", "table") else f"{what}: {old}, not {new}"
+            raise TrocarError(f"{folder} contains another sweep: {reason}. Use another folder; nothing was changed")
     (folder / ROWS).mkdir(exist_ok=True)
     done = [rows for rows, _ in checked_partitions(folder, manifest)]
     if done and not resume:
-        count = sum(stop - start for start, stop in done)
-        raise TrocarError(
-            f"{folder} already contains this sweep with {count} of {manifest.rows} rows done; "
-            "continue it with resume=True, or use another folder"
-        )
+        count = f"{sum(stop - start for start, stop in done)} of {manifest.rows} rows done"
+        remedy = "continue it with resume=True, or use another folder"
+        raise TrocarError(f"{folder} already contains this sweep with {count}; {remedy}")
     for path in (*folder.iterdir(), *(folder / ROWS).iterdir()):
         if _STRAY.fullmatch(path.name):  # left by a run that was killed while writing
             path.unlink(missing_ok=True)
@@ -165,8 +160,8 @@ def checked_partitions(folder: Path, manifest: Manifest) -> list[tuple[Range, Pa
     for (start, stop), path in checked:
         aligned = start % manifest.step == 0 and (stop % manifest.step == 0 or stop == manifest.rows)
         if not (last <= start < stop <= manifest.rows and aligned):
-            place = f"does not fit into a sweep of {manifest.rows} rows or overlaps another"
-            raise TrocarError(f"{path} {place}; remove it")
+            what = f"does not fit into a sweep of {manifest.rows} rows or overlaps another"
+            raise TrocarError(f"{path} {what}; remove it")
         last = stop
         try:
             with parquet.ParquetFile(path) as file:
@@ -201,9 +196,8 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise TrocarError(f"another run is writing into {folder}; wait for it or use another folder") from None
-        except OSError:  # a file system without locks
-            yield
-            return
+        except OSError:
+            pass  # a file system without locks
         yield
     finally:
         os.close(handle)
@@ -233,11 +227,15 @@ class Results:
     @cached_property
     def dataset(self) -> Any:
         """The rows as a `pyarrow.dataset.Dataset`."""
-        arrow, dataset = optional("pyarrow"), optional("pyarrow.dataset")
+        files = [path for _, path in self._partitions]
+        with self._readable():
+            return optional("pyarrow.dataset").dataset(files, schema=_common_schema(files), format="parquet")
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
         try:
-            files = [path for _, path in self._partitions]
-            return dataset.dataset(files, schema=_common_schema(files), format="parquet")
-        except (arrow.ArrowException, OSError, ValueError) as error:
+            yield
+        except (optional("pyarrow").ArrowException, OSError, ValueError) as error:
             raise TrocarError(f"the rows of {self.folder} cannot be read: {error}") from None
 
     @property
@@ -253,17 +251,14 @@ class Results:
     def table(self, columns: list[str] | None = None) -> Any:
         """All rows, including failed ones, as a `pyarrow.Table`, optionally with some columns only."""
         check_known("column", self.columns, *(columns or ()))
-        arrow = optional("pyarrow")
-        try:
+        with self._readable():
             return self.dataset.to_table(columns=columns)
-        except (arrow.ArrowException, OSError) as error:
-            raise TrocarError(f"the rows of {self.folder} cannot be read: {error}") from None
 
     def batches(self, columns: list[str] | None = None, rows: int = 10_000) -> Iterator[Any]:
         """The rows as `pyarrow.RecordBatch` objects of at most `rows` rows, in order, in bounded memory."""
         check_known("column", self.columns, *(columns or ()))
+        dataset = optional("pyarrow.dataset")
         for _, path in self._partitions:  # one at a time: a dataset reads ahead
-            dataset = optional("pyarrow.dataset")
             part = dataset.dataset([path], schema=self.dataset.schema, format="parquet")
             yield from part.to_batches(columns=columns, batch_size=rows, batch_readahead=1, fragment_readahead=1)
 

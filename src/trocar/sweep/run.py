@@ -74,7 +74,12 @@ def sweep(
     check_type("output", output, (str, Path), "a folder")
     check_type("resume", resume, bool, "True or False")
     check_executor(executor, workers, address)
-    chosen = _chosen(study, batch)
+    if not isinstance(study, str | Path | Study):
+        chosen = function_study(study, batch)
+    elif batch is not None:
+        raise TrocarError("batch applies to functions only; a study defines BATCH")
+    else:
+        chosen = study if isinstance(study, Study) else load_study(study)
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
     columns = matched(as_table(chosen.table(rows, seed) if table is None else table), chosen.run, seed)
@@ -92,8 +97,7 @@ def sweep(
     loader = (lambda: chosen.run) if executor == "serial" else chosen.shippable()
     job = Job(loader, chosen.batch, manifest.fingerprint, manifest.trocar)
     with folders.locked(place):
-        pending = folders.missing(folders.begin(place, manifest, resume), manifest.rows)
-        if pending:
+        if pending := folders.missing(folders.begin(place, manifest, resume), manifest.rows):
             with load_executor(executor, job, workers, address) as (count, submit):
                 chunks = Chunks(columns, pending, manifest.step, count)
                 for chunk, outcome in evaluated(submit, chunks, 1 if executor == "serial" else 2 * count):
@@ -103,14 +107,6 @@ def sweep(
                         progress(state)
         unify(place)
     return Results(place)
-
-
-def _chosen(study: object, batch: int | None) -> Study:
-    if isinstance(study, str | Path | Study):
-        if batch is not None:
-            raise TrocarError("batch applies to functions only; a study defines BATCH")
-        return study if isinstance(study, Study) else load_study(study)
-    return function_study(study, batch)  # type: ignore[arg-type]
 
 
 class Chunks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trocar.identification.excitation.limits import ExcitationLimits
     from trocar.identification.excitation.search import Excitation
     from trocar.spatial import Array
-
 
 Objective = Literal["condition", "determinant"]
 Links = Literal["reduced", "all"]
@@ -63,6 +62,8 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
+    import numpy as np
+
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
     from trocar.files import check_writable, write_whole
@@ -87,17 +88,8 @@ def excite(
     first = None if go_on is None else files.load_coefficients(go_on, facts)
     criterion = Criterion(mechanism, without, objective)
     with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
-        excitation = search(
-            criterion,
-            limits,
-            harmonics=harmonics,
-            frequency=frequency,
-            starts=starts,
-            seconds=seconds,
-            seed=seed,
-            first=first,
-            progress=progress,
-        )
+        options: Any = {"harmonics": harmonics, "frequency": frequency, "starts": starts, "seconds": seconds}
+        excitation = search(criterion, limits, **options, seed=seed, first=first, progress=progress)
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
@@ -107,7 +99,8 @@ def excite(
     written.append(recording.save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
     written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
-    rehearsed = _largest_efforts(facts, recording)
+    # largest effort of each motor (n,) [N m, N], without the PID transient at the start
+    rehearsed = np.abs(recording.extra["applied_tau"][recording.t > 0.1] @ facts.motors.coupling).max(0)
     files.save_coefficients(output / "excitation.json", facts, excitation, limits, rehearsed)
     complaints = _complaints(facts, recording, rehearsed)
     if not complaints:
@@ -134,10 +127,8 @@ def excite(
         )
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:
-        typer.echo(
-            "excitation.csv and play.py were not written; lower --effort, --frequency or the speeds (--limit).",
-            err=True,
-        )
+        remedy = "lower --effort, --frequency or the speeds (--limit)"
+        typer.echo(f"excitation.csv and play.py were not written; {remedy}.", err=True)
         raise typer.Exit(1)
 
 
@@ -148,14 +139,6 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
         low, high, speed = numbers("limit", values, (3,), "JOINT=LOW,HIGH,SPEED such as yaw=-1,1,1.5")
         changes[name.strip()] = (low, high, speed)
     return changes
-
-
-def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
-    """Largest effort of each motor (n,) [N m, N], excluding the PID transient at the start."""
-    import numpy as np
-
-    applied = recording.extra["applied_tau"][recording.t > 0.1]
-    return np.asarray(np.abs(applied @ arm.motors.coupling).max(0))
 
 
 def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:

@@ -23,15 +23,8 @@ if TYPE_CHECKING:
     from trocar.spatial import Array
 
 KEYS = (
-    "joints",
-    "train_relative_error",
-    "cv_relative_error",
-    "test_relative_error",
-    "seconds",
-    "solver_status",
-    "min_pseudo_inertia_eigenvalue",
-    "rotor_inertia",
-    "recipe",
+    *("joints", "train_relative_error", "cv_relative_error", "test_relative_error", "seconds"),
+    *("solver_status", "min_pseudo_inertia_eigenvalue", "rotor_inertia", "recipe"),
 )
 
 
@@ -81,6 +74,7 @@ def identify(
     """
     from trocar.files import check_writable, write_json
     from trocar.identification import load_recipe
+    from trocar.recording.bag_file import is_bag
 
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
@@ -88,17 +82,17 @@ def identify(
         check_toml(output, "a recipe" if search else "a parameter set")
         if seconds is not None and recalibrate is None:
             raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
-        ignored = {"--test": test, "--predictions": predictions, "--report": report}
-        _refuse(ignored if recalibrate is not None else {}, "cannot be combined with --recalibrate; omit it")
+        if recalibrate is not None:
+            reason = "cannot be combined with --recalibrate; omit it"
+            _refuse({"--test": test, "--predictions": predictions, "--report": report}, reason)
         if predictions is not None and test is None:
             raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
-        if namespace is not None:
-            _check_bag(train, test)
-        others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-        _refuse(
-            others if search else {},
-            "cannot be combined with --search; search first, then pass the result with --recipe",
-        )
+        if namespace is not None and not any(is_bag(path) for path in (train, test) if path is not None):
+            raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
+        if search:
+            reason = "cannot be combined with --search; search first, then pass the result with --recipe"
+            others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
+            _refuse(others, reason)
         used = load_recipe(arm, recipe)
         # Errors are per column of the file: motor columns are not converted to joints.
         rate = used.rate if rate is None else rate
@@ -127,13 +121,6 @@ def identify(
 def _refuse(options: dict[str, Path | None], why: str) -> None:
     if names := [name for name, value in options.items() if value is not None]:
         raise TrocarError(f"{', '.join(names)} {why}")
-
-
-def _check_bag(train: Path, test: Path | None) -> None:
-    from trocar.recording.bag_file import is_bag
-
-    if not any(is_bag(path) for path in (train, test) if path is not None):
-        raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
 
 
 def _identify(
@@ -293,10 +280,8 @@ def _search(
     except KeyboardInterrupt:
         typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; no file was written.", err=True)
         if tried:
-            typer.echo(
-                f"--budget {len(tried)} takes about this long and writes its result; continue from it with --recipe.",
-                err=True,
-            )
+            remedy = "takes about this long and writes its result; continue from it with --recipe."
+            typer.echo(f"--budget {len(tried)} {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     _show_trials(result)
     summary = _summary(result)
@@ -316,7 +301,6 @@ def _search(
 
 
 def _summary(result: SearchResult) -> list[str]:
-    """Summary of the search."""
     end = "." if result.finished else "; the budget is used up and the search has not converged."
     lines = [f"{len(result.trials)} recipes tried{end}"]
     for name, trial in (("start", result.start), ("best", result.best), ("chosen", result.chosen)):

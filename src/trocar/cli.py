@@ -16,15 +16,13 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
-from trocar.commands.crtk_check import crtk_check
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, flag, option
 from trocar.commands.recordings import compare, fetch, render
-from trocar.commands.run import run
-from trocar.commands.serve import serve
+from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop

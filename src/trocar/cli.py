@@ -29,7 +29,7 @@ from trocar.commands.teleop import teleop
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
-from trocar.files import remove_temporaries_on_termination
+from trocar.files import check_writable, remove_temporaries_on_termination
 
 if TYPE_CHECKING:
     from trocar.experiments import Experiment
@@ -76,7 +76,6 @@ def demo(output: Folder = Path("trocar-demo")) -> None:
     """
     start = time.perf_counter()
     from trocar.experiments import demo as demonstration
-    from trocar.files import check_writable
     from trocar.plots import save_numbered
 
     check_writable(output / "demo.html")
@@ -116,7 +115,6 @@ def reproduce(
     """
     from trocar.datasets import fetched_folder
     from trocar.experiments import EXPERIMENTS
-    from trocar.files import check_writable
     from trocar.report import Report
 
     everything = Report("trocar reproduce")

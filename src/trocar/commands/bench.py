@@ -9,6 +9,7 @@ import typer
 from trocar.commands.options import JsonFile, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable, write_json
 
 
 @plain_errors()
@@ -45,7 +46,6 @@ def bench(
     Sweeps, ROS, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
-    from trocar.files import check_writable, write_json
 
     if what:
         check_known("figures of bench:", ("batch", "crtk"), what)

@@ -11,6 +11,7 @@ import trocar as tr
 from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
 from trocar.commands.terminal import drawn, plain_errors, save_picture
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_whole
 
 
 @plain_errors()
@@ -39,7 +40,6 @@ def export(
 
     With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
-    from trocar.files import check_writable
     from trocar.simulation.export import FORMATS, write_model
 
     if plain_c:
@@ -80,7 +80,6 @@ def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Sim
 def _export_c(name: str, folder: Path, parameters: str | None, instrument: str | None, timestep: float) -> None:
     from trocar import batch
     from trocar.batch.c_export import c_files
-    from trocar.files import check_writable, write_whole
 
     check_writable(folder / "arm.c")
     files = c_files(batch.load(name, parameters, instrument=instrument), timestep)

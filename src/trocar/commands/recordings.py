@@ -12,6 +12,7 @@ import trocar as tr
 from trocar.commands.options import Namespace, RecordedArm, check_positive, flag, option
 from trocar.commands.terminal import figure_text, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.appearance import Picture
@@ -40,7 +41,6 @@ def compare(
     """
     import numpy as np
 
-    from trocar.files import check_writable
     from trocar.recording import differences
 
     check_writable(output)
@@ -92,7 +92,6 @@ def render(
 
     from trocar.appearance import render_video, save_png
     from trocar.arms import ARMS
-    from trocar.files import check_writable
     from trocar.robot.settings import ArmSettings
     from trocar.robot.track import Track
     from trocar.view.film import Film

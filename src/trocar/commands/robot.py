@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import STARTS, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable, write_json
 
 if TYPE_CHECKING:
-    from trocar.robot import Robot
     from trocar.robot.conformance import Subject
     from trocar.scripts.session import Session
-    from trocar.simulation import Scene
     from trocar.transports.remote_bus import RemoteBus
 
 SPEEDS = ("real", "fast")
@@ -81,14 +81,13 @@ def run(
         judgement = judge(script)
         api = judgement.api
         typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
-    from trocar.robot import Robot
     from trocar.scripts.launcher import run_script
     from trocar.scripts.session import FOREVER, Session
     from trocar.teleoperation import Teleoperation
 
     with ExitStack() as running:  # stopped in reverse order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
-        robot = running.enter_context(Robot(scene, speed=speed, start=start))
+        robot = running.enter_context(tr.Robot(scene, speed=speed, start=start))
         Teleoperation(robot)
         if view:
             from trocar.commands.view import open_page
@@ -205,21 +204,19 @@ def serve(
     if ros2 and master:
         raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
     number = _checked_domain(domain, interface, distro) if ros2 else 0
-    from trocar.robot import Robot
     from trocar.robot.controller.constants import PERIOD
-    from trocar.simulation import load_scene
     from trocar.teleoperation import Teleoperation
     from trocar.transports.bags import bags_of
     from trocar.transports.camera import CameraSettings
     from trocar.transports.ros1.bridge import Ros1Bridge
     from trocar.transports.ros2.bridge import Ros2Bridge
 
-    built = load_scene(scene, timestep=PERIOD)
+    built = tr.load_scene(scene, timestep=PERIOD)
     check_known("arm of the scene", built.arms, *names)
     served: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
     served["description"] = _description(built)
     with ExitStack() as running:
-        robot = running.enter_context(Robot(built, speed=speed, start=start, arms=names or None))
+        robot = running.enter_context(tr.Robot(built, speed=speed, start=start, arms=names or None))
         running.enter_context(Teleoperation(robot))
         running.enter_context(bags_of(robot, record, replay, typer.echo))
         served["camera"] = None
@@ -267,7 +264,7 @@ def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
     return chosen_domain(domain)
 
 
-def _description(scene: Scene) -> str:
+def _description(scene: tr.Scene) -> str:
     from trocar.transports.scene_topics import write_description
 
     try:
@@ -312,7 +309,6 @@ def crtk_check(
     not permitted are listed as skipped. Simulated arms are enabled and homed first; with --ros1 or --ros2 the arms are
     checked in their current state. Exit status 1 if a check fails.
     """
-    from trocar.files import check_writable, write_json
     from trocar.robot.conformance import Permission, Result, examine
 
     check_positive(amplitude=amplitude)
@@ -349,11 +345,9 @@ def crtk_check(
 
 def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
-) -> Robot | RemoteBus:
+) -> tr.Robot | RemoteBus:
     if not (ros1 or ros2):
-        from trocar.robot import Robot
-
-        return Robot(scene, start="ready")
+        return tr.Robot(scene, start="ready")
     client = options.connected(ros1, master, ros2, domain, interface)
     if ros2 and not client.devices:
         from trocar.transports.ros2.domain import chosen_domain
@@ -365,15 +359,14 @@ def _robot(
     return client
 
 
-def _subject(robot: Robot | RemoteBus, name: str, amplitude: float) -> Subject:
+def _subject(robot: tr.Robot | RemoteBus, name: str, amplitude: float) -> Subject:
     """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
     import numpy as np
 
-    from trocar.robot import Robot
     from trocar.robot.conformance import Subject
 
     kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
-    if not isinstance(robot, Robot):
+    if not isinstance(robot, tr.Robot):
         return Subject(robot, name, kind, None, amplitude, slide)
     if name not in robot.arms:
         return Subject(robot, name, kind)

@@ -16,6 +16,7 @@ from trocar.commands import options, terminal
 from trocar.commands.options import option
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
@@ -88,7 +89,6 @@ def sim(
     import numpy as np
 
     from trocar.arms.arm import CONTROL_RATE
-    from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
     from trocar.robot.resimulation import motion as followed
@@ -244,7 +244,6 @@ def scene(
 
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control import sinusoid
-    from trocar.files import check_writable
     from trocar.simulation.scene_file import timestep_of
 
     check_writable(output / "picture.png")

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+import trocar as tr
 from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_written, status_line
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
-    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
     from trocar.view.endoscope import EndoscopeRenderer
 
@@ -122,7 +123,6 @@ def teleop(
     arms = _checked_arms(arm or [], len(master))
     _check_files(output, record, arms)
 
-    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
 
     with ExitStack() as running:  # ends in the opposite order what was started
@@ -130,7 +130,7 @@ def teleop(
         for k, (psm, kind) in enumerate(zip(arms, kinds, strict=True)):
             devices[psm] = device = kind.open(master[:k].count(master[k]))
             running.callback(device.close)
-        robot = running.enter_context(Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
+        robot = running.enter_context(tr.Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
         console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay)
         table = record if record is not None and record.suffix == NPZ else None
         log = None if output is None and table is None else MotionLog(robot, console)
@@ -161,7 +161,6 @@ def _checked_arms(arms: Sequence[str], masters: int) -> Sequence[str]:
 
 def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) -> None:
     """Raise an error unless recordings of these PSMs can be written."""
-    from trocar.files import check_writable
     from trocar.recording.bag_file import SUFFIXES
     from trocar.teleoperation.devices.motion_log import named
 
@@ -175,7 +174,7 @@ def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) 
         raise TrocarError(f"--record takes FILE.npz, .bag, .mcap or .db3, got {record}")
 
 
-def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
+def _record_bag(running: ExitStack, robot: tr.Robot, console: DeviceConsole, path: Path) -> None:
     from trocar.teleoperation.devices import pair_topics
     from trocar.transports.bags import BagRecorder
 
@@ -185,7 +184,7 @@ def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: 
 
 
 def _open_page(
-    running: ExitStack, robot: Robot, console: DeviceConsole, delay: float, port: int, browser: bool
+    running: ExitStack, robot: tr.Robot, console: DeviceConsole, delay: float, port: int, browser: bool
 ) -> EndoscopeRenderer:
     from trocar.commands.view import open_page
 
@@ -199,7 +198,7 @@ def _open_page(
     return page.panel(EndoscopePanel).renderer
 
 
-def _drive(robot: Robot, console: DeviceConsole, duration: float | None) -> None:
+def _drive(robot: tr.Robot, console: DeviceConsole, duration: float | None) -> None:
     """Poll the devices until Ctrl-C or for a time by the robot's clock [s]; print each new error or warning."""
     console.start()
     printed, begun = "", robot.time
@@ -272,7 +271,6 @@ def _code(url: str) -> str:
 
 def _run_bench(sections: Sequence[str], json_file: Path | None, folder: Path | None) -> None:
     from trocar.experiments.bilateral import Bench, run_bench
-    from trocar.files import check_writable
 
     html = None if folder is None else folder / "teleoperation.html"
     check_writable(json_file, html)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow
-    from trocar.simulation import Scene
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
 
@@ -99,10 +100,11 @@ def view(
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
     name = (arm or "PSM") if recording or scene else options.arm_name(what) or what
     settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
-    from trocar.robot import Robot
 
     with ExitStack() as running:  # stopped in reverse order
-        robot = Robot(_built(scene, settings, touch), speed="real", start="ready", playing=play and recording is None)
+        robot = tr.Robot(
+            _built(scene, settings, touch), speed="real", start="ready", playing=play and recording is None
+        )
         running.enter_context(robot)
         if native:
             from trocar.view.native import show
@@ -149,14 +151,13 @@ def _scene_name(what: str) -> str | None:
     return None
 
 
-def _built(name: str | None, settings: ArmSettings, touch: bool) -> Scene:
+def _built(name: str | None, settings: ArmSettings, touch: bool) -> tr.Scene:
     """The scene of a name or file, or of one arm; with objects to touch below its instruments."""
     from trocar.robot.controller.constants import PERIOD
-    from trocar.simulation import Scene, load_scene
     from trocar.simulation.objects.practice import practice_objects
 
-    scene = settings.build() if name is None else load_scene(name, timestep=PERIOD)
-    return Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
+    scene = settings.build() if name is None else tr.load_scene(name, timestep=PERIOD)
+    return tr.Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
 
 
 def _wait(page: Page, browser: bool) -> None:
@@ -190,7 +191,6 @@ def open_page(
 
 
 def _shadow(client: RemoteBus, name: str, arm: str | None, save: Path | None, **options: Any) -> Shadow:
-    from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow

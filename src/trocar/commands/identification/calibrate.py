@@ -11,6 +11,7 @@ import typer
 from trocar.commands.options import check_toml, flag, option
 from trocar.commands.terminal import plain_errors, show_table, show_written
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from trocar.calibration import Calibration
@@ -46,7 +47,6 @@ def calibrate(
     """
     from trocar.calibration import calibrate as run
     from trocar.calibration.figure import calibration_figure
-    from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording import Markers
 
@@ -115,7 +115,6 @@ def gravity(
     """
     from trocar.arms import gravity_vector, load_arm
     from trocar.arms.parameter_file import to_toml
-    from trocar.files import check_writable, write_whole
     from trocar.identification.si.gravity import fit_gravity
     from trocar.identification.si.gravity_file import ARM, to_json
     from trocar.identification.si.parameters import completed

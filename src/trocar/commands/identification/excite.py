@@ -10,6 +10,7 @@ import typer
 import trocar as tr
 from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, check_rows, flag, numbers, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
+from trocar.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from trocar.identification.excitation.limits import ExcitationLimits
@@ -66,7 +67,6 @@ def excite(
 
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
-    from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
     from trocar.identification.excitation.criterion import Criterion
     from trocar.identification.excitation.limits import excitation_limits

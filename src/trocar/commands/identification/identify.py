@@ -14,6 +14,7 @@ import trocar as tr
 from trocar.commands.options import ArmOption, JsonFile, check_toml, flag, option
 from trocar.commands.terminal import INTERRUPTED, plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_json, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,7 +73,6 @@ def identify(
 
     Exit status 2 if the recording cannot be used; then no parameter file is written.
     """
-    from trocar.files import check_writable, write_json
     from trocar.identification import load_recipe
     from trocar.recording.bag_file import is_bag
 
@@ -133,7 +133,6 @@ def _identify(
     recipe: Recipe,
 ) -> dict[str, Any]:
     """Identify, print and write the result; returns the figures for --json."""
-    from trocar.files import write_whole
     from trocar.identification import identified_text
     from trocar.identification.figures import identification_report
     from trocar.plots import save_numbered
@@ -189,7 +188,6 @@ def _recalibrate(
 ) -> dict[str, Any]:
     """Refit friction; returns the figures for --json, with errors on rows after the fitted ones as test errors."""
     from trocar.arms.parameters import load_parameters
-    from trocar.files import write_whole
     from trocar.identification import recalibrate, recalibrated_text
 
     start = time.perf_counter()
@@ -261,7 +259,6 @@ def _search(
     """Search from the recipe `start` (default: the arm's own), print the trials and write the chosen recipe."""
     if output is None:
         raise TrocarError("--search requires -o RECIPE.toml, the file to write the recipe to")
-    from trocar.files import write_whole
     from trocar.identification.recipes.recipe import recipe_of, recipe_table
     from trocar.identification.recipes.search import search
     from trocar.toml_file import toml_text

@@ -3,7 +3,7 @@
 import numpy as np
 
 import trocar as tr
-from trocar.arms.endoscopes import endoscope_masses
+from trocar.arms.loads import endoscope_masses
 from trocar.control import JointPID, step_to
 
 np.set_printoptions(precision=3, suppress=True)

@@ -4,8 +4,7 @@ import numpy as np
 
 import trocar as tr
 from trocar.robot import Robot
-from trocar.simulation.objects.primitives import Box
-from trocar.simulation.objects.solid import Solid
+from trocar.simulation.objects.solid import Box, Solid
 from trocar.spatial import pose
 
 np.set_printoptions(precision=2, suppress=True)

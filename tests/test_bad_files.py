@@ -15,13 +15,12 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from trocar import files
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import load_parameters
+from trocar.arms.parameters import load_parameters, to_toml
 from trocar.cli import app
 from trocar.errors import MAX_MESSAGE, TrocarError, UnknownName, shown
 from trocar.files import read_json, read_whole
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.recording import npz_file
+from trocar.recording import formats
 from trocar.toml_file import read_toml
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
@@ -296,7 +295,7 @@ def test_an_npz_header_that_claims_too_much_is_rejected(tmp_path: Path, array: b
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(npz_file, "UNPACKED", 1_000_000)
+    monkeypatch.setattr(formats, "UNPACKED", 1_000_000)
     bomb = npy("(5000000,)", bytes(40_000_000))
     path = repacked(recording().save(tmp_path / "x.npz"), {"extra/bomb.npy": bomb}, zipfile.ZIP_DEFLATED)
     tracemalloc.start()

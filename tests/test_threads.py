@@ -12,7 +12,7 @@ import trocar as tr
 from trocar.appearance import Picture, StereoEndoscope
 from trocar.appearance.endoscope_camera import CameraView
 from trocar.appearance.lens import Lens
-from trocar.simulation.objects.primitives import Sphere
+from trocar.simulation.objects.solid import Sphere
 from trocar.simulation.planning.collision import CollisionScene
 
 THREADS, CALLS = 16, 60

@@ -17,9 +17,8 @@ import numpy as np
 
 from trocar.arms import Arm, load_arm
 from trocar.arms.arm import poses_at_zero
-from trocar.arms.endoscopes import endoscope_inertia
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters
+from trocar.arms.loads import endoscope_inertia
+from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters, to_toml
 from trocar.arms.tables import read
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole

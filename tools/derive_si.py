@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from trocar.arms import load_arm
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Parameters
+from trocar.arms.parameters import Parameters, to_toml
 from trocar.errors import check_known
 from trocar.files import write_whole
 from trocar.identification.si.gravity import coefficients

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tools.consistent_links import equivalent, nearest
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Drive, Parameters
+from trocar.arms.parameters import Drive, Parameters, to_toml
 from trocar.files import write_whole
 from trocar.identification.consistency import prior
 from trocar.mechanics import load_mechanism

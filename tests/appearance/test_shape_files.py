@@ -14,7 +14,7 @@ from tools.shapes.files import contents
 from trocar.appearance.arm_shapes import drawing, joints_by_body
 from trocar.appearance.sketch import FOLDER, shape_file, shape_files
 from trocar.arms import load_arm
-from trocar.arms.geometry_file import Geometry
+from trocar.arms.tables import Geometry
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.arms.endoscopes import endoscope_masses
+from trocar.arms.loads import endoscope_masses
 from trocar.control import JointPID, step_to
 
 HOLD = np.array([0.5, 0.6, 0.2, 0.3])

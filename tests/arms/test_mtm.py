@@ -15,7 +15,7 @@ from tools import derive_wang2019
 from trocar.arms.parameters import load_parameters
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
-from trocar.mechanics.elastics import Elastics, cable_effort
+from trocar.mechanics.drives import Elastics, cable_effort
 from trocar.mechanics.inertia import barycentric, check_consistent
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification" / "mtm"

@@ -9,8 +9,7 @@ import trocar as tr
 from tests.support.finite_differences import jacobian
 from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.arms import Arm, Joint, Motors, closure, prismatic, revolute, shift
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Drive, Inertia, Parameters
+from trocar.arms.parameters import Drive, Inertia, Parameters, to_toml
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.mechanics import Workspace, singular_sets, singularity
 from trocar.simulation.export import model_files

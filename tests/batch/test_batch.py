@@ -15,7 +15,7 @@ from tests.support.hysteresis_set import full_set
 from trocar import batch
 from trocar.batch.backends import jax as jax_backend
 from trocar.batch.c_export import c_files
-from trocar.batch.equations.step import step_program
+from trocar.batch.equations.programs import step_program
 from trocar.batch.sources.c_source import c_source
 from trocar.cli import app
 from trocar.mechanics import Mechanism

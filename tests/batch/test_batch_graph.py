@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from trocar import batch
-from trocar.batch.equations.expansion import shortest
-from trocar.batch.equations.factorisation import Factor
-from trocar.batch.equations.sums import regrouped
+from trocar.batch.equations.dynamics import Factor
+from trocar.batch.equations.simplification import regrouped, shortest
 from trocar.batch.graph import Graph, cos, schedule, shortcuts, sin, whole, within
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source

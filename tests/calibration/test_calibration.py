@@ -446,8 +446,7 @@ def test_a_geometry_file_without_parameters_gives_kinematics(tmp_path):
 
 
 def test_the_geometry_path_is_relative_to_the_parameter_file(tmp_path):
-    from trocar.arms.parameter_file import to_toml
-    from trocar.arms.parameters import load_parameters
+    from trocar.arms.parameters import load_parameters, to_toml
 
     own_file(tmp_path, "l_back = 0.15", "l_back = 0.151")
     file = tmp_path / "set.toml"

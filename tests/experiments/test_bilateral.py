@@ -9,20 +9,22 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.coupling_schemes import SCHEMES, FourChannel, PositionPosition
-from trocar.experiments.bilateral.force_sources import ContactTruth, MeasuredEffort, Observed, TipSensor
-from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
-from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
-from trocar.experiments.bilateral.operator import Reaches
-from trocar.experiments.bilateral.pair_log import PairLog
-from trocar.experiments.bilateral.passivity import (
+from trocar.experiments.bilateral.arms import ContactTruth, MeasuredEffort, Observed, TipSensor
+from trocar.experiments.bilateral.coupling import (
+    SCHEMES,
     DampingInjection,
     EnergyObserver,
+    FourChannel,
+    Packet,
     Passivity,
+    PositionPosition,
     TimeDomainPassivity,
     WaveVariables,
     dot,
 )
+from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
+from trocar.experiments.bilateral.operator import Reaches
+from trocar.experiments.bilateral.teleoperated_pair import DelayLine, Engagement, PairLog
 from trocar.teleoperation.channel import Channel, Outages
 
 random = np.random.default_rng(0)

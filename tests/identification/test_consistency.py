@@ -9,8 +9,7 @@ import trocar as tr
 from tests.support.parameter_heads import head
 from tools import derive_wang2019
 from tools.consistent_links import equivalent
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import load_parameters
+from trocar.arms.parameters import load_parameters, to_toml
 from trocar.identification.consistency import Prior, box, prior
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 

@@ -9,8 +9,7 @@ import trocar as tr
 from trocar.arms.suj import CARTS, set_up_arms
 from trocar.arms.tables import read
 from trocar.errors import TrocarError, UnknownName
-from trocar.mechanics.cart import Cart, load_cart
-from trocar.mechanics.set_up import SetUpChain
+from trocar.mechanics.cart import Cart, SetUpChain, load_cart
 
 PI = np.pi
 ARMS = ("PSM1", "PSM2", "PSM3", "ECM")

@@ -7,8 +7,7 @@ import pytest
 
 import trocar as tr
 from tests.support.hysteresis_set import full_set, memory_set
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Drive, load_parameters
+from trocar.arms.parameters import Drive, load_parameters, to_toml
 from trocar.mechanics.drives import dahl_states
 
 

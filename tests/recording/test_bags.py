@@ -155,7 +155,7 @@ def test_an_uploaded_bag_that_unpacks_to_more_than_the_limit_is_refused(tmp_path
         topic = writer.add_connection("/PSM1/measured_js", "sensor_msgs/msg/JointState", typestore=store)
         writer.write(topic, 1, bytes(2**28))
     assert path.stat().st_size < 2**22
-    monkeypatch.setattr("trocar.recording.bag_process.MEMORY", 2**27)
+    monkeypatch.setattr("trocar.recording.bag_file.MEMORY", 2**27)
     with pytest.raises(TrocarError, match=r"mine\.bag: .* memory"):
         Track.from_bytes("mine.bag", path.read_bytes(), ArmSettings(arm="PSM"))
 

@@ -9,7 +9,7 @@ from tests.support.joint_state_bags import JAW_LATER, START, motion
 from trocar.control.observers import EffortStream
 from trocar.errors import TrocarError
 from trocar.recording import filtered
-from trocar.recording.causal_filter import CausalLowpass
+from trocar.recording.filters import CausalLowpass
 from trocar.recording.joint_states import JointStates
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState

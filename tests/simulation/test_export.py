@@ -13,16 +13,14 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from tests.support.model_folders import MODELS, assert_committed
-from trocar.arms.elastics import CableTorque
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Dahl
+from trocar.arms.parameters import CableTorque, Dahl, to_toml
 from trocar.cli import app
 from trocar.simulation import Simulator
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.meshes import meshes
-from trocar.simulation.forces.cables import CableForces
+from trocar.simulation.forces.drive_forces import CableForces
 from trocar.simulation.objects.solid import needle
 
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")

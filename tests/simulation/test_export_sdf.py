@@ -17,7 +17,7 @@ from tests.support.sdf_reader import SdfModel, transform
 from trocar.appearance.endoscope_camera import BASELINE, VIEW
 from trocar.simulation import Simulator
 from trocar.simulation.export import write_model
-from trocar.simulation.export.rotor_discs import with_discs
+from trocar.simulation.export.sdf import with_discs
 
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
 

@@ -26,8 +26,7 @@ import numpy as np
 import trocar as tr
 from trocar import files
 from trocar.appearance import render_video, save_png
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import load_parameters
+from trocar.arms.parameters import load_parameters, to_toml
 from trocar.plots import save as save_figure
 from trocar.recording.markers import Markers
 from trocar.report import Report

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.network_bench import mean_delay, share_lost
+from trocar.experiments.bilateral.bench import mean_delay, share_lost
 from trocar.teleoperation.channel import Channel, Outages, intermittent, netfi
 
 DT = 1e-3

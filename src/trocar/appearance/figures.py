@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.structure import GimballedArm, RollingShaft, WristedShaft
 from trocar.mechanics.mechanism import Mechanism
-from trocar.mechanics.ranges import HALF_PI
+from trocar.mechanics.reach import HALF_PI
 from trocar.mechanics.singularities import manipulability
 from trocar.mechanics.workspace import Volume, Workspace, shared_volume
 from trocar.plots import COLOURS, style

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from os import PathLike
 from typing import Any
 
-from trocar.arms import ecm, instruments, mtm, psm, psm_si
+from trocar.arms import ecm, instruments, mtm, psm
 from trocar.arms.arm import (
     Arm,
     Body,
@@ -26,13 +25,12 @@ from trocar.arms.arm import (
     revolute,
     shift,
 )
-from trocar.arms.geometry_file import Geometry
-from trocar.arms.tables import read, stem
+from trocar.arms.tables import File, Geometry, read, stem
 from trocar.errors import TrocarError, check_known
 
 ARMS: dict[str, Callable[..., Arm]] = {
     "PSM": psm.psm,
-    "PSM_Si": psm_si.psm_si,
+    "PSM_Si": psm.psm_si,
     "ECM": ecm.ecm,
     "ECM_Si": ecm.ecm_si,
     "MTML": partial(mtm.mtm, "MTML"),
@@ -40,11 +38,7 @@ ARMS: dict[str, Callable[..., Arm]] = {
 }
 
 
-def load_arm(
-    name: str,
-    geometry: str | PathLike[str] | Geometry | None = None,
-    instrument: str | PathLike[str] | None = None,
-) -> Arm:
+def load_arm(name: str, geometry: File | Geometry | None = None, instrument: File | None = None) -> Arm:
     """Load the data of an arm.
 
     Args:
@@ -62,10 +56,8 @@ def load_arm(
         return ARMS[name](geometry, *tool)
     except TrocarError:
         raise
-    except (
-        ValueError,
-        ZeroDivisionError,
-    ) as error:  # inconsistent lengths in a file, such as a bar shorter than its distance from the insertion axis
+    except (ValueError, ZeroDivisionError) as error:
+        # inconsistent lengths in a file, such as a bar shorter than its distance from the insertion axis
         raise TrocarError(f"the lengths of geometry {geometry} do not form a valid {name}: {error}") from None
 
 

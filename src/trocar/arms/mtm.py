@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from os import PathLike
 
 import numpy as np
 
 from trocar.arms.arm import Arm, Body, Joint, closure, revolute, shift
-from trocar.arms.geometry_file import Geometry
-from trocar.arms.tables import HALF_PI, built, geometry, read, shared_facts
+from trocar.arms.tables import HALF_PI, File, Geometry, built, geometry, read, shared_facts
 from trocar.spatial import mdh, pose
 
 
-def mtm(arm: str, which: str | PathLike[str] | Geometry | None = None) -> Arm:
+def mtm(arm: str, which: File | Geometry | None = None) -> Arm:
     """`arm` is "MTML" or "MTMR": the same mechanism with different joint limits."""
     table = read("mtm")
     shape = geometry(arm, table, which, "wang2019")
     a, lengths = table["serial"], {**table["serial"], **shape.lengths}
     bodies = _wang2019(lengths)
-    coupling = table["motors"]["platform_coupling"]
     motor_from_joint = np.eye(7)
     motor_from_joint[2, 1] = 1.0
-    motor_from_joint[3, 2] = coupling
-    joints = [built(Joint, entry, lower=entry[arm][0], upper=entry[arm][1]) for entry in table["joints"]]
+    motor_from_joint[3, 2] = table["motors"]["platform_coupling"]
+    joints = (built(Joint, entry, lower=entry[arm][0], upper=entry[arm][1]) for entry in table["joints"])
     return Arm(
         joints=tuple(joints),
         tip_joints=7,
@@ -58,7 +55,7 @@ def _serial(a_2: float, a_3: float, d_4: float) -> tuple[Body, ...]:
 
 def _wang2019(l: dict[str, float]) -> tuple[Body, ...]:
     """Frames of Wang et al. (modified DH); their frame 0 is turned by pi/2 and l_b2p above the dVRK's base."""
-    T_0 = shift(z=l["l_b2p"]) @ mdh(theta=HALF_PI)
+    T_0, T_3_6 = shift(z=l["l_b2p"]) @ mdh(theta=HALF_PI), mdh(a=l["a_forearm"], alpha=-HALF_PI, d=l["d_platform"])
     shoulder, elbow = {"shoulder_pitch": 1.0}, {"elbow_pitch": 1.0}
     both = {"shoulder_pitch": 1.0, "elbow_pitch": 1.0}
     return (
@@ -67,13 +64,7 @@ def _wang2019(l: dict[str, float]) -> tuple[Body, ...]:
         revolute("rod", "crank", mdh(a=l["l_b2f"], theta=-HALF_PI), {"elbow_pitch": -1.0}, "5"),
         revolute("upper_arm", "outer_yaw", mdh(alpha=-HALF_PI, theta=HALF_PI), shoulder, "2"),
         revolute("forearm", "upper_arm", mdh(a=l["a_upper_arm"], theta=HALF_PI), elbow, "3"),
-        revolute(
-            "wrist_platform",
-            "forearm",
-            mdh(a=l["a_forearm"], alpha=-HALF_PI, d=l["d_platform"]),
-            {"wrist_platform": 1.0},
-            "6",
-        ),
+        revolute("wrist_platform", "forearm", T_3_6, {"wrist_platform": 1.0}, "6"),
         revolute("wrist_pitch", "wrist_platform", mdh(alpha=HALF_PI), {"wrist_pitch": 1.0}, "7"),
         revolute("wrist_yaw", "wrist_pitch", mdh(alpha=-HALF_PI, theta=HALF_PI), {"wrist_yaw": 1.0}, "8"),
         revolute("wrist_roll", "wrist_yaw", mdh(alpha=-HALF_PI, theta=math.pi), {"wrist_roll": 1.0}, "9"),

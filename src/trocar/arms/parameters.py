@@ -1,9 +1,9 @@
-"""Dynamic parameters of an arm: link inertias and drives, read from files that name their source."""
+"""Dynamic parameters of an arm: link inertias, drives and elastic elements, in files that name their source."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 
 from trocar.arms.arm import Arm
-from trocar.arms.elastics import Elastic, elastic
 from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, MIN_MASS, Fields
 from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
-from trocar.toml_file import read_toml
+from trocar.toml_file import read_toml, toml_text
 
 DRIVE_TERMS = ("Im", "Fv", "Fc", "Fo", "K0", "K", "K2", "Fx", "mu")
-NOT_NEGATIVE = (
-    "Im",
-    "Fv",
-    "Fc",
-)  # required of a physical drive; mu is never negative, K, K2 and Fx may have either sign
+# Required of a physical drive; mu is never negative, K, K2 and Fx may have either sign.
+NOT_NEGATIVE = ("Im", "Fv", "Fc")
 # Fields of a parameter file; the last three are added by `trocar identify`.
 FILE_FIELDS = (
     *("name", "arm", "geometry", "source", "physical", "bodies", "drives", "elastics"),
@@ -146,6 +142,46 @@ class Drive:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CableTorque:
+    """Effort of cables on a joint as a polynomial of its position [N m], highest power first, times `amplitude`.
+
+    Outside the measured range `lower` to `upper` [rad], the effort is that at the nearest end of the range.
+    """
+
+    name: str
+    joint: str
+    coefficients: tuple[float, ...]
+    lower: float
+    upper: float
+    amplitude: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeverSpring:
+    """A coil spring between a lever on a joint and a fixed point.
+
+    With theta = pi + offset - q its length is l = sqrt(r^2 + h^2 - 2 r h cos(theta)), its energy
+    amplitude / 2 (l - rest)^2.
+
+    Attributes:
+        amplitude: stiffness [N/m]. r: lever [m]. h: joint axis to the fixed point [m]. rest: free length [m].
+        offset: [rad].
+    """
+
+    name: str
+    joint: str
+    amplitude: float
+    r: float
+    h: float
+    rest: float
+    offset: float
+
+
+Elastic = CableTorque | LeverSpring
+ELASTICS: dict[str, type[CableTorque] | type[LeverSpring]] = {"cable": CableTorque, "lever": LeverSpring}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parameters:
     """A parameter set, tied to the arm and the geometry in which it was identified or designed.
 
@@ -218,7 +254,7 @@ def _read(file: Path) -> Parameters:
         inertias={body: _inertia(fields) for body, fields in head.tables("bodies").items()},
         drives=tuple(_drive(name, fields) for name, fields in head.tables("drives").items()),
         path=path,
-        elastics=tuple(elastic(name, fields) for name, fields in head.tables("elastics").items()),
+        elastics=tuple(elastic(name, entry) for name, entry in head.tables("elastics").items()),
     )
     if parameters.physical:
         try:
@@ -257,3 +293,50 @@ def drive_coordinate(fields: Fields) -> dict[str, dict[str, float]]:
     if not any(weights.values()):
         raise fields.error(f"'{space}' needs at least one weight that is not 0")
     return {space: weights}
+
+
+def elastic(name: str, entry: Fields) -> Elastic:
+    """An element from its table in a parameter file; errors name the field."""
+    cls = ELASTICS[entry.choice("kind", tuple(ELASTICS), "")]
+    values: dict[str, Any] = {"joint": entry.text("joint")}
+    if cls is CableTorque:
+        values |= {"coefficients": entry.numbers("coefficients"), "amplitude": entry.number("amplitude", 1.0)}
+        values |= {key: entry.number(key) for key in ("lower", "upper")}
+    else:
+        values |= {key: entry.positive(key, most=MAX_LENGTH, unit="m") for key in ("r", "h")}
+        values |= {key: entry.number(key) for key in ("amplitude", "rest", "offset")}
+    entry.check_all_read()
+    if cls is CableTorque and values["lower"] > values["upper"]:
+        raise entry.error(f"has lower {values['lower']:g} > upper {values['upper']:g}")
+    return cls(name=name, **values)
+
+
+def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
+    """TOML text of a set, with comment lines at the top. Numbers read back exactly."""
+    content: dict[str, Any] = {key: getattr(parameters, key) for key in ("name", "arm", "geometry", "source")}
+    if not parameters.physical:
+        content["physical"] = False
+    content["bodies"] = {name: _inertia_entry(body) for name, body in parameters.inertias.items()}
+    content["drives"] = {drive.name: _drive_entry(drive) for drive in parameters.drives}
+    content["elastics"] = {element.name: _elastic_entry(element) for element in parameters.elastics}
+    return toml_text({key: value for key, value in content.items() if value or key != "elastics"}, comments)
+
+
+def _elastic_entry(element: Elastic) -> dict[str, Any]:
+    kind = next(kind for kind, cls in ELASTICS.items() if isinstance(element, cls))
+    numbers = {f.name: getattr(element, f.name) for f in fields(element) if f.name not in ("name", "joint")}
+    floats = {key: value if isinstance(value, tuple) else float(value) for key, value in numbers.items()}
+    return {"kind": kind, "joint": element.joint, **floats}
+
+
+def _inertia_entry(body: Inertia) -> dict[str, Any]:
+    return {"mass": float(body.mass), "com": body.com.tolist(), "inertia": body.I[np.triu_indices(3)].tolist()}
+
+
+def _drive_entry(drive: Drive) -> dict[str, Any]:
+    space, weights = ("motors", drive.motors) if drive.motors else ("joints", drive.joints)
+    entry: dict[str, Any] = {space: {name: float(weight) for name, weight in weights.items()}}
+    entry |= {term: float(getattr(drive, term)) for term in drive.terms}
+    if drive.hysteresis:
+        entry["hysteresis"] = [[float(value) for value in astuple(dahl)] for dahl in drive.hysteresis]
+    return entry

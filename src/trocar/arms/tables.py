@@ -1,25 +1,61 @@
-"""Reading the data files in `arms/data`, and building the parts that several arms have in common."""
+"""Data files of the arms: the tables in `arms/data`, parts that several arms share, and geometries.
+
+A geometry is the link lengths of one arm, published or measured on your own robot and stored in a file:
+
+    name = "bench PSM"
+    arm = "PSM"
+    frames = "gondokaryono2019"       # published geometry that defines the links and frames
+    parameters = "gondokaryono2019"   # dynamic parameters in the same frames; optional
+    source = "where the numbers come from"
+
+    [lengths]                         # every length of the published geometry [m, rad]
+    l_back = 0.1502
+
+`trocar calibrate` adds tables of other measured quantities, which are not read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from os import PathLike, fspath
+from os.path import isfile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from trocar.arms.arm import Body, ControllerConstants, Deflection, ExcitationRanges, Gains, Motors, prismatic, revolute
-from trocar.arms.geometry_file import Geometry, read_geometry
-from trocar.errors import UnknownName
+from trocar.arms.file_fields import MAX_LENGTH, Fields
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.spatial import Array, mdh
-from trocar.toml_file import read_toml
+from trocar.toml_file import read_toml, toml_text
 
 HALF_PI = np.pi / 2
 DATA = Path(__file__).parent / "data"
 T = TypeVar("T")
+File = str | PathLike[str]  # name or path
+GEOMETRY_FIELDS = ("name", "arm", "frames", "parameters", "source", "lengths")
+MEASURED = ("sigma", "distances", "offsets", "camera")  # tables that `trocar calibrate` adds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """Link lengths of an arm.
+
+    Attributes:
+        name: name of this geometry. arm: name of the arm. frames: published geometry that defines its links and frames.
+        lengths: by their name in that geometry [m, rad]. source: origin of the numbers.
+        parameters: dynamic parameter set in the same frames; None for kinematics only.
+    """
+
+    name: str
+    arm: str
+    frames: str
+    lengths: Mapping[str, Any]
+    source: str
+    parameters: str | None = None
 
 
 def stem(arm: str) -> str:
@@ -65,9 +101,7 @@ def _tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def geometry(
-    arm: str, table: Mapping[str, Any], which: str | PathLike[str] | Geometry | None, default: str
-) -> Geometry:
+def geometry(arm: str, table: Mapping[str, Any], which: File | Geometry | None, default: str) -> Geometry:
     """Geometry of an arm: a published one by name, one from a file (NAME.toml), or a `Geometry` unchanged."""
     if isinstance(which, Geometry):
         return which
@@ -78,6 +112,62 @@ def geometry(
     if name.endswith(".toml"):
         return read_geometry(name, arm, published)
     raise UnknownName(f"geometry of {arm}", name, (*published, "a path ending in .toml"))
+
+
+def is_geometry_file(path: File) -> bool:
+    """True if a file holds a geometry rather than dynamic parameters."""
+    return Path(path).suffix == ".toml" and isfile(path) and "lengths" in read_toml(path, "geometry file")
+
+
+def read_geometry(path: File, arm: str, published: Mapping[str, Mapping[str, Any]]) -> Geometry:
+    """Read a geometry file of an arm, given its published geometries; every length must be present."""
+    table, place = read_toml(path, "geometry file"), fspath(path)
+    for key in ("arm", "frames", "source", "lengths"):
+        if key not in table:
+            raise TrocarError(f"{place} has no field '{key}': it is not a geometry file")
+    entry = Fields(table, place)
+    entry.check_known((*GEOMETRY_FIELDS, *MEASURED))
+    intended, frames, numbers = entry.text("arm"), entry.text("frames"), entry.table("lengths")
+    if intended != arm:
+        raise TrocarError(f"{place} holds the geometry of {intended}, not of {arm}")
+    if frames not in published:
+        raise UnknownName(f"{place}: frames", frames, published)
+    base = published[frames]
+    names = length_names(base)
+    numbers.check_known(names)
+    for name in names:
+        if name not in numbers:
+            raise TrocarError(f"{place}: length '{name}' is missing; {frames} has {base[name]!r}")
+    return Geometry(
+        name=entry.text("name") if "name" in entry else Path(path).stem,
+        arm=arm,
+        frames=frames,
+        lengths={**base, **{name: numbers.number(name, most=MAX_LENGTH, unit="m or rad") for name in names}},
+        source=entry.text("source"),
+        parameters=entry.text("parameters") if "parameters" in entry else None,
+    )
+
+
+def length_names(published: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the numbers of a published geometry."""
+    return tuple(name for name, value in published.items() if isinstance(value, int | float))
+
+
+def geometry_toml(
+    geometry: Geometry, comments: Sequence[str] = (), measured: Mapping[str, Mapping[str, object]] | None = None
+) -> str:
+    """TOML text that `read_geometry` reads back exactly.
+
+    Args:
+        measured: additional tables of numbers and lists (MEASURED), written below the lengths and ignored when read.
+    """
+    check_known("table of a geometry file", MEASURED, *(measured or {}))
+    content: dict[str, Any] = {key: getattr(geometry, key) for key in ("name", "arm", "frames")}
+    if geometry.parameters is not None:
+        content["parameters"] = geometry.parameters
+    content["source"] = geometry.source
+    content["lengths"] = {name: float(geometry.lengths[name]) for name in length_names(geometry.lengths)}
+    return toml_text({**content, **(measured or {})}, comments)
 
 
 def remote_centre_chain(d_insertion: float) -> tuple[Body, ...]:

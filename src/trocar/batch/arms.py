@@ -12,8 +12,7 @@ from trocar import checks
 from trocar.batch.backend import Backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.control import BatchJointPID, Control
-from trocar.batch.equations.queries import QUERIES
-from trocar.batch.equations.step import step_program
+from trocar.batch.equations.programs import QUERIES, step_program
 from trocar.batch.gradients import RolloutGradients
 from trocar.batch.inputs import held_inputs, inputs_over_time
 from trocar.batch.log import BatchLog, check_fits

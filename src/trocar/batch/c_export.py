@@ -12,11 +12,10 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.arms import BatchArms
-from trocar.batch.equations.queries import QUERIES
-from trocar.batch.equations.step import step_program
+from trocar.batch.equations.programs import QUERIES, step_program
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
-from trocar.batch.sources.c_source import SCALAR, c_function
+from trocar.batch.sources.c_source import c_function, written
 
 _DESCRIPTIONS = {
     "forward_dynamics": "ddq (n) without friction, from q, dq and tau (n each, one after the other)",
@@ -43,7 +42,7 @@ def c_files(arms: BatchArms, dt: float) -> dict[str, str]:
         "#include <math.h>",
         "typedef double real;",
         "#define F(name) name",
-        SCALAR,
+        written("scalar.h"),
         *functions,
     ]
     parts = {

@@ -9,7 +9,11 @@ has to be computed: backends with cheap branches skip it, all others ignore the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Any
 
 Number = float | int
 
@@ -24,6 +28,14 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 }
 
 
+def _operator(op: str) -> tuple[Callable[[Node, Node | Number], Node], Callable[[Node, Number], Node]]:
+    """A binary operator and its reflection, folded."""
+    return (
+        lambda self, other: _OPERATIONS[op](self, self.graph.node(other)),
+        lambda self, other: _OPERATIONS[op](self.graph.node(other), self),
+    )
+
+
 class Node:
     """One operation: `op` on `args`; `value` of a constant, `name` of an input.
 
@@ -32,7 +44,15 @@ class Node:
 
     __slots__ = ("args", "branch", "fixed", "graph", "index", "name", "op", "value")
 
-    def __init__(self, graph: Graph, op: str, args: tuple[Node, ...], value: float, name: str, fixed: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        op: str,
+        args: tuple[Node, ...] = (),
+        value: float = 0.0,
+        name: str = "",
+        fixed: bool = False,
+    ) -> None:
         self.graph, self.op, self.args, self.value, self.name, self.fixed = graph, op, args, value, name, fixed
         self.branch: tuple[Node, Node] | None = None
         self.index = graph.count
@@ -46,29 +66,10 @@ class Node:
     def is_zero(self) -> bool:
         return self.op == "constant" and self.value == 0.0
 
-    def __add__(self, other: Node | Number) -> Node:
-        return _add(self, self.graph.node(other))
-
-    def __radd__(self, other: Number) -> Node:
-        return _add(self.graph.node(other), self)
-
-    def __sub__(self, other: Node | Number) -> Node:
-        return _subtract(self, self.graph.node(other))
-
-    def __rsub__(self, other: Number) -> Node:
-        return _subtract(self.graph.node(other), self)
-
-    def __mul__(self, other: Node | Number) -> Node:
-        return _multiply(self, self.graph.node(other))
-
-    def __rmul__(self, other: Number) -> Node:
-        return _multiply(self.graph.node(other), self)
-
-    def __truediv__(self, other: Node | Number) -> Node:
-        return _divide(self, self.graph.node(other))
-
-    def __rtruediv__(self, other: Number) -> Node:
-        return _divide(self.graph.node(other), self)
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("subtract")
+    __mul__, __rmul__ = _operator("multiply")
+    __truediv__, __rtruediv__ = _operator("divide")
 
     def __neg__(self) -> Node:
         return _negate(self)
@@ -84,11 +85,11 @@ class Graph:
 
     def constant(self, value: Number) -> Node:
         value = float(value) + 0.0  # -0.0 becomes 0.0
-        return self._node(("constant", value), "constant", (), value=value, fixed=True)
+        return self._known.get(("constant", value)) or self._new(("constant", value), value=value, fixed=True)
 
     def input(self, name: str, fixed: bool = False) -> Node:
         """An input of the program; fixed: a parameter, which stays the same over many steps."""
-        return self._node(("input", name), "input", (), name=name, fixed=fixed)
+        return self._known.get(("input", name)) or self._new(("input", name), name=name, fixed=fixed)
 
     def node(self, value: Node | Number) -> Node:
         return value if isinstance(value, Node) else self.constant(float(value))
@@ -96,21 +97,10 @@ class Graph:
     def operation(self, op: str, *args: Node) -> Node:
         """A node without folding."""
         key = (op, *(arg.index for arg in args))
-        return self._node(key, op, args, fixed=all(arg.fixed for arg in args))
+        return self._known.get(key) or self._new(key, args=args, fixed=all(arg.fixed for arg in args))
 
-    def _node(
-        self,
-        key: tuple[object, ...],
-        op: str,
-        args: tuple[Node, ...],
-        value: float = 0.0,
-        name: str = "",
-        *,
-        fixed: bool,
-    ) -> Node:
-        node = self._known.get(key)
-        if node is None:
-            node = self._known[key] = Node(self, op, args, value, name, fixed)
+    def _new(self, key: tuple[Any, ...], **facts: Any) -> Node:
+        node = self._known[key] = Node(self, key[0], **facts)
         return node
 
 
@@ -118,39 +108,15 @@ class Graph:
 
 
 def _function(op: str, x: Node) -> Node:
+    if x.op == "negate" and op == "sin":
+        return -_function(op, x.args[0])
+    if x.op == "negate" and op in ("cos", "abs"):
+        x = x.args[0]
     return x.graph.constant(FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
 
 
-def sin(x: Node) -> Node:
-    if x.op == "negate":
-        return -_function("sin", x.args[0])
-    return _function("sin", x)
-
-
-def cos(x: Node) -> Node:
-    return _function("cos", x.args[0] if x.op == "negate" else x)
-
-
-def exp(x: Node) -> Node:
-    return _function("exp", x)
-
-
-def exp2(x: Node) -> Node:
-    """2^x: the exponential that GPUs have in hardware."""
-    return _function("exp2", x)
-
-
-def sqrt(x: Node) -> Node:
-    return _function("sqrt", x)
-
-
-def absolute(x: Node) -> Node:
-    return _function("abs", x.args[0] if x.op == "negate" else x)
-
-
-def sign(x: Node) -> Node:
-    """-1, 0 or 1."""
-    return _function("sign", x)
+# exp2 is the exponential that GPUs have in hardware; sign is -1, 0 or 1
+sin, cos, exp, exp2, sqrt, absolute, sign = (partial(_function, op) for op in FUNCTIONS)
 
 
 def above(x: Node, y: Node) -> Node:
@@ -160,56 +126,27 @@ def above(x: Node, y: Node) -> Node:
     return x.graph.operation("above", x, y)
 
 
-def minimum(x: Node, y: Node | Number) -> Node:
-    return _extremum("min", min, x, x.graph.node(y))
-
-
-def maximum(x: Node, y: Node | Number) -> Node:
-    return _extremum("max", max, x, x.graph.node(y))
-
-
-def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node) -> Node:
+def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node | Number) -> Node:
+    y = x.graph.node(y)
     if x.is_constant and y.is_constant:
         return x.graph.constant(choose(x.value, y.value))
     return x if x is y else x.graph.operation(op, *_ordered(x, y))
 
 
-_OPERATIONS: dict[str, Callable[..., Node]] = {
-    "add": lambda x, y: x + y,
-    "subtract": lambda x, y: x - y,
-    "multiply": lambda x, y: x * y,
-    "divide": lambda x, y: x / y,
-    "negate": lambda x: -x,
-    "sin": sin,
-    "cos": cos,
-    "exp": exp,
-    "exp2": exp2,
-    "sqrt": sqrt,
-    "abs": absolute,
-    "sign": sign,
-    "above": above,
-    "min": minimum,
-    "max": maximum,
-}
+minimum, maximum = partial(_extremum, "min", min), partial(_extremum, "max", max)
 
 # -- shortcuts ---------------------------------------------------------------------------------------------------------
 
 Range = tuple[Node, Number, Number]  # a value, its minimum and its maximum
 
 
-def within(ranges: Sequence[Range]) -> Node:
-    """Condition: all values are within their ranges."""
-    return _condition("within", ranges)
-
-
-def outside(ranges: Sequence[Range]) -> Node:
-    """Condition: a value is out of its range or not a number."""
-    return _condition("outside", ranges)
-
-
 def _condition(op: str, ranges: Sequence[Range]) -> Node:
     graph = ranges[0][0].graph
     return graph.operation(op, *(graph.node(x) for values in ranges for x in values))
+
+
+# conditions: all values are within their ranges; a value is out of its range or not a number
+within, outside = partial(_condition, "within"), partial(_condition, "outside")
 
 
 def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> list[Node]:
@@ -219,20 +156,15 @@ def shortcuts(condition: Node, full: Sequence[Node], short: Sequence[Node]) -> l
         if value is other:
             pairs.append(value)
             continue
-        node = Node(value.graph, "shortcut", (value,), 0.0, "", fixed=False)
+        node = Node(value.graph, "shortcut", (value,))
         node.branch = (condition, other)
         pairs.append(node)
     return pairs
 
 
-def another(condition: Node) -> Node:
-    """The same condition as another node: its shortcuts are a branch of their own, which comes later."""
-    return Node(condition.graph, condition.op, condition.args, 0.0, "", condition.fixed)
-
-
 def whole(x: Node) -> Node:
     """x as a single term: sums that it is added to are not merged with it."""
-    return Node(x.graph, "shortcut", (x,), 0.0, "", fixed=False)
+    return Node(x.graph, "shortcut", (x,))
 
 
 def rebuilt(node: Node, of: Callable[[Node], Node]) -> Node:
@@ -244,7 +176,7 @@ def rebuilt(node: Node, of: Callable[[Node], Node]) -> Node:
     if node.op == "shortcut":
         return whole(args[0])
     if node.op in ("within", "outside"):  # a condition may be another one on the same arguments
-        return Node(args[0].graph, node.op, tuple(args), 0.0, "", fixed=False)
+        return Node(args[0].graph, node.op, tuple(args))
     return _OPERATIONS[node.op](*args)
 
 
@@ -352,25 +284,79 @@ def _divide(x: Node, y: Node) -> Node:
     return graph.operation("divide", x, y)
 
 
+_OPERATIONS: dict[str, Callable[..., Node]] = {op: partial(_function, op) for op in FUNCTIONS} | {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negate": _negate,
+    "above": above,
+    "min": minimum,
+    "max": maximum,
+}
+
 # -- order -------------------------------------------------------------------------------------------------------------
+
+is_fixed = attrgetter("fixed")
 
 
 def schedule(
-    outputs: Sequence[Node], stop: Callable[[Node], bool] = lambda node: False, branches: bool = False
+    outputs: Iterable[Node], stop: Callable[[Node], bool] = lambda node: False, branches: bool = False
 ) -> list[Node]:
     """Nodes that the outputs need, in order of creation: arguments first. Nodes with `stop` are not expanded.
 
     Args:
         branches: include the conditions and short values of shortcuts.
     """
+
+    def needed(node: Node) -> Iterable[Node]:
+        return () if stop(node) else (*node.args, *(node.branch or ())) if branches else node.args
+
+    return [node for _, node in sorted(_reached(outputs, needed).items())]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Shortcuts with the same condition, and the nodes that only their full values need, in order of creation.
+
+    A step that skips the branch pays only for the condition.
+    """
+
+    condition: Node
+    shortcuts: Sequence[Node]
+    inside: Sequence[Node]
+
+
+def ordered(results: Sequence[Node], known: Collection[int]) -> list[Node | Branch]:
+    """Nodes and branches that the results need, arguments first. Nodes with an index in `known` already exist."""
+    always = _reached(results, lambda node: node.branch or node.args, known)
+    conditions: dict[int, list[Node]] = {}
+    for index in sorted(always):
+        branch = always[index].branch
+        if branch is not None:
+            conditions.setdefault(branch[0].index, []).append(always[index])
+    outer = {*known, *always}
+    inside = [_reached([node.args[0] for node in nodes], attrgetter("args"), outer) for nodes in conditions.values()]
+    seen: set[int] = set()
+    for reached in inside:  # a node needed by two branches belongs to neither
+        always |= _reached([node for index, node in reached.items() if index in seen], attrgetter("args"), outer)
+        seen |= set(reached)
+    first = {
+        nodes[0].index: Branch(always[condition], nodes, [reached[k] for k in sorted(reached) if k not in always])
+        for (condition, nodes), reached in zip(conditions.items(), inside, strict=True)
+    }
+    later = {node.index for nodes in conditions.values() for node in nodes[1:]} | set(conditions)
+    return [first.get(k, always[k]) for k in sorted(always) if k not in later]
+
+
+def _reached(
+    start: Iterable[Node], needed: Callable[[Node], Iterable[Node]], known: Collection[int] = ()
+) -> dict[int, Node]:
     nodes: dict[int, Node] = {}
-    pending = list(outputs)
+    pending = list(start)
     while pending:
         node = pending.pop()
-        if node.index not in nodes:
+        if node.index not in nodes and node.index not in known:
             nodes[node.index] = node
-            if not stop(node):
-                pending.extend(node.args)
-                if branches and node.branch is not None:
-                    pending.extend(node.branch)
-    return [nodes[index] for index in sorted(nodes)]
+            pending.extend(needed(node))
+    return nodes

@@ -76,12 +76,12 @@ class BatchParameters(Mapping[str, Array]):
         """The graph's input for one entry; zero if it is zero for all arms."""
         if not self.pattern[name][index]:
             return graph.zero
-        return graph.input(entry_name(name, index), fixed=True)
+        return graph.input(f"{name}@{','.join(map(str, index))}", fixed=True)
 
     def entry(self, name: str) -> Array:
         """Value () or (N,) of the input with this name."""
-        parameter, _, index = name.partition("@")
-        return self._values[parameter][tuple(int(i) for i in index.split(",") if i)]
+        parameter, index = named_entry(name)
+        return self._values[parameter][index]
 
     def _present(self, name: str) -> Array:
         value: Any = self._values[name]
@@ -112,8 +112,10 @@ class ParameterNumbers(BatchParameters):
         return graph.constant(float(self[name][index]))
 
 
-def entry_name(name: str, index: Shape) -> str:
-    return f"{name}@{','.join(map(str, index))}"
+def named_entry(name: str) -> tuple[str, Shape]:
+    """Parameter and index of an input of the graph."""
+    parameter, _, index = name.partition("@")
+    return parameter, tuple(int(i) for i in index.split(",") if i)
 
 
 def _checked_shape(name: str, value: Any, shape: Shape) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from trocar.batch.branches import ordered
-from trocar.batch.graph import Node, schedule
+from trocar.batch.graph import Node, is_fixed, ordered, schedule
 
 BranchSource = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[str]], list[str]]
 STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
@@ -37,7 +36,7 @@ class Program:
         """Nodes that depend on parameters only and that other nodes or the results use."""
         results = [*self.next_state, *self.outputs]
         nodes = {node.index: node for node in results if _varies_by_parameter(node)}
-        for node in schedule(results, stop=_is_fixed, branches=True):
+        for node in schedule(results, stop=is_fixed, branches=True):
             if not node.fixed:
                 nodes |= {arg.index: arg for arg in (*node.args, *(node.branch or ())) if _varies_by_parameter(arg)}
         return list(nodes.values())
@@ -67,36 +66,32 @@ class Program:
             branch: lines of a branch, from the term of its condition, the names and short values of its shortcuts, the
                 lines inside, and the full values. Default: no branches, full values only.
         """
-        places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.fixed)}
-        places |= {node.index: f"{STATE}[{k}]" for k, node in enumerate(self.state)}
-        places |= {node.index: f"{INPUT}[{k}]" for k, node in enumerate(self.inputs)}
-        return statements([*self.next_state, *self.outputs], places, statement, expression, branch)
+        rows = {FIXED: self.fixed, STATE: self.state, INPUT: self.inputs}
+        places = {node.index: f"{array}[{k}]" for array, nodes in rows.items() for k, node in enumerate(nodes)}
+        return _statements([*self.next_state, *self.outputs], places, statement, expression, branch)
 
     def preparation(
         self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
     ) -> tuple[list[str], list[str]]:
         """Source lines that compute the fixed nodes from the parameters, and the terms for them."""
         places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.parameters)}
-        return statements(self.fixed, places, statement, expression)
+        return _statements(self.fixed, places, statement, expression)
 
     @property
     def operations(self) -> int:
         """Number of operations in one step."""
-        nodes = schedule([*self.next_state, *self.outputs], stop=_is_fixed)
+        nodes = schedule([*self.next_state, *self.outputs], stop=is_fixed)
         return sum(not node.fixed and bool(node.args) and node.op != "shortcut" for node in nodes)
 
 
-def statements(
+def _statements(
     results: Sequence[Node],
     places: dict[int, str],
     statement: Callable[[str, str], str],
     expression: Callable[[Node, Sequence[str]], str],
     branch: BranchSource | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Source lines that compute the results, one per operation, and the term of each result.
-
-    `places` are the terms of the given nodes.
-    """
+    """Source lines that compute the results, one per operation, and the term of each; places: terms of known nodes."""
     terms = dict(places)
     names = (f"t{k}" for k in count())
 
@@ -110,12 +105,11 @@ def statements(
         terms[node.index] = name = next(names)
         return [statement(name, expression(node, args))]
 
-    lines: list[str] = []
     if branch is None:
-        for node in schedule(results, stop=lambda node: node.index in places):
-            if node.index not in places:
-                lines += lines_of(node)
+        nodes = schedule(results, stop=lambda node: node.index in places)
+        lines = [line for node in nodes if node.index not in places for line in lines_of(node)]
         return lines, [terms[node.index] for node in results]
+    lines = []
     for work in ordered(results, places):
         if isinstance(work, Node):
             lines += lines_of(work)
@@ -124,14 +118,9 @@ def statements(
         inside = [line for node in work.inside for line in lines_of(node)]
         full = [terms[node.args[0].index] for node in work.shortcuts]
         short = [terms[node.branch[1].index] for node in work.shortcuts if node.branch is not None]
-        for node in work.shortcuts:
-            terms[node.index] = next(names)
+        terms |= {node.index: next(names) for node in work.shortcuts}
         lines += branch(condition, [terms[node.index] for node in work.shortcuts], short, inside, full)
     return lines, [terms[node.index] for node in results]
-
-
-def _is_fixed(node: Node) -> bool:
-    return node.fixed
 
 
 def _varies_by_parameter(node: Node) -> bool:

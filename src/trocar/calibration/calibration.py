@@ -11,8 +11,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.arms import Arm, Geometry, load_arm
-from trocar.arms.geometry_file import length_names, to_toml
 from trocar.arms.parameters import SETS
+from trocar.arms.tables import geometry_toml, length_names
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import ARMS, Linkage
@@ -88,7 +88,7 @@ class Calibration:
             measured["camera"] = {"rcm": self.rcm.post.tolist()}
         if self.T_camera_base is not None:
             measured["camera"] |= {"T_camera_base": self.T_camera_base.tolist()}
-        return write_whole(path, to_toml(geometry, comments, measured))
+        return write_whole(path, geometry_toml(geometry, comments, measured))
 
 
 def calibration_motion(arm: Arm, duration: float = 60.0, rate: float = 100.0) -> tuple[Array, Array]:

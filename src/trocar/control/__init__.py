@@ -6,40 +6,16 @@ are functions of time, such as `hold` and `sinusoid`; `trocar.control.trajectori
 estimates external forces, payloads and faults.
 """
 
-from trocar.control.cartesian_feedback_linearisation import CartesianFeedbackLinearisation
-from trocar.control.cartesian_impedance import CartesianImpedance
-from trocar.control.cartesian_kinematic import CartesianKinematic
-from trocar.control.cartesian_regulation import CartesianRegulation
+from trocar.control.cartesian import CartesianFeedbackLinearisation, CartesianKinematic, CartesianRegulation
 from trocar.control.controller import Controller, Setpoint, State, Sum
-from trocar.control.hybrid import HybridForcePosition
+from trocar.control.force import CartesianImpedance, HybridForcePosition
 from trocar.control.joint_space import ComputedTorque, GravityCompensation, JointPD, JointPID, VelocityServo
 from trocar.control.trajectories import CartesianPath, Reference, TipMotion, hold, quintic, sinusoid, step_to
 from trocar.control.wrappers import ConstantEffort, EffortFunction, Saturated, SoftStart
 
 __all__ = [
-    "CartesianFeedbackLinearisation",
-    "CartesianImpedance",
-    "CartesianKinematic",
-    "CartesianPath",
-    "CartesianRegulation",
-    "ComputedTorque",
-    "ConstantEffort",
-    "Controller",
-    "EffortFunction",
-    "GravityCompensation",
-    "HybridForcePosition",
-    "JointPD",
-    "JointPID",
-    "Reference",
-    "Saturated",
-    "Setpoint",
-    "SoftStart",
-    "State",
-    "Sum",
-    "TipMotion",
-    "VelocityServo",
-    "hold",
-    "quintic",
-    "sinusoid",
-    "step_to",
-]
+    "CartesianFeedbackLinearisation", "CartesianImpedance", "CartesianKinematic", "CartesianPath",
+    "CartesianRegulation", "ComputedTorque", "ConstantEffort", "Controller", "EffortFunction", "GravityCompensation",
+    "HybridForcePosition", "JointPD", "JointPID", "Reference", "Saturated", "Setpoint", "SoftStart", "State", "Sum",
+    "TipMotion", "VelocityServo", "hold", "quintic", "sinusoid", "step_to",
+]  # fmt: skip

@@ -63,9 +63,7 @@ class Controller(ABC):
     def __repr__(self) -> str:
         """Name and public settings, as stored in a recording."""
         settings = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        texts = [
-            f"{name}={value.tolist() if isinstance(value, np.ndarray) else value!r}" for name, value in settings.items()
-        ]
+        texts = [f"{k}={v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in settings.items()]
         return f"{type(self).__name__}({', '.join(texts)})"
 
 

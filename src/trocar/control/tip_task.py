@@ -86,7 +86,11 @@ class TipTask:
         if s[-1] < NEAR_SINGULAR:
             small = s < NEAR_SINGULAR
             inverse[small] = s[small] / NEAR_SINGULAR**2  # s^2 + d^2 with d^2 = 0.05^2 - s^2
-            self._warn(float(s[-1]))
+            if not self._warned:
+                self._warned = True
+                near = f"{self.mechanism.arm.name} is near a singularity (smallest singular value {s[-1]:.2g})"
+                text = f"the tip of {near}: its motion is damped there and lags behind"
+                warnings.warn(text, NearSingular, stacklevel=3)
         x = V.T @ (inverse * (U.T @ (self._row_scale * v)))
         if preferred is not None and self.columns > self.rows:
             free = preferred / self._column_scale
@@ -130,16 +134,6 @@ class TipTask:
         W = np.cumsum(w, axis=1) - w
         linear = _cross(2.0 * W + w, v)
         return linear if self.rows == 3 else np.concatenate([linear, _cross(W, w)])
-
-    def _warn(self, sigma: float) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"the tip of {self.mechanism.arm.name} is near a singularity (smallest singular value {sigma:.2g}): "
-                "its motion is damped there and lags behind",
-                NearSingular,
-                stacklevel=4,
-            )
 
 
 class TipController(Controller):

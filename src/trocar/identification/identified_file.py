@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms.file_fields import Fields
-from trocar.arms.parameter_file import to_toml
-from trocar.arms.parameters import Parameters
+from trocar.arms.parameters import Parameters, to_toml
 from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
 from trocar.identification.pipeline import Identified

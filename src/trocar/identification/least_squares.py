@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.mechanics.regressor import BaseParameters
+from trocar.mechanics.recursion import BaseParameters
 from trocar.spatial import Array
 
 

@@ -4,10 +4,9 @@
 `Placement` of its arms. `Workspace`, `singularity`, `manipulability` and the others here analyse a mechanism.
 """
 
-from trocar.mechanics.cart import Cart, load_cart
+from trocar.mechanics.cart import Cart, Placement, load_cart
 from trocar.mechanics.loading import ArmOptions, load_mechanism
 from trocar.mechanics.mechanism import Mechanism
-from trocar.mechanics.set_up import Placement
 from trocar.mechanics.singularities import condition_number, manipulability, singular_sets, singularity
 from trocar.mechanics.static_friction import friction_share, presliding
 from trocar.mechanics.tree_arrays import TreeArrays

@@ -2,7 +2,7 @@
 
 Internally the batch is the LAST axis: vectors are (3, N), rotations (3, 3, N), so that every operation runs along
 contiguous memory. `Mechanism` turns its (..., n) arguments into that layout and back. Base axes throughout.
-Complex states are supported, for complex-step derivatives (`mechanics.regressor`).
+Complex states are supported, for complex-step derivatives (`recursion.regressor_derivatives`).
 """
 
 from __future__ import annotations

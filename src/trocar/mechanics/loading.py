@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.arms import ARMS, Arm, Geometry, geometries, load_arm, published
-from trocar.arms.added_mass import with_added_mass
-from trocar.arms.endoscopes import with_endoscope
-from trocar.arms.geometry_file import is_geometry_file, read_geometry
+from trocar.arms.loads import with_added_mass, with_endoscope
 from trocar.arms.parameters import SETS, Parameters, load_parameters
+from trocar.arms.tables import is_geometry_file, read_geometry
 from trocar.errors import TrocarError, UnknownName, check_known, check_type
 from trocar.mechanics.mechanism import Mechanism
 

@@ -14,11 +14,9 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_type, shown
 from trocar.mechanics import recursion
 from trocar.mechanics.arm_kinematics import FLOAT, MAX_SQUARE, ArmKinematics, batch_first, batch_last
-from trocar.mechanics.drives import Drives
-from trocar.mechanics.elastics import Elastics
+from trocar.mechanics.drives import Drives, Elastics
 from trocar.mechanics.inertia import NAMES, barycentric
-from trocar.mechanics.recursion import TreeInertia
-from trocar.mechanics.regressor import BaseParameters, base_parameters
+from trocar.mechanics.recursion import BaseParameters, TreeInertia, base_parameters
 from trocar.mechanics.tree_arrays import TreeArrays, tree_arrays
 from trocar.recording import Recording, filtered
 from trocar.recording.filters import MIN_ROWS

@@ -26,7 +26,7 @@ from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaf
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics.descent import LENGTH
-from trocar.mechanics.ranges import HALF_PI, Range, cosine_range, distance_range
+from trocar.mechanics.reach import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
 Moves = dict[tuple[str, tuple[str, ...]], Array]  # (factor, joints) -> move (..., joints) onto its singular set

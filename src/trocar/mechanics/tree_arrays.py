@@ -18,9 +18,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.arms.elastics import CableTorque, LeverSpring
-from trocar.mechanics.drives import Drives
-from trocar.mechanics.elastics import Elastics
+from trocar.arms.parameters import CableTorque, LeverSpring
+from trocar.mechanics.drives import Drives, Elastics
 from trocar.mechanics.recursion import TreeInertia
 from trocar.spatial import Array
 
@@ -71,7 +70,7 @@ class DriveArrays(_ReadOnly):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpringArrays(_ReadOnly):
-    """Springs on levers, one entry each: energy stiffness / 2 (l - rest)^2, see `arms.elastics.LeverSpring`.
+    """Springs on levers, one entry each: energy stiffness / 2 (l - rest)^2, see `arms.parameters.LeverSpring`.
 
     Attributes:
         joint: (s,) index in q. stiffness: [N/m]. r, h, rest: [m]. offset: [rad].

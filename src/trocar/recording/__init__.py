@@ -5,10 +5,9 @@
 recordings. `Markers` holds poses of marked links from motion capture.
 """
 
-from trocar.recording.comparison import differences
 from trocar.recording.filters import filtered
 from trocar.recording.loading import load_recording
 from trocar.recording.markers import Markers
-from trocar.recording.recording import InvalidRecording, Recording
+from trocar.recording.recording import InvalidRecording, Recording, differences
 
 __all__ = ["InvalidRecording", "Markers", "Recording", "differences", "filtered", "load_recording"]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from trocar.arms import Arm
+from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known
 from trocar.recording.joint_states import JointStates, Row, recording_of
 from trocar.recording.recording import Recording
@@ -15,6 +18,10 @@ from trocar.recording.recording import Recording
 SUFFIXES = (".bag", ".db3", ".mcap")
 TOPIC = "measured_js"
 JAW_TOPIC = f"jaw/{TOPIC}"
+MEMORY = 2**30  # memory limit of `read_bag_apart`, in addition to that of the program itself [bytes]
+TIMEOUT = 60.0  # of `read_bag_apart` [s]
+REFUSED = 3  # exit status
+TOO_LARGE = "the bag is damaged, or needs more memory than allowed; use a shorter bag"
 
 
 def is_bag(path: Path) -> bool:
@@ -34,7 +41,7 @@ def opened_bag(path: Path) -> Any:
         bag = AnyReader([path.parent if in_folder else path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
         bag.open()
     except MemoryError:
-        raise _too_large(path) from None
+        raise TrocarError(f"{path}: {TOO_LARGE}") from None
     except Exception as error:  # the parser may raise any exception on damaged input
         raise TrocarError(f"{path}: not a readable bag: {error}") from None
     return bag
@@ -47,7 +54,7 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         namespace: namespace of the arm, such as PSM1; required if the bag holds several.
     """
     with closing(opened_bag(path)) as reader:
-        topics = {c.topic.strip("/"): c for c in reader.connections if c.topic.split("/")[-1] == TOPIC}
+        topics = [c.topic.strip("/") for c in reader.connections if c.topic.split("/")[-1] == TOPIC]
         arms = {topic.removesuffix(TOPIC).strip("/") for topic in topics if not f"/{topic}".endswith(f"/{JAW_TOPIC}")}
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
@@ -58,7 +65,7 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         try:
             rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
         except MemoryError:
-            raise _too_large(path) from None
+            raise TrocarError(f"{path}: {TOO_LARGE}") from None
         except Exception as error:  # the parser again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if not rows:
@@ -81,5 +88,36 @@ def _rows(reader: Any, arm: Arm, topic: str, jaw: str) -> list[Row]:
     return rows + states.rest()
 
 
-def _too_large(path: Path) -> TrocarError:
-    return TrocarError(f"{path}: the bag is damaged, or needs more memory than allowed; use a shorter bag")
+def read_bag_apart(path: Path, arm: str) -> Recording:
+    """The recording of one arm in an untrusted bag, such as an upload, read in a process with limited memory and time.
+
+    A small compressed bag can unpack to more than the machine's memory, and the bag parser has no limits.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "recording.npz"
+        program = "import sys; from trocar.recording.bag_file import main; sys.exit(main(*sys.argv[1:]))"
+        command = [sys.executable, "-c", program, str(path), arm, str(output), str(MEMORY)]
+        source = os.fspath(Path(__file__).parents[2])  # this package, wherever it was imported from
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+        try:
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment)
+        except subprocess.TimeoutExpired:
+            raise TrocarError(f"{path}: reading the bag takes more than {TIMEOUT:.0f} s; use a shorter bag") from None
+        if ran.returncode == 0:
+            return Recording.load(output)
+        reason = ran.stdout.strip() if ran.returncode == REFUSED else ""
+        raise TrocarError(reason or f"{path}: reading the bag failed; it may use {MEMORY >> 20} MiB of memory")
+
+
+def main(path: str, arm: str, output: str, memory: str) -> int:
+    """Main function of the process of `read_bag_apart`: writes the recording and returns the exit status."""
+    import resource
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(memory), used + int(memory)))
+    try:
+        read_bag(Path(path), load_arm(arm)).save(output)
+    except TrocarError as error:
+        print(error)
+        return REFUSED
+    return 0

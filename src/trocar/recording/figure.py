@@ -25,7 +25,8 @@ def recording_figure(
 
     The legend has the `names` of two recordings.
     """
-    solid = names[0] if other else _label(recording)
+    origin = "simulated" if recording.provenance.get("source") == "simulation" else "recorded"
+    solid = names[0] if other else origin
     rows = [(name, what) for name, what in _ROWS if getattr(recording, name) is not None]
     t = recording.t - recording.t[0] if other else recording.t
     with style():
@@ -52,10 +53,6 @@ def recording_figure(
         if len(lines) > 1:  # outside the axes, so that it never covers the curves
             figure.legend(lines, labels, loc="outside upper right", ncols=2, fontsize="small")
     return figure
-
-
-def _label(recording: Recording) -> str:
-    return "simulated" if recording.provenance.get("source") == "simulation" else "recorded"
 
 
 def _widen(axes: Axes, least: float) -> None:

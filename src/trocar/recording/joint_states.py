@@ -98,16 +98,9 @@ class JointStates:
 
 def recording_of(rows: Iterable[Row], arm: Arm, provenance: Mapping[str, Any]) -> Recording:
     """A recording, starting at time 0, of rows in the joints of an arm."""
-    stamps, q, dq, tau = zip(*rows, strict=True)
-    return Recording(
-        t=1e-9 * (np.array(stamps) - stamps[0]),
-        q=np.array(q),
-        dq=np.array(dq),
-        tau=np.array(tau),
-        joints=arm.joint_names,
-        joint_units=arm.joint_units,
-        provenance=provenance,
-    )
+    stamps, q, dq, tau = map(np.array, zip(*rows, strict=True))
+    names: dict[str, Any] = {"joints": arm.joint_names, "joint_units": arm.joint_units}
+    return Recording(t=1e-9 * (stamps - stamps[0]), q=q, dq=dq, tau=tau, **names, provenance=provenance)
 
 
 def _table(topic: str, state: Sequence[Sequence[float]]) -> Array:
@@ -123,9 +116,8 @@ def _table(topic: str, state: Sequence[Sequence[float]]) -> Array:
 def _order(names: Sequence[str], columns: int, joints: Sequence[str]) -> list[int]:
     """Columns of a message, one for each joint of the arm."""
     plain = [name.split("/")[-1] for name in names]
-    places = {name: i for i, name in enumerate(plain)} | {
-        name.removeprefix("outer_"): i for i, name in enumerate(plain)
-    }
+    short = [name.removeprefix("outer_") for name in plain]
+    places = {name: i for each in (plain, short) for i, name in enumerate(each)}
     if len(names) == columns and all(joint in places for joint in joints):
         return [places[joint] for joint in joints]
     if columns == len(joints):

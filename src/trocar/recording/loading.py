@@ -6,17 +6,22 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from trocar.arms import ARMS, load_arm
+import numpy as np
+
+from trocar.arms import ARMS, Arm, load_arm
 from trocar.errors import TrocarError, check_type
+from trocar.files import memory, read_whole
 from trocar.recording.bag_file import SUFFIXES as BAG_SUFFIXES
 from trocar.recording.bag_file import is_bag, read_bag
-from trocar.recording.motor_columns import space_of
+from trocar.recording.motor_columns import column_units, space_of, table_columns
 from trocar.recording.recording import SUFFIXES as OWN_SUFFIXES
-from trocar.recording.recording import Recording
-from trocar.recording.table_file import is_table, read_table
+from trocar.recording.recording import InvalidRecording, Recording
 
 SUFFIXES = (*OWN_SUFFIXES, *BAG_SUFFIXES)
+MAX_LINE = 100_000  # characters of the first line of a table
+RATE = 200.0  # [Hz], sampling rate of the tables of Wang et al. 2019
 
 
 def is_recording(path: Path) -> bool:
@@ -71,3 +76,45 @@ def _named(path: Path, arm: str | None) -> str:
     if arm is None:
         raise TrocarError(f"{path} does not name its arm: pass arm={', '.join(map(repr, ARMS))}")
     return arm
+
+
+def is_table(path: Path) -> bool:
+    """True if the first line of a text file holds numbers only."""
+    with open(path, encoding="utf-8-sig", errors="replace") as stream:
+        first = stream.readline(MAX_LINE)
+    try:
+        return bool([float(x) for x in first.split(",")])
+    except ValueError:
+        return False
+
+
+def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate: float | None = None) -> Recording:
+    """Read a table without header, the format of published recordings: q (n), dq (n), tau (n) in SI units."""
+    columns = table_columns(arm) if columns is None else tuple(columns)
+    rate = RATE if rate is None else rate
+    try:
+        text = read_whole(path, "table", memory() // 4).decode("utf-8-sig")
+        rows = np.loadtxt(text.splitlines(), delimiter=",", ndmin=2)
+    except TrocarError:
+        raise
+    except ValueError as error:
+        raise TrocarError(f"{path}: not a table of numbers separated by commas: {error}") from None
+    if not (np.isfinite(rate) and rate > 0):
+        raise TrocarError(f"the rate of a table must be positive [Hz], got {rate}")
+    n = len(columns)
+    if rows.shape[1] != 3 * n:
+        raise TrocarError(
+            f"{path}: {rows.shape[1]} columns; a table without header needs {3 * n}, positions, velocities and efforts "
+            f"of {', '.join(columns)}. For any other layout, add a header such as 't [s],q_yaw [rad],...'"
+        )
+    for row, column in np.argwhere(~np.isfinite(rows)):
+        what = f"{('q', 'dq', 'tau')[column // n]} of {columns[column % n]}"
+        raise InvalidRecording(f"{path}, line {row + 1}: {what} is {rows[row, column]}")
+    q, dq, tau = np.split(rows, 3, axis=1)
+    names: dict[str, Any] = {
+        "joints": columns,
+        "joint_units": column_units(arm, columns),
+        "space": space_of(arm, columns),
+    }
+    provenance = {"file": path.name, "arm": arm.name, "rate": rate}
+    return Recording(t=np.arange(len(rows)) / rate, q=q, dq=dq, tau=tau, **names, provenance=provenance)

@@ -22,7 +22,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
 from trocar.files import write_whole
-from trocar.recording.csv_table import CsvTable
+from trocar.recording.formats import CsvTable
 from trocar.spatial import Array, quaternion
 
 POSITION, ORIENTATION = ("x", "y", "z"), ("qw", "qx", "qy", "qz")
@@ -67,13 +67,12 @@ class Markers:
         for body, T in poses.items():
             if T.shape != (N, 4, 4):
                 raise TrocarError(f"{self.source}: poses of '{body}' must have shape ({N}, 4, 4), got {T.shape}")
-            T.setflags(write=False)
         lines = np.arange(N) if self.lines is None else np.array(self.lines, dtype=int)
-        for array in (t, q, lines):
+        for array in (t, q, lines, *poses.values()):
             array.setflags(write=False)
-        for name, value in (("t", t), ("q", q), ("joints", tuple(self.joints)), ("lines", lines)):
+        fields = {"t": t, "q": q, "joints": tuple(self.joints), "lines": lines, "poses": MappingProxyType(poses)}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "poses", MappingProxyType(poses))
 
     def __len__(self) -> int:
         """Number of rows N."""
@@ -97,8 +96,7 @@ class Markers:
 
     def renamed(self, names: Mapping[str, str]) -> Markers:
         """A copy with renamed bodies: old name -> new name."""
-        poses = {names.get(body, body): T for body, T in self.poses.items()}
-        return replace(self, poses=poses)
+        return replace(self, poses={names.get(body, body): T for body, T in self.poses.items()})
 
     def without(self, rows: Array) -> Markers:
         """A copy without the rows of a mask (N,)."""
@@ -133,9 +131,8 @@ class Markers:
         t, q = table[:, columns["t"]], table[:, [columns[f"q_{joint}"] for joint in joints]]
         for name, values in (("t", t[:, None]), ("joint", q)):
             for row in np.flatnonzero(~np.isfinite(values).all(1)):
-                raise TrocarError(
-                    f"{path}, line {lines[row]}: a {name} value is missing; only marker cells may be empty"
-                )
+                cell = f"{path}, line {lines[row]}: a {name} value"
+                raise TrocarError(f"{cell} is missing; only marker cells may be empty")
         for row in np.flatnonzero(np.diff(t) <= 0):
             raise TrocarError(f"{path}, line {lines[row + 1]}: the time does not increase")
         bodies = dict.fromkeys(name.rsplit("_", 1)[0] for name in columns if name != "t" and not name.startswith("q_"))
@@ -155,9 +152,8 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
         columns[name] = i
         allowed = next((units for pattern, units in _UNITS.items() if re.fullmatch(pattern, name)), None)
         if allowed is None:
-            raise TrocarError(
-                f"{place}: column {title!r} is not one of t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
-            )
+            names = "t, q_JOINT, LINK_x ... LINK_z, LINK_qw ... LINK_qz"
+            raise TrocarError(f"{place}: column {title!r} is not one of {names}")
         if unit not in allowed:
             units = ", ".join(f"[{u}]" for u in allowed if u) if allowed[0] else "none"
             raise TrocarError(f"{place}: column {title!r} needs its unit: {units}")
@@ -167,7 +163,7 @@ def _columns(titles: list[str], place: str) -> tuple[dict[str, int], Array]:
     return columns, scales
 
 
-def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int], path: Path) -> Array:
+def _poses(body: str, table: Array, columns: dict[str, int], lines: list[int], path: Path) -> Array:
     """Poses (N, 4, 4), NaN where a cell of the body is empty."""
     missing = [f"{body}_{part}" for part in (*POSITION, *ORIENTATION) if f"{body}_{part}" not in columns]
     if missing:
@@ -175,17 +171,14 @@ def _poses(body: str, table: Array, columns: dict[str, int], lines: Sequence[int
     p = table[:, [columns[f"{body}_{axis}"] for axis in POSITION]]
     wxyz = table[:, [columns[f"{body}_{part}"] for part in ORIENTATION]]
     seen = np.isfinite(p).all(1) & np.isfinite(wxyz).all(1)
-    far = np.flatnonzero(seen & (np.abs(p) > MAX_DISTANCE).any(1))
-    if far.size:
-        raise TrocarError(
-            f"{path}, line {lines[far[0]]}: '{body}' is more than {MAX_DISTANCE:g} m away; is its unit right?"
-        )
+    for row in np.flatnonzero(seen & (np.abs(p) > MAX_DISTANCE).any(1)):
+        away = f"'{body}' is more than {MAX_DISTANCE:g} m away"
+        raise TrocarError(f"{path}, line {lines[row]}: {away}; is its unit right?")
     with np.errstate(over="ignore"):  # entries far too large for a unit quaternion
         norm = np.linalg.norm(wxyz, axis=1)
-    bad = np.flatnonzero(seen & (np.abs(norm - 1.0) > UNIT_NORM))
-    if bad.size:
+    for row in np.flatnonzero(seen & (np.abs(norm - 1.0) > UNIT_NORM)):
         raise TrocarError(
-            f"{path}, line {lines[bad[0]]}: the quaternion of '{body}' has length {norm[bad[0]]:.4g}, not 1 "
+            f"{path}, line {lines[row]}: the quaternion of '{body}' has length {norm[row]:.4g}, not 1 "
             "(order w, x, y, z; leave cells empty where the body is not seen)"
         )
     T = np.full((len(table), 4, 4), np.nan)

@@ -20,7 +20,7 @@ from trocar import checks
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
-from trocar.recording import csv_file, npz_file
+from trocar.recording.formats import csv_text, npz_bytes, read_csv, read_npz
 from trocar.recording.motor_columns import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS, joint_from_columns
 from trocar.spatial import Array
 
@@ -95,12 +95,9 @@ class Recording:
             for name, v in self.commands.items()
         }
         extra = {name: self._extra_channel(name, v) for name, v in self.extra.items()}
-        for name, value in (
-            ("commands", commands),
-            ("extra", extra),
-            ("extra_units", {name: self.extra_units.get(name, "") for name in extra}),
-            ("provenance", _plain(self.provenance)),
-        ):
+        extra_units = {name: self.extra_units.get(name, "") for name in extra}
+        fields: dict[str, dict[str, Any]] = {"commands": commands, "extra": extra, "extra_units": extra_units}
+        for name, value in (fields | {"provenance": _plain(self.provenance)}).items():
             object.__setattr__(self, name, MappingProxyType(value))
 
     @property
@@ -120,9 +117,7 @@ class Recording:
         """The rows with t0 <= t <= t1 [s]."""
         rows = (self.t >= t0) & (self.t <= t1)
         if not rows.any():
-            raise InvalidRecording(
-                f"no row between {t0} and {t1} s; the recording runs from {self.t[0]} to {self.t[-1]} s"
-            )
+            raise InvalidRecording(f"no row between {t0} and {t1} s; the recording has {self.t[0]} to {self.t[-1]} s")
         return replace(
             self,
             t=self.t[rows],
@@ -134,10 +129,8 @@ class Recording:
     def check_joints(self, arm: Arm) -> None:
         """Raise an error unless the columns are the joints of the arm, in its order."""
         if self.space != "joints":
-            raise TrocarError(
-                f"the recording is in motor columns ({', '.join(self.joints)}); convert it with "
-                f"recording.in_joints({arm.name!r})"
-            )
+            columns = f"motor columns ({', '.join(self.joints)})"
+            raise TrocarError(f"the recording is in {columns}; convert it with recording.in_joints({arm.name!r})")
         if self.joints != arm.joint_names:
             columns, joints = ", ".join(self.joints), ", ".join(arm.joint_names)
             raise TrocarError(f"the recording has the joints {columns}; {arm.name} has {joints}")
@@ -163,7 +156,7 @@ class Recording:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to PATH.npz or PATH.csv atomically; both formats store every number exactly."""
-        return write_whole(path, npz_file.content(self) if check_suffix(path) == ".npz" else csv_file.text(self))
+        return write_whole(path, npz_bytes(self) if check_suffix(path) == ".npz" else csv_text(self))
 
     def plot(self, title: str = "", other: Recording | None = None) -> Figure:
         """Figure of q, dq and tau, one column per joint; dashed: the reference, or `other` aligned at its first row.
@@ -178,7 +171,7 @@ class Recording:
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Read a file written by `save`, or a CSV file with the same column names and units."""
         path = Path(path)
-        fields, lines = (npz_file.read(path), []) if check_suffix(path) == ".npz" else csv_file.read(path)
+        fields, lines = (read_npz(path), []) if check_suffix(path) == ".npz" else read_csv(path)
         try:
             return cls(**fields)
         except InvalidRecording as error:
@@ -189,8 +182,7 @@ class Recording:
 
     def _channels(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
         """Apply a function to every joint channel that is present."""
-        present = {name: getattr(self, name) for name in UNITS}
-        return {name: change(name, value) for name, value in present.items() if value is not None}
+        return {name: change(name, x) for name in UNITS if (x := getattr(self, name)) is not None}
 
     def _channel(self, name: str, value: object, columns: Sequence[str]) -> Array:
         array = _frozen(name, value)
@@ -205,9 +197,7 @@ class Recording:
         if array.ndim not in (1, 2) or array.shape[0] != self.t.size or array.size == 0:
             raise InvalidRecording(f"{name} must have shape ({self.t.size},) or ({self.t.size}, k), got {array.shape}")
         if array.ndim == 1 and (name == "t" or JOINT_COLUMN.fullmatch(name)):
-            raise InvalidRecording(
-                f"the channel name {shown(name)} would be read as a joint channel; choose another name"
-            )
+            raise InvalidRecording(f"the channel name {shown(name)} would be read as a joint channel; choose another")
         _check_finite(name, array, ())
         return array
 
@@ -226,6 +216,24 @@ class Recording:
         for name in (*self.joints, *self.extra):
             if not (isinstance(name, str) and NAME.fullmatch(name)):
                 raise InvalidRecording(f"the name {shown(name)} must be a letter, then letters, digits, _ . or -")
+
+
+def differences(a: Recording, b: Recording) -> tuple[Array, dict[str, Array]]:
+    """Times (M,) from the first row [s], and b - a (M, n) of every channel (q, dq, tau) that both have.
+
+    The rows are those of a within the duration of b; b is interpolated. Both recordings begin at time 0.
+    """
+    if a.space != b.space or a.joints != b.joints:
+        one, other = (f"{each.space} {', '.join(each.joints)}" for each in (a, b))
+        raise TrocarError(f"nothing to compare: one recording has {one}, the other {other}")
+    t, there = a.t - a.t[0], b.t - b.t[0]
+    rows = t <= there[-1]
+    changes = {}
+    for channel in ("q", "dq", "tau"):
+        x, y = getattr(a, channel), getattr(b, channel)
+        if x is not None and y is not None:
+            changes[channel] = np.stack([np.interp(t[rows], there, column) for column in y.T], axis=1) - x[rows]
+    return t[rows], changes
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:

@@ -17,8 +17,7 @@ from trocar.arms.parameters import SETS
 from trocar.checks import finite
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
-from trocar.recording.bag_file import is_bag
-from trocar.recording.bag_process import read_bag_apart
+from trocar.recording.bag_file import is_bag, read_bag_apart
 from trocar.recording.loading import SUFFIXES
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame

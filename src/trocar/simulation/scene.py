@@ -21,8 +21,7 @@ from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
-from trocar.simulation.modelling.scene_model import scene_model, simulated
-from trocar.simulation.objects.assembly import set_contacts
+from trocar.simulation.modelling.scene_model import scene_model, set_contacts, simulated
 from trocar.simulation.objects.contact import Contact
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm

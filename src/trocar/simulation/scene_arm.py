@@ -1,20 +1,24 @@
-"""One arm of a scene: its options, its place and its start."""
+"""One arm of a scene: its options with those of its drives, mount and port, its place and its start."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+import mujoco
+import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import ARMS, Arm
+from trocar.arms.arm import Deflection
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import ArmOptions, Mechanism
 from trocar.mechanics.cart import Cart
-from trocar.simulation.forces.elastic_drives import Compliance
-from trocar.simulation.forces.port import Port
-from trocar.simulation.modelling.elastic_mount import ElasticMount
+from trocar.spatial import Array
 
+MOUNT = "mount"  # body between the fixed base and the arm, on an elastic mount
 PLACE = ("arm", "base", "mount", "q")  # fields that a `Simulator` sets itself
 
 
@@ -24,6 +28,104 @@ class Cable:
 
     stiffness: float
     damping: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compliance:
+    """Elastic drives of an arm with known deflections, such as yaw and pitch of the Classic PSM.
+
+    Attributes:
+        rotor_inertia: inertia of each motor at the joint [kg m^2]. Not published; assumed, large enough for the dVRK's
+            PID to be stable with one sample of delay. The identified link inertias include the rotors, so that with
+            this the arm is 5 % heavier about yaw and pitch.
+        damping: damping of each spring [N m s/rad]; assumed.
+        backlash: dead band of each spring, from stop to stop [rad].
+        deflections: by joint. Default: those of the arm.
+    """
+
+    rotor_inertia: float = 1e-2
+    damping: float = 0.05
+    backlash: float = 0.0
+    deflections: Mapping[str, Deflection] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.attributes(self, "a Compliance", positive=("rotor_inertia",), not_negative=("damping", "backlash"))
+
+    def of(self, arm: Arm) -> Compliance:
+        """A copy with the deflections of an arm; raises an error if none were measured."""
+        if not self.deflections and not arm.deflections:
+            raise TrocarError(f"no drive compliance is known for {arm.name}; omit compliance, or give deflections")
+        return self if self.deflections else replace(self, deflections=arm.deflections)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElasticMount:
+    """Springs and dampers between the fixed base of an arm and the arm, about a point and along base axes.
+
+    On a real cart the weight of the links bends the mount as they move, and the remote centre of motion wanders.
+
+    The deflection is zero with the arm at home: the base frame is defined by the loaded mount in that state.
+
+    Attributes:
+        pivot: (3,) point about which the mount bends, in the base frame [m].
+        rotation: stiffness (3,) about the base axes x, y, z [N m/rad]. inf: rigid.
+        translation: stiffness (3,) along the base axes [N/m]. Default: rigid.
+        loss: damping over stiffness, of every spring [s].
+    """
+
+    pivot: tuple[float, float, float]
+    rotation: tuple[float, float, float]
+    translation: tuple[float, float, float] = (np.inf, np.inf, np.inf)
+    loss: float = 0.01
+
+    def __post_init__(self) -> None:
+        if np.shape(self.pivot) != (3,) or not np.isfinite(self.pivot).all():
+            raise TrocarError(f"the pivot of an ElasticMount must be three finite numbers [m], got {self.pivot!r}")
+        for name, unit in (("rotation", "N m/rad"), ("translation", "N/m")):
+            value = getattr(self, name)
+            if np.shape(value) != (3,) or not (np.asarray(value, dtype=float) > 0).all():
+                raise TrocarError(f"{name} of an ElasticMount must be three stiffnesses > 0 [{unit}], got {value!r}")
+        if not (np.isfinite(self.loss) and self.loss >= 0):
+            raise TrocarError(f"loss of an ElasticMount must be a time >= 0 [s], got {self.loss!r}")
+        if not self.joints:
+            raise TrocarError("an ElasticMount without a finite stiffness is rigid; omit elastic_mount")
+
+    @property
+    def joints(self) -> dict[str, tuple[mujoco.mjtJoint, Array, float]]:
+        """Kind, axis and stiffness of every joint of the mount, by its name in the model."""
+        kinds = (
+            ("slide", mujoco.mjtJoint.mjJNT_SLIDE, self.translation),
+            ("hinge", mujoco.mjtJoint.mjJNT_HINGE, self.rotation),
+        )
+        return {
+            f"{MOUNT}_{name}_{'xyz'[i]}": (kind, np.eye(3)[i], float(stiffness[i]))
+            for name, kind, stiffness in kinds
+            for i in range(3)
+            if np.isfinite(stiffness[i])
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """A port in a body wall, where the instrument enters the body; its seal causes friction on the shaft.
+
+    Attributes:
+        offset: (3,) position of the hole in the relaxed wall relative to the remote centre, base axes [m].
+        stiffness: lateral stiffness of the wall [N/m]; assumed, not measured. damping: [N s/m]; assumed.
+        friction: Coulomb friction of the seal on the shaft [N]: 0.25 to 3 N, by the kind of trocar (van den Dobbelsteen
+            et al. 2007, six trocars with a 5 mm instrument). In rotation it acts at the shaft's radius.
+        viscous: viscous friction on the shaft [N s/m], in rotation at its radius; assumed.
+    """
+
+    offset: ArrayLike = (0.0, 0.0, 0.0)
+    stiffness: float = 1000.0
+    damping: float = 20.0
+    friction: float = 1.0
+    viscous: float = 2.0
+
+    def __post_init__(self) -> None:
+        checks.three_numbers("offset of a port", self.offset, "[m]")
+        checks.attributes(self, "a port", not_negative=("stiffness", "damping", "friction", "viscous"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +167,7 @@ class SceneArm(ArmOptions):
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:
         """The only arm of a scene; an unknown option raises an error that lists the known ones."""
-        known = [field.name for field in fields(cls) if field.name not in PLACE]
+        known = [f.name for f in fields(cls) if f.name not in PLACE]
         check_known("option of a simulated arm", known, *options)
         return cls(arm=arm, base=base, **options)
 

@@ -14,12 +14,10 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.engine import Engine
-from trocar.simulation.forces.applied_wrenches import AppliedWrenches
 from trocar.simulation.forces.arm_forces import ArmForces
-from trocar.simulation.forces.brakes import Brakes
-from trocar.simulation.forces.elastic_drives import ElasticDrives
+from trocar.simulation.forces.drive_forces import ElasticDrives
+from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
-from trocar.simulation.modelling.elastic_mount import MountDeflection
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 

@@ -19,7 +19,7 @@ import numpy as np
 from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
-from trocar.batch.sources.cuda_source import BLOCK, KernelForm, cuda_source, tiles
+from trocar.batch.sources.c_source import BLOCK, KernelForm, cuda_source, tiles
 from trocar.batch.sources.device_array import DeviceArray
 from trocar.errors import TrocarError
 from trocar.spatial import Array

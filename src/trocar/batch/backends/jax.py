@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.adjoint import adjoint
 from trocar.batch.backend import Backend, Kernel
+from trocar.batch.gradients import adjoint
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
 from trocar.batch.state import BatchState, Layout

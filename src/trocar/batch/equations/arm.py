@@ -1,4 +1,4 @@
-"""The equations of one arm as a graph: mass matrix, bias and gravity with rotors, springs and cables."""
+"""The equations of one arm as a graph: mass matrix, bias and gravity with rotors, springs and cables; its tip."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from trocar.batch.equations import vector
 from trocar.batch.equations.dynamics import BodyInertia, Matrix, bias, mass_matrix
-from trocar.batch.equations.expansion import shortest
 from trocar.batch.equations.orientation import Frames, GroupedBody, Orientations
+from trocar.batch.equations.simplification import shortest
 from trocar.batch.equations.vector import UPPER, Symmetric, Vector, cleaned
 from trocar.batch.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
 from trocar.batch.parameters import BatchParameters
@@ -94,7 +94,7 @@ class ArmEquations:
             com = vector.add(vector.product(T[:3, :3], payload_com), vector.constant(self.graph, T[:3, 3]))
             nothing: Symmetric = (self.graph.zero,) * 6
             load = _about_origin(body, self.parameter("payload"), com, nothing)
-            inertias[tip] = _sum(inertias[tip], load) if tip in inertias else load
+            inertias[tip] = inertias[tip] + load if tip in inertias else load
         return inertias
 
     def _inertia(self, body: GroupedBody) -> BodyInertia:
@@ -117,12 +117,11 @@ class ArmEquations:
             effort = K0 + K * s + K2 * (s * s)
             add_along(tau, effort, row)
         springs, cables = self.tree.springs, self.tree.cables
-        for j, k, r, h, rest, offset in _entries(
-            springs.joint, springs.stiffness, springs.r, springs.h, springs.rest, springs.offset
-        ):
-            angle = (np.pi + offset) - q[int(j)]
+        columns = springs.stiffness, springs.r, springs.h, springs.rest, springs.offset
+        for j, (k, r, h, rest, offset) in zip(springs.joint, np.transpose(columns).tolist(), strict=True):
+            angle = (np.pi + offset) - q[j]
             length = sqrt((r * r + h * h) - (2.0 * r * h) * cos(angle))
-            tau[int(j)] = tau[int(j)] - (k * r * h) * (length - rest) * sin(angle) / length
+            tau[j] = tau[j] - (k * r * h) * (length - rest) * sin(angle) / length
         for c, j in enumerate(cables.joint):
             x = minimum(maximum(q[j], float(cables.lower[c])), float(cables.upper[c]))
             effort = self.graph.zero
@@ -170,9 +169,48 @@ def _about_origin(body: GroupedBody, mass: Node, com: Vector, I: Symmetric) -> B
     return BodyInertia(mass, h, L)
 
 
-def _sum(a: BodyInertia, b: BodyInertia) -> BodyInertia:
-    return BodyInertia(a.mass + b.mass, vector.add(a.h, b.h), vector.add_symmetric(a.L, b.L))
+# -- tip ---------------------------------------------------------------------------------------------------------------
 
 
-def _entries(*columns: Array) -> list[tuple[float, ...]]:
-    return [tuple(float(x) for x in row) for row in zip(*columns, strict=True)]
+class TipKinematics:
+    """The bodies that carry the tip, at the arm's joints.
+
+    Attributes:
+        position: position of the tip in base axes [m]. axes: x, y and z of the tip frame in base axes.
+    """
+
+    def __init__(self, arm: ArmEquations) -> None:
+        graph, tree = arm.graph, arm.tree
+        self._arm = arm
+        chain = carriers(tree, [tree.tip_body])
+        self._frames = Frames(graph, Orientations(tree, chain), arm.q)
+        self._bodies = [self._frames.orientations.bodies[i] for i in chain]
+        origin = vector.zero(graph)
+        self._origins: list[Vector] = []
+        for body in self._bodies:
+            origin = vector.add(origin, self._frames.converted(self._frames.offset(body), body.parent_group, 0))
+            self._origins.append(origin)
+        last, T = self._bodies[-1], cleaned(tree.T_body_tip)
+        R = cleaned(last.R @ T[:3, :3])
+        reach = vector.constant(graph, cleaned(last.R @ T[:3, 3]))
+        self.position = vector.add(origin, self._frames.converted(reach, last.group, 0))
+        self.axes = [self._frames.converted(vector.constant(graph, R[:, k]), last.group, 0) for k in range(3)]
+
+    def jacobian(self) -> list[list[Node]]:
+        """Rows (6) of columns (m): twist of the tip, linear first, per rate of the joints that move it."""
+        graph, joints = self._arm.graph, self._arm.tree.tip_joints
+        J = [[graph.zero] * joints for _ in range(6)]
+        for body, origin in zip(self._bodies, self._origins, strict=True):
+            axis = self._frames.converted(self._frames.axis(body), body.group, 0)
+            arm = vector.add(self.position, (-origin[0], -origin[1], -origin[2]))
+            linear = vector.cross(axis, arm) if body.revolute else axis
+            angular = axis if body.revolute else vector.zero(graph)
+            for j, c in body.coupling:
+                if j < joints:
+                    for k, x in enumerate((*linear, *angular)):
+                        J[k][j] = J[k][j] + c * x
+        return J
+
+    def pose(self) -> list[Node]:
+        """Rows of the upper (3, 4) of the pose, one after the other."""
+        return [entry for k in range(3) for entry in (*(axis[k] for axis in self.axes), self.position[k])]

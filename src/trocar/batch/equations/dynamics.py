@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from trocar.batch.equations import vector
 from trocar.batch.equations.orientation import Frames, GroupedBody, form
 from trocar.batch.equations.vector import Symmetric, Vector
-from trocar.batch.graph import Node
+from trocar.batch.graph import Node, total
 
 Matrix = list[list[Node]]
 
@@ -34,6 +34,9 @@ class BodyInertia:
     mass: Node
     h: Vector
     L: Symmetric
+
+    def __add__(self, other: BodyInertia) -> BodyInertia:
+        return BodyInertia(self.mass + other.mass, vector.add(self.h, other.h), vector.add_symmetric(self.L, other.L))
 
 
 Inertias = Mapping[int, BodyInertia]
@@ -142,7 +145,10 @@ def mass_matrix(frames: Frames, inertias: Inertias, n: int) -> Matrix:
             force, moment = vector.scale(own.mass, axis), vector.cross(own.h, axis)
         _project(frames, M, body, force, moment)
         if body.parent >= 0:
-            composite[body.parent] = _joined(frames, composite[body.parent], own, body)
+            h = frames.converted(own.h, body.group, body.parent_group)
+            L = frames.converted_symmetric(own.L, body.group, body.parent_group)
+            moved = BodyInertia(own.mass, *vector.shifted(own.mass, h, L, frames.offset(body)))
+            composite[body.parent] = composite[body.parent] + moved
     return M
 
 
@@ -164,9 +170,46 @@ def _project(frames: Frames, M: Matrix, body: GroupedBody, force: Vector, moment
         at = frames.orientations.bodies[at.parent]
 
 
-def _joined(frames: Frames, parent: BodyInertia, child: BodyInertia, body: GroupedBody) -> BodyInertia:
-    """The parent's composite inertia with that of a child added."""
-    h = frames.converted(child.h, body.group, body.parent_group)
-    L = frames.converted_symmetric(child.L, body.group, body.parent_group)
-    h, L = vector.shifted(child.mass, h, L, frames.offset(body))
-    return BodyInertia(parent.mass + child.mass, vector.add(parent.h, h), vector.add_symmetric(parent.L, L))
+class Factor:
+    """M = L' D L of a symmetric positive definite matrix, unrolled, eliminated from the tips to the base.
+
+    Zeros cost nothing: entries of L between independent branches of the tree are zero and remain so in this order.
+    """
+
+    def __init__(self, M: Matrix) -> None:
+        n, graph = len(M), M[0][0].graph
+        A = [list(row) for row in M]
+        self._L: Matrix = [[graph.zero] * n for _ in range(n)]
+        self._inverse_D: list[Node] = [graph.zero] * n
+        for k in reversed(range(n)):
+            self._inverse_D[k] = 1.0 / A[k][k]
+            for i in range(k):
+                self._L[k][i] = A[k][i] * self._inverse_D[k]
+                for j in range(i + 1):
+                    A[i][j] = A[i][j] - self._L[k][i] * A[k][j]
+
+    def solved(self, b: Sequence[Node]) -> list[Node]:
+        """x with M x = b."""
+        n, L, x = len(b), self._L, list(b)
+        for k in reversed(range(n)):
+            for i in range(k):
+                x[i] = x[i] - L[k][i] * x[k]
+        x = [x[k] * self._inverse_D[k] for k in range(n)]
+        for k in range(n):
+            for i in range(k):
+                x[k] = x[k] - L[k][i] * x[i]
+        return x
+
+    def inverse(self, scale: Node) -> Matrix:
+        """scale M^-1, symmetric: equal entries are one node. Cheaper than n solutions."""
+        n, graph = len(self._L), scale.graph
+        N = [[graph.constant(float(i == j)) for j in range(n)] for i in range(n)]  # L^-1
+        for i in range(n):
+            for j in range(i):
+                N[i][j] = -total(graph, (self._L[i][k] * N[k][j] for k in range(j, i)))
+        scaled = [[x * (scale * d) for x, d in zip(row, self._inverse_D, strict=True)] for row in N]
+        columns = [[graph.zero] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                columns[i][j] = columns[j][i] = total(graph, (N[i][k] * scaled[j][k] for k in range(j + 1)))
+        return columns

@@ -114,7 +114,7 @@ def gravity(
     Leave-one-out cross-validation checks the fit. docs/gravity_compensation.md explains how to record the poses.
     """
     from trocar.arms import gravity_vector, load_arm
-    from trocar.arms.parameter_file import to_toml
+    from trocar.arms.parameters import to_toml
     from trocar.identification.si.gravity import fit_gravity
     from trocar.identification.si.gravity_file import ARM, to_json
     from trocar.identification.si.parameters import completed
@@ -150,7 +150,7 @@ def read_poses(path: Path) -> tuple[Array, Array]:
     """q (N, 3) and tau (N, 3) from a CSV file with a header."""
     import numpy as np
 
-    from trocar.recording.csv_table import CsvTable
+    from trocar.recording.formats import CsvTable
 
     file = CsvTable(path, ",".join(COLUMNS))
     missing = [name for name in COLUMNS if name not in file.titles]

@@ -5,30 +5,21 @@ does not explain; `TipForce`, `wrist_force`, `estimate_payload`, `CollisionDetec
 `FaultIsolation` interpret them.
 """
 
-from trocar.control.observers.collision import CollisionDetector, ResidualStatistics
-from trocar.control.observers.contact import ContactDetector
-from trocar.control.observers.effort_stream import Effort, EffortStream
+from trocar.control.observers.detection import CollisionDetector, ContactDetector, ResidualStatistics
 from trocar.control.observers.isolation import Diagnosis, FaultIsolation
-from trocar.control.observers.momentum import MomentumObserver, external_effort, sudden_effort
-from trocar.control.observers.payload import PayloadEstimate, PayloadObserver, PointMass, estimate_payload
-from trocar.control.observers.tip_force import TipForce, tip_wrench, wrist_force
+from trocar.control.observers.loads import (
+    PayloadEstimate,
+    PayloadObserver,
+    PointMass,
+    TipForce,
+    estimate_payload,
+    tip_wrench,
+    wrist_force,
+)
+from trocar.control.observers.momentum import Effort, EffortStream, MomentumObserver, external_effort, sudden_effort
 
 __all__ = [
-    "CollisionDetector",
-    "ContactDetector",
-    "Diagnosis",
-    "Effort",
-    "EffortStream",
-    "FaultIsolation",
-    "MomentumObserver",
-    "PayloadEstimate",
-    "PayloadObserver",
-    "PointMass",
-    "ResidualStatistics",
-    "TipForce",
-    "estimate_payload",
-    "external_effort",
-    "sudden_effort",
-    "tip_wrench",
-    "wrist_force",
-]
+    "CollisionDetector", "ContactDetector", "Diagnosis", "Effort", "EffortStream", "FaultIsolation", "MomentumObserver",
+    "PayloadEstimate", "PayloadObserver", "PointMass", "ResidualStatistics", "TipForce", "estimate_payload",
+    "external_effort", "sudden_effort", "tip_wrench", "wrist_force",
+]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.signal import lfilter
 
-from trocar.control.observers.collision import MARGIN, ResidualStatistics
+from trocar.control.observers.detection import MARGIN, ResidualStatistics
 from trocar.control.observers.momentum import MomentumObserver
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
@@ -72,14 +72,14 @@ class FaultIsolation:
 
     def diagnosis(self, recording: Recording) -> Diagnosis | None:
         """The first fault in a recording, or None."""
-        slipped, alarmed = self._slip(recording), self._alarm(recording)
-        if slipped is not None and (alarmed is None or slipped[0] <= alarmed[0] + JUDGED):
+        slipped, (r, settled) = self._slip(recording), self._residuals(recording)
+        alarms = recording.t[(np.abs(r - self.statistics.mean) > self._limit).any(1) & settled]
+        if slipped is not None and (not alarms.size or slipped[0] <= alarms[0] + JUDGED):
             time, i, away = slipped
             name = self.mechanism.arm.motors.names[i]
-            return Diagnosis(
-                "encoder bias", name, time, f"position and integrated speed of {name} differ by {away:.3g}"
-            )
-        return None if alarmed is None else self._judge(recording, *alarmed)
+            text = f"position and integrated speed of {name} differ by {away:.3g}"
+            return Diagnosis("encoder bias", name, time, text)
+        return self._judge(recording, float(alarms[0]), r) if alarms.size else None
 
     def _slip(self, recording: Recording) -> tuple[float, int, float] | None:
         """Time, motor and distance of the first encoder whose position and speed disagree."""
@@ -96,12 +96,6 @@ class FaultIsolation:
         k = int(slipped[0, 0])
         i = int((np.abs(away[k]) / allowed).argmax())
         return float(recording.t[k]), i, float(away[k, i])
-
-    def _alarm(self, recording: Recording) -> tuple[float, Array] | None:
-        """Time of the first residual beyond its limit, and the motor residuals."""
-        r, settled = self._residuals(recording)
-        alarms = np.flatnonzero((np.abs(r - self.statistics.mean) > self._limit).any(1) & settled)
-        return (float(recording.t[alarms[0]]), r) if alarms.size else None
 
     def _residuals(self, recording: Recording) -> tuple[Array, Array]:
         """Residuals (N, motors), and a mask (N,) of the rows after the observer's initial transient."""

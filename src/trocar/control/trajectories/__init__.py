@@ -5,49 +5,33 @@ Joint space: `hold`, `step_to`, `sinusoid`, `fourier`, `cubic`, `quintic`, their
 """
 
 from trocar.control.trajectories.checks import Contacts, PathCheck, Violation, check_path
-from trocar.control.trajectories.following import Following, LeavesReach, through
-from trocar.control.trajectories.minimum_time import TimeOptimal, time_optimal
-from trocar.control.trajectories.paths import CartesianPath, TipMotion, circle, line, screw, spiral
-from trocar.control.trajectories.periodic import Fourier, fourier, hold, sinusoid, step_to
-from trocar.control.trajectories.periodic_run import PeriodicRun
-from trocar.control.trajectories.polynomials import (
+from trocar.control.trajectories.paths import (
+    CartesianPath,
+    Following,
+    LeavesReach,
+    TipMotion,
+    circle,
+    line,
+    screw,
+    spiral,
+    through,
+)
+from trocar.control.trajectories.periodic import Fourier, PeriodicRun, fourier, hold, sinusoid, step_to
+from trocar.control.trajectories.reference import Reference, Trajectory
+from trocar.control.trajectories.via_points import (
     Polynomial,
     Segment,
+    TimeOptimal,
     cubic,
     cubic_spline,
     quintic,
     quintic_spline,
+    time_optimal,
 )
-from trocar.control.trajectories.reference import Reference, Trajectory
 
 __all__ = [
-    "CartesianPath",
-    "Contacts",
-    "Following",
-    "Fourier",
-    "LeavesReach",
-    "PathCheck",
-    "PeriodicRun",
-    "Polynomial",
-    "Reference",
-    "Segment",
-    "TimeOptimal",
-    "TipMotion",
-    "Trajectory",
-    "Violation",
-    "check_path",
-    "circle",
-    "cubic",
-    "cubic_spline",
-    "fourier",
-    "hold",
-    "line",
-    "quintic",
-    "quintic_spline",
-    "screw",
-    "sinusoid",
-    "spiral",
-    "step_to",
-    "through",
-    "time_optimal",
-]
+    "CartesianPath", "Contacts", "Following", "Fourier", "LeavesReach", "PathCheck", "PeriodicRun", "Polynomial",
+    "Reference", "Segment", "TimeOptimal", "TipMotion", "Trajectory", "Violation", "check_path", "circle", "cubic",
+    "cubic_spline", "fourier", "hold", "line", "quintic", "quintic_spline", "screw", "sinusoid", "spiral", "step_to",
+    "through", "time_optimal",
+]  # fmt: skip

@@ -15,8 +15,6 @@ from trocar.errors import TrocarError, shown
 from trocar.spatial import Array
 
 Reference = Callable[[float], Setpoint]
-
-
 # Smallest singular value of the Jacobian, linear rows in units of 0.1 m, below which a path counts as near singular.
 NEAR_SINGULAR = 0.05
 
@@ -66,7 +64,7 @@ def at_rest(q: Array) -> Setpoint:
     return Setpoint(q, zero, zero)
 
 
-def vector(values: ArrayLike, name: str) -> Array:
+def vector(values: ArrayLike | None, name: str) -> Array:
     """A read-only array (n,) of finite numbers."""
     array = checks.real_array(name, values, " (n,)").copy()
     if array.ndim != 1 or not array.size or not (np.abs(array) < checks.MAX_STATE).all():
@@ -79,9 +77,7 @@ def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
     """Arrays (n,) of equal length; None means zeros, except for the first."""
     arrays: list[Array] = []
     for name, value in values.items():
-        if value is None and not arrays:
-            raise TrocarError(f"{name} must be an array (n,) of finite numbers, got None")
-        arrays.append(vector(np.zeros_like(arrays[0]) if value is None else value, name))
+        arrays.append(vector(np.zeros_like(arrays[0]) if value is None and arrays else value, name))
     if len({array.shape for array in arrays}) > 1:
         sizes = ", ".join(f"{name} {array.size}" for name, array in zip(values, arrays, strict=True))
         raise TrocarError(f"lengths differ: {sizes}")
@@ -100,23 +96,17 @@ def checked_times(times: ArrayLike, count: int) -> Array:
     array = vector(times, "times")
     if array.size != count:
         raise TrocarError(f"{count} via points need as many times, got {array.size}")
-    late = np.flatnonzero(np.diff(array) <= 0)
-    if late.size:
-        i = int(late[0])
+    for i in np.flatnonzero(np.diff(array) <= 0):
         raise TrocarError(f"times must increase: times[{i + 1}] = {array[i + 1]:g} follows {array[i]:g} s")
     return array
 
 
 def checked_via(via: ArrayLike, arm: Arm | None = None) -> Array:
     """Via points (k, n) of at least two rows, checked against the joint limits of the arm if one is given."""
-    try:
-        array = np.array(via, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise TrocarError(f"via points must be an array (k, n): {error}") from None
+    array = checks.real_array("via points", via, " (k, n)").copy()
     if array.ndim != 2 or array.shape[0] < 2 or array.shape[1] == 0:
         raise TrocarError(f"a path needs two or more via points, an array (k, n), got shape {array.shape}")
-    if not np.isfinite(array).all():
-        i = int(np.argwhere(~np.isfinite(array))[0, 0])
+    for i, _ in np.argwhere(~np.isfinite(array)):
         raise TrocarError(f"via point {i} has a value that is NaN or infinite: {array[i].tolist()}")
     if arm is not None:
         if array.shape[1] != arm.n:

@@ -6,12 +6,18 @@ log = contact_runs([0.002, 0.01], [1000.0], passivity=TimeDomainPassivity())   #
 print(log.oscillation(), log.least_margin())                                  # [m], [J]
 """
 
-from collections.abc import Callable, Sequence
-
-from trocar.errors import check_known
-from trocar.experiments.bilateral.bench import Bench
-from trocar.experiments.bilateral.coupling_schemes import FourChannel, PositionForce, PositionPosition, Scheme
-from trocar.experiments.bilateral.force_sources import ContactTruth, MeasuredEffort, Observed, TipSensor
+from trocar.experiments.bilateral.arms import ContactTruth, MeasuredEffort, Observed, TipSensor
+from trocar.experiments.bilateral.bench import SECTIONS, Bench, run_bench
+from trocar.experiments.bilateral.coupling import (
+    DampingInjection,
+    FourChannel,
+    Passivity,
+    PositionForce,
+    PositionPosition,
+    Scheme,
+    TimeDomainPassivity,
+    WaveVariables,
+)
 from trocar.experiments.bilateral.laboratory import (
     HybridMatrix,
     contact_runs,
@@ -20,7 +26,6 @@ from trocar.experiments.bilateral.laboratory import (
     press,
     wall_oscillation,
 )
-from trocar.experiments.bilateral.network_bench import network
 from trocar.experiments.bilateral.operator import (
     GRIPS,
     ForeArm,
@@ -32,37 +37,8 @@ from trocar.experiments.bilateral.operator import (
     jigsaws_master,
     recorded_master,
 )
-from trocar.experiments.bilateral.pair_log import PairLog
-from trocar.experiments.bilateral.passivity import (
-    DampingInjection,
-    Passivity,
-    TimeDomainPassivity,
-    WaveVariables,
-)
-from trocar.experiments.bilateral.stability_bench import drift, engine, stability
-from trocar.experiments.bilateral.teleoperated_pair import Pair
-from trocar.experiments.bilateral.transparency_bench import hybrid, schemes, stiffness, z_width
+from trocar.experiments.bilateral.teleoperated_pair import Pair, PairLog
 from trocar.teleoperation.channel import Bursts, Channel, Exponentials, Outages, intermittent, netfi
-
-SECTIONS: dict[str, Callable[[Bench], None]] = {
-    section.__name__: section for section in (stability, drift, stiffness, schemes, network, engine, z_width, hybrid)
-}
-
-
-def run_bench(names: Sequence[str] = (), bench: Bench | None = None, *, quick: bool = False) -> Bench:
-    """Run sections of the bench: `trocar teleop --bench`.
-
-    Args:
-        names: sections. Default: all. bench: receives the results, even if a section fails. Default: a new one.
-        quick: coarser maps, for a new bench.
-    """
-    check_known("section of the bench", SECTIONS, *names)
-    bench = bench if bench is not None else Bench(quick=quick)
-    for name in names or SECTIONS:
-        bench.show(name)
-        SECTIONS[name](bench)
-    return bench
-
 
 __all__ = [
     "GRIPS",

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar.experiments.bilateral.arms import CompiledArm, EngineArm, Master, Slave, Wall
 from trocar.experiments.bilateral.operator import GripImpedance, Intention, Operator, Reaches, SinusoidalPaths
-from trocar.experiments.bilateral.pair_log import PairLog
-from trocar.experiments.bilateral.teleoperated_pair import Pair
+from trocar.experiments.bilateral.teleoperated_pair import Pair, PairLog
 from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel
 

@@ -1,9 +1,10 @@
-"""A master and a slave under bilateral control over a channel, with an operator."""
+"""A master and a slave under bilateral control over a channel, with an operator; the log of their signals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,179 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.experiments.bilateral.arms import Master, Slave
-from trocar.experiments.bilateral.coupling_schemes import PositionForce, Scheme
-from trocar.experiments.bilateral.force_sources import ContactTruth
-from trocar.experiments.bilateral.lines import DelayLine, Engagement, Packet
+from trocar.experiments.bilateral.arms import ContactTruth, Master, Slave
+from trocar.experiments.bilateral.coupling import Packet, Passivity, PositionForce, Scheme
 from trocar.experiments.bilateral.operator import Operator
-from trocar.experiments.bilateral.pair_log import PairLog
-from trocar.experiments.bilateral.passivity import Passivity
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
 from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel
+
+ROWS = 13  # numbers of a packet
+# Channels of the recordings of both arms, and the signals they hold.
+CHANNELS = {
+    "master": {"tip": "x_m", "hand_force": "hand", "reflected_force": "F_m"},
+    "slave": {"tip": "x_s", "tip_target": "target", "contact_force": "f_e", "felt_force": "felt"},
+}
+
+
+class DelayLine:
+    """One direction of the channel: the packets sent, and the packet in use at each step.
+
+    Args:
+        packets: (K, N) index of the packet in use at each step, -1 before the first arrives.
+    """
+
+    def __init__(self, packets: Array) -> None:
+        self._packets = packets
+        self._sent = np.zeros((*packets.shape[:1], ROWS, *packets.shape[1:]))
+        self._cells = np.arange(packets.shape[1])
+        same = packets == packets[:, :1]
+        self._shared = same.all(axis=1)
+
+    def send(self, k: int, packet: Packet) -> None:
+        row = self._sent[k]
+        row[0:3], row[3:6], row[6:9], row[9:12], row[12] = packet
+
+    def receive(self, k: int) -> tuple[Packet, Array]:
+        """The packet in use at step k, zeros before the first one, and a flag (N,) for a new packet.
+
+        A used wave carries no more energy; positions, forces and energies are held.
+        """
+        index = self._packets[k]
+        fresh = index > (self._packets[k - 1] if k else -1)
+        if self._shared[k]:
+            rows = self._sent[index[0]] if index[0] >= 0 else np.zeros_like(self._sent[0])
+        else:
+            rows = self._sent[np.maximum(index, 0), :, self._cells].T
+            rows = np.where(index >= 0, rows, 0.0)
+        return Packet(rows[0:3], rows[3:6], rows[6:9], rows[9:12] * fresh, rows[12]), fresh
+
+
+class Engagement:
+    """Monitor of one end of a line (N of them): `following` is False from an outage until the end of re-alignment.
+
+    Without a new packet for longer than `timeout` the end disengages: the slave holds its set-point, the master's force
+    is set to zero. After packets have arrived for `steady` without such a gap, new origins are set, as after clutching:
+    displacements count from there, and nothing jumps.
+
+    Args:
+        timeout, steady: [s].
+
+    Attributes:
+        following: (N,) bool. outages: (N,) number of outages.
+    """
+
+    def __init__(self, N: int, dt: float, timeout: float = 0.03, steady: float = 0.1) -> None:
+        self.dt, self.timeout, self.steady = dt, timeout, steady
+        self.following, self.outages = np.ones(N, dtype=bool), np.zeros(N, dtype=int)
+        self._silent, self._good, self._begun = np.zeros(N), np.zeros(N), np.zeros(N, dtype=bool)
+        self._held, self._origin = np.zeros((3, N)), np.zeros((3, N))
+
+    def update(self, fresh: Array, x: Array) -> Array:
+        """Displacement (3, N) to follow, from the received x and the flag (N,) for a new packet."""
+        self._begun |= fresh
+        self._silent = np.where(fresh | ~self._begun, 0.0, self._silent + self.dt)
+        gap = self._silent > self.timeout
+        self.outages += gap & self.following
+        self._good = np.where(gap | ~self._begun, 0.0, self._good + self.dt)
+        back = ~self.following & (self._good >= self.steady)
+        if back.any():
+            self._origin = np.where(back, self._held - x, self._origin)
+        self.following = (self.following | back) & ~gap
+        self._held = np.where(self.following, x + self._origin, self._held)
+        return self._held
+
+
+@dataclass(frozen=True, eq=False)
+class PairLog:
+    """Signals of K steps of N pairs. Each of `signals` is an attribute, such as `log.x_m`.
+
+    Attributes:
+        t: (K,) [s]. mechanisms: of master and slave. scale: (N,).
+        x_m, v_m, x_s, v_s: (K, 3, N) displacement and velocity of the grip and of the slave's tip [m, m/s].
+        target: (K, 3, N) set-point of the slave, in the slave's scale, as displacement [m].
+        hand, F_m: (K, 3, N) force of the hand and of the motors on the grip [N].
+        f_e, felt: (K, 3, N) force of the environment on the slave, true and from the force source [N].
+        W_m, W_s: (K, N) energy margins [J]. E_in_m, E_out_m, E_in_s, E_out_s: (K, N) energies of the ports [J].
+        asked: (K, N) commanded speed of the slave's fastest joint, in units of its move limit.
+        following: (K, N) 1 or 0. q_m, dq_m, tau_m, q_s, dq_s, tau_s: (K, n, N) joints. q_d: the slave's set-point.
+    """
+
+    t: Array
+    mechanisms: tuple[Mechanism, Mechanism]
+    scale: Array
+    signals: Mapping[str, Array]
+
+    def __getattr__(self, name: str) -> Array:
+        try:
+            return self.__dict__["signals"][name]
+        except KeyError:
+            raise AttributeError(f"a PairLog has no signal '{name}'") from None
+
+    def cell(self, index: int) -> PairLog:
+        """The log of one cell, N = 1."""
+        only = slice(index, index + 1)
+        signals = {name: signal[..., only].copy() for name, signal in self.signals.items()}
+        return replace(self, scale=self.scale[only], signals=signals)
+
+    def oscillation(self, last: float = 1.0) -> Array:
+        """Peak-to-peak motion (N,) of the grip along z over the last seconds [m]."""
+        return np.asarray(np.ptp(self.x_m[-round(last / self._dt) :, 2], axis=0))
+
+    def following_error(self) -> Array:
+        """RMS distance (N,) of the slave from s times the master [m]."""
+        return _rms(self.x_s - self.scale * self.x_m)
+
+    def force_error(self) -> Array:
+        """RMS (N,) of the hand's force minus that of the slave on its environment [N], which masks the contact."""
+        return _rms(self.hand + self.f_e)
+
+    def offset(self, at: float) -> Array:
+        """Distance (N,) of the slave from s times the master, along z, at a time [m]; positive above it."""
+        k = min(round(at / self._dt), len(self.t) - 1)
+        return np.asarray(self.x_s[k, 2] - self.scale * self.x_m[k, 2])
+
+    def least_margin(self) -> Array:
+        """Smallest energy margin (N,) of both ports [J]."""
+        return np.asarray(np.minimum(self.W_m.min(axis=0), self.W_s.min(axis=0)))
+
+    @property
+    def _dt(self) -> float:
+        return float(self.t[1] - self.t[0])
+
+    def recordings(self, cell: int = 0) -> tuple[Recording, Recording]:
+        """Motion of the master and of the slave of one cell, with forces, energies and set-points as channels."""
+        signals = {name: signal[..., cell] for name, signal in self.signals.items()}
+        master, slave = (self._recording(i, side, signals) for i, side in enumerate(CHANNELS))
+        return master, replace(slave, commands={"q": signals["q_d"]})
+
+    def _recording(self, i: int, side: str, signals: Mapping[str, Array]) -> Recording:
+        mechanism, channels, arm = self.mechanisms[i], CHANNELS[side], self.mechanisms[i].arm
+        q, dq, tau, W = (signals[f"{name}_{side[0]}"] for name in ("q", "dq", "tau", "W"))
+        scalars = {"energy_margin": W, "following": signals["following"], "applied_tau": tau}
+        return Recording(
+            t=self.t,
+            q=q,
+            dq=dq,
+            ddq=np.gradient(dq, self._dt, axis=0),
+            tau=tau + mechanism.effort_bias,
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            extra={name: signals[signal] for name, signal in channels.items()} | scalars,
+            extra_units={name: "m" if name.startswith("tip") else "N" for name in channels} | {"energy_margin": "J"},
+            provenance={"arm": arm.name, "teleoperation": side},
+        )
+
+    def save(self, folder: Path, name: str = "teleoperation", cell: int = 0) -> list[Path]:
+        """Write NAME-master.npz and NAME-slave.npz; `tr.load_recording` reads them."""
+        recordings = zip(CHANNELS, self.recordings(cell), strict=True)
+        return [recording.save(folder / f"{name}-{side}.npz") for side, recording in recordings]
+
+
+def _rms(x: Array) -> Array:
+    """RMS (N,) of vectors (K, 3, N)."""
+    return np.asarray(np.sqrt(np.mean((x**2).sum(axis=1), axis=0)))
 
 
 @dataclass
@@ -111,11 +276,10 @@ class Pair:
             master.step(F, hand)
             slave.step(slave.x0 + s * target, s * rate, extra / kf, load)
             _store(signals, {"tau_m": master.tau, "tau_s": slave.tau}, k, steps)
-        mechanisms = master.arm.mechanism, slave.arm.mechanism
-        return PairLog(t=dt * np.arange(steps), mechanisms=mechanisms, scale=s, **signals)
+        return PairLog(dt * np.arange(steps), (master.arm.mechanism, slave.arm.mechanism), s, signals)
 
 
-def _store(signals: dict[str, Array], values: dict[str, Any], k: int, steps: int) -> None:
+def _store(signals: dict[str, Array], values: Mapping[str, Any], k: int, steps: int) -> None:
     """Store the values of step k, which may be changed in place afterwards."""
     for name, value in values.items():
         if name not in signals:

@@ -13,7 +13,7 @@ from trocar.arms.suj import SetUpArm, set_up_arms
 from trocar.arms.tables import read
 from trocar.experiments.claim_table import ClaimTable
 from trocar.mechanics import Mechanism
-from trocar.mechanics.set_up import SetUpChain
+from trocar.mechanics.cart import SetUpChain
 from trocar.report import Claim
 from trocar.spatial import Array, inverse, mdh, pose
 

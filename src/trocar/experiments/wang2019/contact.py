@@ -9,7 +9,7 @@ import numpy as np
 from trocar.arms.parameters import Parameters
 from trocar.control import JointPID, Reference, Setpoint, State, sinusoid
 from trocar.control.observers import ContactDetector, Diagnosis, FaultIsolation, MomentumObserver, external_effort
-from trocar.control.observers.collision import MARGIN
+from trocar.control.observers.detection import MARGIN
 from trocar.control.observers.isolation import BANDWIDTH
 from trocar.experiments.experiment import Context
 from trocar.experiments.wang2019.recordings import TABLE

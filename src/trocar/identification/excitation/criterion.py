@@ -10,7 +10,7 @@ import numpy as np
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES
-from trocar.mechanics.regressor import base_parameters
+from trocar.mechanics.recursion import base_parameters
 from trocar.spatial import Array
 
 Objective = Literal["condition", "determinant"]

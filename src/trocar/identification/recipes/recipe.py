@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trocar.arms import ARMS, Arm, load_arm
-from trocar.arms.elastics import elastic
 from trocar.arms.file_fields import Fields
-from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, load_parameters
+from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, elastic, load_parameters
 from trocar.arms.tables import DATA, read, stem
 from trocar.errors import TrocarError, check_known, shown
 from trocar.identification.consistency import Prior, prior

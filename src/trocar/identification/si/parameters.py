@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import Arm, load_arm
-from trocar.arms.endoscopes import endoscope_inertia
+from trocar.arms.loads import endoscope_inertia
 from trocar.arms.parameters import DRIVE_TERMS, Drive, Inertia, Parameters, load_parameters
 from trocar.arms.tables import read
 from trocar.identification.consistency import Prior, nearest_to_prior

@@ -14,10 +14,9 @@ from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE, violation_text
 from trocar.arms.structure import GimballedArm, RollingShaft, SnakeShaft, WristedShaft
 from trocar.errors import NearLimit, NearSingular, Unreachable
-from trocar.mechanics.inverse_kinematics.descent import numeric, refined
+from trocar.mechanics.inverse_kinematics.descent import IkBranch, numeric, refined
 from trocar.mechanics.inverse_kinematics.master import gimballed
-from trocar.mechanics.inverse_kinematics.remote_centre import IkBranch, rolling, wristed
-from trocar.mechanics.inverse_kinematics.snake import snaked
+from trocar.mechanics.inverse_kinematics.remote_centre import rolling, snaked, wristed
 from trocar.spatial import Array
 
 ROUNDING = 1e-9

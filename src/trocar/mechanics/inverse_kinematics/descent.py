@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import qmc
 
 from trocar.arms import Arm
-from trocar.mechanics.bounded_least_squares import bounded_least_squares
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, IkBranch
 from trocar.mechanics.kinematics import Tree
 from trocar.spatial import Array, pose_error
 
+# q (N, n) and their row indices (N,) -> residual (N, k) and its Jacobian (N, k, n)
+Residual = Callable[[Array, Array], tuple[Array, Array]]
+
+MIN_DAMPING, MAX_DAMPING = 1e-14, 1e8  # damping, relative to the largest diagonal entry of J'J
 LENGTH = 0.1  # makes a rotation error comparable with a position error: the reach of a wrist [m]
 CONVERGED = 1e-9  # [m], with a rotation of 1 rad weighted as LENGTH
 ITERATIONS = 300
 STARTS = 16  # spread evenly over the joint limits (a power of 2)
+# A solution nearer than this to a singular set is reported as near-singular [m; cos q2 dimensionless].
+NEAR = 1e-3
+
+
+@dataclass(frozen=True)
+class IkBranch:
+    """One solution per pose: joints q (N, n), with masks of near-singular and of unreachable poses."""
+
+    q: Array
+    near_singular: Array
+    failure: dict[int, str]
+
+
+def bounded_least_squares(
+    residual: Residual, q: Array, lower: Array, upper: Array, tolerance: float, iterations: int
+) -> tuple[Array, Array]:
+    """Joints (N, n) that minimise the residual within limits from every start, and the residual norm (N,).
+
+    Each start has its own damping, reduced after a successful step and raised after a failed one. A joint at a limit
+    that the descent pushes against is held. A start is finished once its residual is within the tolerance.
+    """
+    q = np.clip(q, lower, upper)
+    r, J = residual(q, np.arange(len(q)))
+    damping, stuck = np.full(len(q), 1e-3), np.zeros(len(q), bool)
+    for _ in range(iterations):
+        rows = np.flatnonzero((np.linalg.norm(r, axis=-1) > tolerance) & ~stuck)
+        if not rows.size:
+            break
+        gradient = np.einsum("nki,nk->ni", J[rows], r[rows])
+        held = ((q[rows] <= lower) & (gradient > 0)) | ((q[rows] >= upper) & (gradient < 0))
+        free = np.where(held[:, None, :], 0.0, J[rows])
+        A = np.swapaxes(free, -1, -2) @ free
+        scale = np.maximum(np.einsum("nii->ni", A).max(-1), 1e-12)
+        A = A + (damping[rows] * scale)[:, None, None] * np.eye(q.shape[-1])
+        step = -np.linalg.solve(A, np.where(held, 0.0, gradient)[..., None])[..., 0]
+        trial = np.clip(q[rows] + step, lower, upper)
+        r_trial, J_trial = residual(trial, rows)
+        better = np.linalg.norm(r_trial, axis=-1) < np.linalg.norm(r[rows], axis=-1)
+        q[rows[better]], r[rows[better]], J[rows[better]] = trial[better], r_trial[better], J_trial[better]
+        # a step that rounds to zero, or one at the largest damping, would fail forever
+        stuck[rows] = ~better & ((damping[rows] >= MAX_DAMPING) | (trial == q[rows]).all(-1))
+        damping[rows] = np.clip(damping[rows] * np.where(better, 0.2, 5.0), MIN_DAMPING, MAX_DAMPING)
+    return q, np.linalg.norm(r, axis=-1)
 
 
 class SerialChain:

@@ -11,7 +11,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR, IkBranch
+from trocar.mechanics.inverse_kinematics.descent import NEAR, IkBranch
 from trocar.spatial import Array, rotation
 
 # Limits are widened by this [rad] while searching, so that rounding does not push out a pose on a limit.

@@ -14,7 +14,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, WristedShaft
-from trocar.mechanics.inverse_kinematics.remote_centre import NEAR
+from trocar.mechanics.inverse_kinematics.descent import NEAR
 from trocar.spatial import Array, inverse
 
 TURN = 2.0 * math.pi

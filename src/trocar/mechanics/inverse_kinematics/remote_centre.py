@@ -6,26 +6,17 @@ s = (cos q2 sin q1, -sin q2, -cos q2 cos q1) and the wrist pitch axis (ECM: the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.spatial import Array, inverse
+from trocar.arms.arm import poses_at_zero
+from trocar.arms.structure import SnakeShaft
+from trocar.mechanics.inverse_kinematics.descent import NEAR, IkBranch, refined
+from trocar.spatial import Array, inverse, mdh
 
 # Below this the quantity that determines a joint is rounding error, and the joint is copied from the seed [m].
 VANISHING = 1e-12
-# A solution nearer than this to a singular set is reported as near-singular [m; cos q2 dimensionless].
-NEAR = 1e-3
-
-
-@dataclass(frozen=True)
-class IkBranch:
-    """One solution per pose: joints q (N, n), with masks of near-singular and of unreachable poses."""
-
-    q: Array
-    near_singular: Array
-    failure: dict[int, str]
+MAX_BEND = np.pi  # largest bend of a snake wrist in the search [rad]; a larger one is outside any limit
 
 
 def wristed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
@@ -91,6 +82,30 @@ def rolling(arm: Arm, T: Array, q_seed: Array, tolerance: float = 1e-6) -> list[
     }
     q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q_seed[:, 4:]])
     return [IkBranch(q, np.cos(q2) < NEAR, failure)]
+
+
+def snaked(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
+    """Branches of a snake wrist (pitch, yaw, yaw, pitch): one per start, the seed and every branch without its length.
+
+    There is no closed form. But the wrist is short and bends by less than 45 degrees, so that a wrist with both axes at
+    its middle is a good initial guess, which damped least squares refines.
+    With the wrist within 1 cm of the port its length is not small relative to the depth: the guess is then poor, and up
+    to 1 pose in 100 needs a specific seed.
+    """
+    starts = [q_seed, *(branch.q for branch in _snake_guesses(arm, T, q_seed))]
+    # the caller checks the limits: a step must be able to cross them
+    bound = np.array([np.inf] * 4 + [MAX_BEND] * 2)
+    return [refined(arm, T, start, q_seed, -bound, bound) for start in starts]
+
+
+def _snake_guesses(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
+    """Branches of a wrist whose axes meet in the middle of the snake, with the same tip at q = 0."""
+    at, half = poses_at_zero(arm.serial), np.pi / 2
+    assert isinstance(arm.structure, SnakeShaft)
+    d_roll = float(arm.serial[3].placement[2, 3]) + 0.5 * arm.structure.length
+    T_insertion_6 = mdh(d=d_roll) @ mdh(alpha=-half, theta=-half) @ mdh(alpha=-half, theta=-half)
+    T_6_tip = inverse(at["insertion"] @ T_insertion_6) @ at[arm.serial[-1].name] @ arm.T_last_tip
+    return offset_wrist(arm, T @ inverse(T_6_tip), q_seed, d_roll, 0.0)
 
 
 def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from trocar.arms.elastics import CableTorque
+from trocar.arms.parameters import CableTorque
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import check_dissipative
 from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.forces.cables import CableForces
-from trocar.simulation.forces.elastic_drives import ElasticDrives
-from trocar.simulation.forces.hysteresis import Hysteresis
-from trocar.simulation.forces.mirrored_counterweight import MirroredCounterweight
-from trocar.simulation.forces.port import PortForces
-from trocar.simulation.forces.varying_friction import VaryingFriction
+from trocar.simulation.forces.drive_forces import (
+    CableForces,
+    ElasticDrives,
+    Hysteresis,
+    MirroredCounterweight,
+    VaryingFriction,
+)
+from trocar.simulation.forces.environment import PortForces
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 

@@ -14,18 +14,15 @@ import numpy as np
 
 from trocar import checks
 from trocar.appearance.arm_shapes import SHAFT_RADIUS, add_shapes
-from trocar.appearance.kinematic_model import add_link
+from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS, add_link
 from trocar.arms import Arm
-from trocar.arms.elastics import LeverSpring
-from trocar.arms.parameters import Drive, Inertia
+from trocar.arms.arm import revolute
+from trocar.arms.parameters import Drive, Inertia, LeverSpring
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
-from trocar.simulation.forces.elastic_drives import add_motors
-from trocar.simulation.forces.port import SEAL, Port
-from trocar.simulation.modelling.elastic_mount import add_mount
-from trocar.simulation.scene_arm import Cable, SceneArm
+from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Port, SceneArm
 from trocar.spatial import Array, quaternion
 
 # Inertia of followers between the shaft and the tip, the second links of a snake wrist, which have none in the
@@ -33,6 +30,8 @@ from trocar.spatial import Array, quaternion
 FOLLOWER_INERTIA = 1e-7
 
 MAX_TIMESTEP = 0.02  # [s]
+MOTOR = "motor_"  # prefix of the body of an elastic drive's motor
+SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendons of a port's seal: joint
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "exact": mujoco.mjtIntegrator.mjINT_RK4,
@@ -75,7 +74,7 @@ def build(
     inertias = dict(parameters.inertias)
     if not options.counterweight:
         inertias.pop(str(arm.counterweight), None)
-    root = None if options.elastic_mount is None else add_mount(spec, options.elastic_mount)
+    root = None if options.elastic_mount is None else _add_mount(spec, options.elastic_mount)
     _add_bodies(spec, arm, inertias, options.limits, stiff, root)
     add_shapes(spec, arm, visual)
     hard = {"solref": stiff, "solimp": IMPEDANCE}
@@ -89,7 +88,7 @@ def build(
             _add_spring(spec, arm, element)
     _add_motors(spec, arm)
     if options.compliance is not None:
-        add_motors(spec, options.compliance)
+        _add_elastic_motors(spec, options.compliance)
     if options.port is not None:
         _add_seal(spec, arm, options.port, stiff)
     return spec
@@ -279,3 +278,22 @@ def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
         else:
             tendon = _tendon(spec, name, weights)
             actuator.trntype, actuator.target = mujoco.mjtTrn.mjTRN_TENDON, tendon.name
+
+
+def _add_elastic_motors(spec: mujoco.MjSpec, compliance: Compliance) -> None:
+    """A motor body per elastic joint, moved by the actuator instead of the link."""
+    for joint in compliance.deflections:
+        _, turn = add_link(spec, revolute(MOTOR + joint, None, np.eye(4), {}))
+        turn.armature = compliance.rotor_inertia
+        spec.actuator(joint).target = MOTOR + joint
+
+
+def _add_mount(spec: mujoco.MjSpec, mount: ElasticMount) -> mujoco.MjsBody:
+    """The body that carries the first link of the arm instead of the base."""
+    body = spec.worldbody.add_body(
+        name=MOUNT, explicitinertial=True, mass=DUMMY_MASS, inertia=np.full(3, DUMMY_INERTIA)
+    )
+    for name, (kind, axis, stiffness) in mount.joints.items():
+        joint = body.add_joint(name=name, type=kind, axis=axis, pos=mount.pivot)
+        joint.stiffness, joint.damping = [stiffness, 0.0, 0.0], [mount.loss * stiffness, 0.0, 0.0]
+    return body

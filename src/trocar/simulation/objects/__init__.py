@@ -4,12 +4,70 @@ A kind of object is a subclass of `SceneObject` in a file of its own; its reader
 files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from trocar.simulation.objects.scene_object import Reader, SceneObject
-from trocar.simulation.objects.soft_slab import SoftSlab, read_slab
-from trocar.simulation.objects.solid import READERS, Solid, needle
+import numpy as np
 
-KINDS: Mapping[str, Reader] = {**READERS, "slab": read_slab}  # by `shape` in a scene file
+from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
+from trocar.errors import shown
+from trocar.simulation.objects.scene_object import SceneObject
+from trocar.simulation.objects.soft_slab import SoftSlab
+from trocar.simulation.objects.solid import Box, Capsule, Cylinder, Obstacle, Solid, Sphere, needle
+from trocar.spatial import Array
+
+MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
+# Reads an object from its table in a scene file, given its name and pose.
+Reader = Callable[[Fields, str, Array], SceneObject]
+
+
+def _friction(fields: Fields) -> float:
+    return fields.number("friction", 0.5, least=0.0)
+
+
+def _looks(fields: Fields) -> dict[str, Any]:
+    red, green, blue = fields.vector("colour", 3, (0.80, 0.60, 0.45)).tolist()
+    return {"friction": _friction(fields), "colour": (red, green, blue)}
+
+
+def _size(fields: Fields) -> Array:
+    size = fields.vector("size", 3, most=MAX_LENGTH, unit="m")
+    if size.min() < MIN_SIZE:
+        raise fields.error(f"'size' must be at least {MIN_SIZE:g} m in each direction, got {shown(size.tolist())}")
+    return size
+
+
+def _length(fields: Fields, key: str) -> float:
+    return fields.number(key, least=MIN_SIZE, most=MAX_LENGTH, unit="m")
+
+
+def _rod(kind: type[Cylinder | Capsule], fields: Fields) -> Obstacle:
+    half = np.array([0.0, 0.0, _length(fields, "length") / 2])
+    return kind(-half, half, _length(fields, "radius"))
+
+
+def _solid(shape: Callable[[Fields], Obstacle]) -> Reader:
+    """Reads an object of one shape about the origin, rods along z; without a mass it is fixed."""
+
+    def read(fields: Fields, name: str, T: Array) -> Solid:
+        mass = fields.number("mass", 0.0, least=0.0, most=MAX_MASS, unit="kg")
+        return Solid(name, shape(fields), T, mass=mass or None, **_looks(fields))
+
+    return read
+
+
+def _slab(fields: Fields, name: str, T: Array) -> SoftSlab:
+    young = fields.positive("young", 3e4, most=1e12, unit="Pa")
+    return SoftSlab(name, _size(fields), T, young=young, **_looks(fields))
+
+
+KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
+    "box": _solid(lambda fields: Box(np.zeros(3), _size(fields))),
+    "sphere": _solid(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
+    "cylinder": _solid(lambda fields: _rod(Cylinder, fields)),
+    "capsule": _solid(lambda fields: _rod(Capsule, fields)),
+    "needle": lambda fields, name, T: needle(name, T, friction=_friction(fields)),
+    "slab": _slab,
+}
 
 __all__ = ["KINDS", "SceneObject", "SoftSlab", "Solid", "needle"]

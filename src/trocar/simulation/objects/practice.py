@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.simulation.objects.primitives import Box
-from trocar.simulation.objects.solid import Solid, needle
+from trocar.simulation.objects.solid import Box, Solid, needle
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
 

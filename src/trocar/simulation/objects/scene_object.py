@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.file_fields import MAX_LENGTH, Fields
-from trocar.errors import TrocarError, shown
+from trocar.errors import TrocarError
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
 OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
 FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
-MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
 
 
 class SceneObject:
@@ -46,31 +44,9 @@ class SceneObject:
         """
 
 
-# Reads an object from its table in a scene file, given its name and pose.
-Reader = Callable[[Fields, str, Array], SceneObject]
-
-
 def check_name(name: str) -> None:
     if not name or not isinstance(name, str):
         raise TrocarError(f"an object needs a name, got {name!r}")
-
-
-def read_looks(fields: Fields) -> dict[str, Any]:
-    """Friction and colour of an object in a scene file."""
-    red, green, blue = fields.vector("colour", 3, (0.80, 0.60, 0.45)).tolist()
-    return {"friction": read_friction(fields), "colour": (red, green, blue)}
-
-
-def read_friction(fields: Fields) -> float:
-    return fields.number("friction", 0.5, least=0.0)
-
-
-def read_size(fields: Fields) -> Array:
-    """Edges (3,) of a block [m]."""
-    size = fields.vector("size", 3, most=MAX_LENGTH, unit="m")
-    if size.min() < MIN_SIZE:
-        raise fields.error(f"'size' must be at least {MIN_SIZE:g} m in each direction, got {shown(size.tolist())}")
-    return size
 
 
 class PlacedObject:

@@ -9,20 +9,11 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.file_fields import Fields
+from trocar import checks
 from trocar.errors import TrocarError
-from trocar.simulation.objects.primitives import check_numbers, sizes
-from trocar.simulation.objects.scene_object import (
-    FIXED_PRIORITY,
-    OBJECT,
-    OBJECT_GROUP,
-    SceneObject,
-    check_name,
-    read_looks,
-    read_size,
-)
+from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJECT_GROUP, SceneObject, check_name
 from trocar.simulation.objects.solid import HARD_SOLREF
-from trocar.spatial import Array, checked_pose, quaternion
+from trocar.spatial import checked_pose, quaternion
 
 SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # if harder, the solver fails to converge between light nodes and fingers
 
@@ -54,8 +45,10 @@ class SoftSlab(SceneObject):
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        sizes(self.size, f"size of {self.name}")
-        check_numbers(self, self.name, positive=("young", "density", "spacing"), not_negative=("friction", "damping"))
+        checks.lengths(f"size of {self.name}", self.size)
+        checks.attributes(
+            self, self.name, positive=("young", "density", "spacing"), not_negative=("friction", "damping")
+        )
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_pose(self.pose)
@@ -67,7 +60,6 @@ class SoftSlab(SceneObject):
         return x, y, z
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
-        """Add its bodies and geoms to a MuJoCo model."""
         size, T, count = np.asarray(self.size, dtype=float), np.asarray(self.pose, dtype=float), self.count
         base = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         # the skin of a flex extends by its radius, so the grid is smaller by that amount
@@ -92,9 +84,3 @@ class SoftSlab(SceneObject):
             if node.pos[2] < lowest + 1e-9:
                 for joint in list(node.joints):
                     spec.delete(joint)
-
-
-def read_slab(fields: Fields, name: str, T: Array) -> SoftSlab:
-    """A slab from its table in a scene file."""
-    young = fields.positive("young", 3e4, most=1e12, unit="Pa")
-    return SoftSlab(name, read_size(fields), T, young=young, **read_looks(fields))

@@ -1,32 +1,87 @@
-"""Rigid objects, fixed or free, and a suture needle."""
+"""Rigid objects, fixed or free: solid shapes, which are also the obstacles of collision checks, and a suture needle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
+from typing import Any, ClassVar, Protocol
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
+from trocar import checks
 from trocar.errors import TrocarError
-from trocar.simulation.objects.primitives import Box, Capsule, Cylinder, Obstacle, Sphere, check_numbers
-from trocar.simulation.objects.scene_object import (
-    FIXED_PRIORITY,
-    MIN_SIZE,
-    OBJECT,
-    OBJECT_GROUP,
-    Reader,
-    SceneObject,
-    check_name,
-    read_friction,
-    read_looks,
-    read_size,
-)
-from trocar.spatial import Array, checked_pose, quaternion
+from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJECT_GROUP, SceneObject, check_name
+from trocar.spatial import Array, checked_pose, pose, quaternion
+
+
+class Obstacle(Protocol):
+    """A solid shape, in coordinates of the world or of the object it is part of."""
+
+    def geom(self) -> dict[str, Any]:
+        """Attributes of MuJoCo's geom."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with edges of length `size` (3,) [m] about `centre` (3,) [m], rotated by R (3, 3)."""
+
+    centre: ArrayLike
+    size: ArrayLike
+    R: ArrayLike | None = None
+
+    def geom(self) -> dict[str, Any]:
+        R = checked_pose(pose(np.eye(3) if self.R is None else self.R))[:3, :3]
+        half = checks.lengths("size of a box", self.size) / 2
+        return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball of `radius` [m] about `centre` (3,) [m]."""
+
+    centre: ArrayLike
+    radius: float
+
+    def geom(self) -> dict[str, Any]:
+        return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "pos": _point(self.centre), "size": _radius(self.radius)}
+
+
+@dataclass(frozen=True)
+class _Rod:
+    a: ArrayLike
+    b: ArrayLike
+    radius: float
+    _kind: ClassVar[mujoco.mjtGeom]
+
+    def geom(self) -> dict[str, Any]:
+        ends = [*_point(self.a), *_point(self.b)]
+        if np.allclose(ends[:3], ends[3:], rtol=0.0, atol=1e-9):
+            raise TrocarError("a rod needs two different ends; for a ball use Sphere")
+        return {"type": self._kind, "fromto": ends, "size": _radius(self.radius)}
+
+
+class Capsule(_Rod):
+    """A rod of `radius` [m] with round ends about the points a and b (3,) [m]."""
+
+    _kind = mujoco.mjtGeom.mjGEOM_CAPSULE
+
+
+class Cylinder(_Rod):
+    """A rod of `radius` [m] with flat ends at the points a and b (3,) [m]."""
+
+    _kind = mujoco.mjtGeom.mjGEOM_CYLINDER
+
+
+def _point(p: ArrayLike) -> Array:
+    return checks.three_numbers("a point", p, "[m]")
+
+
+def _radius(radius: float) -> list[float]:
+    return [float(checks.lengths("radius", radius, ())), 0.0, 0.0]
+
 
 # MuJoCo's contacts are softer for lighter bodies. With the arm's settings, jaws that squeeze a 0.2 g needle
 # with 10 N penetrate it by 0.4 mm; with these, by 0.05 mm.
@@ -69,7 +124,7 @@ class Solid(SceneObject):
         check_name(self.name)
         if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0):
             raise TrocarError(f"mass of {self.name} must be positive, or None for a fixed object, got {self.mass!r}")
-        check_numbers(self, self.name, not_negative=("friction", "torsional", "damping"))
+        checks.attributes(self, self.name, not_negative=("friction", "torsional", "damping"))
         if self.stiffness is not None and not (np.isfinite(self.stiffness) and self.stiffness > 0):
             raise TrocarError(f"stiffness of {self.name} must be positive, or None, got {self.stiffness!r}")
         checked_pose(self.pose)
@@ -82,7 +137,6 @@ class Solid(SceneObject):
         return tuple(self.shape) if isinstance(self.shape, Sequence) else (self.shape,)
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
-        """Add its bodies and geoms to a MuJoCo model."""
         T = np.asarray(self.pose, dtype=float)
         body = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         looks = {
@@ -99,7 +153,10 @@ class Solid(SceneObject):
         if self.mass is None:
             return
         body.add_freejoint()
-        volumes = _volumes(self)
+        alone = mujoco.MjSpec()  # for the volumes, as MuJoCo has them
+        for shape in self.shapes:
+            alone.worldbody.add_body().add_geom(density=1.0, **shape.geom())
+        volumes = alone.compile().body_mass[1:].tolist()
         for geom, volume in zip(body.geoms, volumes, strict=True):
             geom.mass = self.mass * volume / sum(volumes)
 
@@ -157,43 +214,3 @@ def needle(
     shapes = [Capsule(a, b, diameter / 2) for a, b in pairwise(points)]
     mass = STEEL * np.pi / 4 * diameter**2 * radius * arc
     return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
-
-
-def _volumes(thing: Solid) -> list[float]:
-    """[m^3] of each shape, as MuJoCo has it."""
-    spec = mujoco.MjSpec()
-    for shape in thing.shapes:
-        spec.worldbody.add_body().add_geom(density=1.0, **shape.geom())
-    return [float(mass) for mass in spec.compile().body_mass[1:]]
-
-
-def _read_needle(fields: Fields, name: str, T: Array) -> Solid:
-    return needle(name, T, friction=read_friction(fields))
-
-
-def _reader(shape: Callable[[Fields], Obstacle]) -> Reader:
-    """Reads an object of one shape about the origin, rods along z."""
-
-    def read(fields: Fields, name: str, T: Array) -> Solid:
-        mass = fields.number("mass", 0.0, least=0.0, most=MAX_MASS, unit="kg")  # none: fixed
-        return Solid(name, shape(fields), T, mass=mass or None, **read_looks(fields))
-
-    return read
-
-
-def _length(fields: Fields, key: str) -> float:
-    return fields.number(key, least=MIN_SIZE, most=MAX_LENGTH, unit="m")
-
-
-def _rod(kind: type[Cylinder | Capsule], fields: Fields) -> Obstacle:
-    half = np.array([0.0, 0.0, _length(fields, "length") / 2])
-    return kind(-half, half, _length(fields, "radius"))
-
-
-READERS: Mapping[str, Reader] = {
-    "box": _reader(lambda fields: Box(np.zeros(3), read_size(fields))),
-    "sphere": _reader(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
-    "cylinder": _reader(partial(_rod, Cylinder)),
-    "capsule": _reader(partial(_rod, Capsule)),
-    "needle": _read_needle,
-}

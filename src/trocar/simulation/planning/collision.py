@@ -17,7 +17,7 @@ from trocar.appearance.kinematic_model import attach_arm, collide_with_others, k
 from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known
 from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.primitives import Obstacle
+from trocar.simulation.objects.solid import Obstacle
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, checked_pose
 

@@ -1,0 +1,231 @@
+"""Forces of the surroundings on an arm: brakes, applied wrenches, the port, and an elastic mount."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from trocar.arms import Arm
+from trocar.errors import TrocarError
+from trocar.simulation.arm_slice import ArmSlice
+from trocar.simulation.engine import Engine
+from trocar.simulation.modelling.arm_model import SEAL
+from trocar.simulation.scene_arm import ElasticMount, Port
+from trocar.spatial import Array
+
+TIP = "tip"
+
+
+class _Applied(NamedTuple):
+    wrench: Array
+    force: Array  # (3,) in base axes [N]
+    moment: Array
+    point: tuple[float, float, float]  # in the frame of the body [m]
+    # views of MuJoCo's data: position and orientation of the body, its centre of mass, the wrench on it
+    position: Array
+    orientation: Array
+    centre: Array
+    applied: Array
+
+
+class AppliedWrenches:
+    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip; falsy if there is none."""
+
+    def __init__(self, arm_slice: ArmSlice) -> None:
+        self._slice, self._engine, self._data = arm_slice, arm_slice.engine, arm_slice.engine.data
+        self.by_place: dict[str, _Applied] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_place)
+
+    def set(self, place: str, wrench: Array) -> None:
+        """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros remove it."""
+        arm = self._slice.arm
+        body = self._slice.body(arm.tip_body if place == TIP else place)
+        data = self._data
+        data.xfrc_applied[body] = 0.0
+        if wrench.any():
+            x, y, z = arm.T_body_tip[:3, 3].tolist() if place == TIP else (0.0, 0.0, 0.0)
+            own = wrench.copy()
+            views = data.xpos[body], data.xmat[body], data.xipos[body], data.xfrc_applied[body]
+            self.by_place[place] = _Applied(own, own[:3], own[3:], (x, y, z), *views)
+        else:
+            self.by_place.pop(place, None)
+
+    def clear(self) -> None:
+        """Remove all wrenches; MuJoCo's data were reset."""
+        self.by_place.clear()
+
+    def act(self) -> None:
+        """Write the wrenches into MuJoCo's data, about the centres of mass, for the next step."""
+        self._engine.update()
+        to_world = self._slice.to_world
+        for each in self.by_place.values():
+            each.applied[:] = 0.0
+        for _, force, moment, (u, v, w), position, orientation, centre, applied in self.by_place.values():
+            # plain numbers: arrays this small take longer
+            (px, py, pz), (cx, cy, cz) = position.tolist(), centre.tolist()
+            a, b, c, d, e, f, g, h, i = orientation.tolist()
+            x, y, z = (
+                px + (a * u + b * v + c * w) - cx,
+                py + (d * u + e * v + f * w) - cy,
+                pz + (g * u + h * v + i * w) - cz,
+            )
+            fx, fy, fz = to_world(force).tolist()
+            mx, my, mz = to_world(moment).tolist()
+            # the tip and the link that carries it add up
+            applied += (fx, fy, fz, mx + (y * fz - z * fy), my + (z * fx - x * fz), mz + (x * fy - y * fx))
+
+    @property
+    def memory(self) -> dict[str, Array]:
+        """Every wrench by its place, for a snapshot. Assign it to restore the snapshot."""
+        return {place: applied.wrench.copy() for place, applied in self.by_place.items()}
+
+    @memory.setter
+    def memory(self, memory: dict[str, Array]) -> None:
+        self.by_place.clear()
+        for place, wrench in memory.items():
+            self.set(place, wrench)
+
+
+class Brakes:
+    """All brakes of an arm, engaged and released together; falsy if it has none."""
+
+    def __init__(self, arm_slice: ArmSlice) -> None:
+        self._model, self._data, arm = arm_slice.engine.model, arm_slice.engine.data, arm_slice.arm
+        self._constraints = np.array([arm_slice.equality(f"brake_{joint}") for joint in arm.brakes], dtype=int)
+        self._joints = np.array([arm_slice.dof(arm.driven[joint]) for joint in arm.brakes], dtype=int)
+
+    def __bool__(self) -> bool:
+        return self._constraints.size > 0
+
+    @property
+    def engaged(self) -> bool:
+        """True if the brakes are engaged."""
+        return bool(self) and bool(self._data.eq_active[self._constraints].all())
+
+    @property
+    def held(self) -> Array:
+        """Holding position of each brake, engaged or not [rad, m]."""
+        return np.array(self._model.eq_data[self._constraints, 0])
+
+    @held.setter
+    def held(self, positions: Array) -> None:
+        self._model.eq_data[self._constraints, 0] = positions
+
+    def place(self, qpos: Array) -> None:
+        """Set the holding positions to qpos, engaged or not."""
+        self.held = qpos[self._joints]
+
+    def engage(self, qpos: Array) -> None:
+        """Engage at qpos; brakes that are already engaged keep their position."""
+        if not self.engaged:
+            self.place(qpos)
+        self._data.eq_active[self._constraints] = True
+
+    def release(self) -> None:
+        """Hold nothing."""
+        self._data.eq_active[self._constraints] = False
+
+
+class PortForces:
+    """Generalised forces of the wall on the cannula; those of the seal are in the model.
+
+    The cannula is fixed to the arm's last link before the insertion and pivots with it. The wall holds it by a spring
+    and a damper across its axis, at a point that is the remote centre only if the arm was set up well.
+    """
+
+    def __init__(self, arm_slice: ArmSlice, port: Port) -> None:
+        self.port, self._slice, arm = port, arm_slice, arm_slice.arm
+        self._model, self._data = arm_slice.engine.model, arm_slice.engine.data
+        self._offset = np.asarray(port.offset, dtype=float)
+        self._insertion = arm_slice.body("insertion")
+        link = arm.body("insertion")
+        while link.parent is not None and link.kind == "prismatic":
+            link = arm.body(link.parent)
+        self._cannula = arm_slice.body(link.name)
+        self._J = np.zeros((3, self._model.nv))
+        self._tendons = [arm_slice.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
+        self.wrench = np.zeros(6)
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints for the next step."""
+        model, data, port = self._model, self._data, self.port
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        axis = data.xmat[self._insertion].reshape(3, 3)[:, 2]
+        on_axis, centre = data.xpos[self._insertion], data.xpos[self._slice.base]
+        hole = centre + self._slice.to_world(self._offset)
+        point = on_axis + axis * (axis @ (hole - on_axis))  # point of the cannula's axis nearest to the hole
+        mujoco.mj_jac(model, data, self._J, None, point, self._cannula)
+        v = self._J @ data.qvel
+        F = port.stiffness * (hole - point) - port.damping * (v - axis * (axis @ v))
+        # the base's origin is the remote centre
+        turn = self._slice.to_base
+        self.wrench = np.concatenate([turn(F), turn(np.cross(point - centre, F))])
+        return np.asarray(self._J.T @ F)[self._slice.v]
+
+    def seal(self) -> Array:
+        """Force along the shaft [N], positive into the body, and torque about it [N m], on the instrument."""
+        data, result = self._data, np.zeros(2)
+        friction = data.efc_type == mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON
+        for k, tendon in enumerate(self._tendons):
+            rows = friction & (data.efc_id == tendon)
+            damping = np.ravel(self._model.tendon_damping[tendon])[0]
+            result[k] = data.efc_force[rows].sum() - damping * data.ten_velocity[tendon]
+        return result
+
+
+SETTLED = 1e-12  # change of the deflection at convergence [rad, m]
+MAX_DEFLECTION = 0.2  # largest deflection [rad, m]
+# To the static deflection: each iteration reduces the error by the ratio of weight to stiffness, about a tenth.
+MAX_ITERATIONS = 100
+
+
+class MountDeflection:
+    """The state of an elastic mount: preloaded to carry the arm at home, placed at its rest position.
+
+    Args:
+        prefix: prefix of the arm's names in the model. arm: its home is the state without deflection.
+    """
+
+    def __init__(self, engine: Engine, mount: ElasticMount, arm: Arm, prefix: str) -> None:
+        self._engine, self._arm = engine, arm
+        model = engine.model
+        joints = [model.joint(prefix + name) for name in mount.joints]
+        self._q = np.array([joint.qposadr[0] for joint in joints])
+        self._v = np.array([joint.dofadr[0] for joint in joints])
+        self._links = np.array([model.joint(prefix + body.name).qposadr[0] for body in arm.bodies])
+        self._stiffness = np.array([stiffness for *_, stiffness in mount.joints.values()])
+        self.preload()
+
+    def preload(self) -> None:
+        """Set the springs so that the mount is not deflected while the arm rests at home."""
+        data = mujoco.MjData(self._engine.model)
+        data.qpos[self._links] = self._arm.E @ np.array(self._arm.home)
+        self._engine.model.qpos_spring[self._q] = self._load(data) / self._stiffness
+
+    def settle(self) -> None:
+        """Place the mount at its static deflection, for the arm as it stands in the engine's data."""
+        data, model = mujoco.MjData(self._engine.model), self._engine.model
+        data.qpos[:] = self._engine.data.qpos
+        deflection, change = np.zeros(len(self._q)), np.inf
+        for _ in range(MAX_ITERATIONS):
+            data.qpos[self._q] = deflection
+            before, deflection = deflection, model.qpos_spring[self._q] - self._load(data) / self._stiffness
+            change = np.abs(deflection - before).max()
+            if change < SETTLED:
+                break
+        if change >= SETTLED or np.abs(deflection).max() > MAX_DEFLECTION:
+            raise TrocarError(
+                f"the elastic mount of {self._arm.name} is too soft: it deflects by more than {MAX_DEFLECTION} rad or m"
+            )
+        self._engine.data.qpos[self._q] = deflection
+        self._engine.data.qvel[self._v] = 0.0
+
+    def _load(self, data: mujoco.MjData) -> Array:
+        """Effort of the mount against gravity, with the arm at rest [N, N m]."""
+        mujoco.mj_forward(self._engine.model, data)
+        return np.array(data.qfrc_bias[self._v])

@@ -1,6 +1,6 @@
 """Surfaces of the built-in instruments: clevis of the shaft, wrist, jaws, blade.
 
-In the drawing frames of `trocar.appearance.instrument_shapes`: the jaws point to -z, the wrist pitch axis is x, the
+In the drawing frames of `trocar.appearance.arm_shapes`: the jaws point to -z, the wrist pitch axis is x, the
 wrist yaw axis y.
 """
 

@@ -24,9 +24,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
 from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
-from trocar.robot.clients.methods import Joints, Stamped
+from trocar.robot.clients.methods import Gains, Joints, Stamped
 from trocar.robot.messages import {messages}
+from trocar.robot.recorder import Recorder
+from trocar.robot.simulation_server import RobotSnapshot
 from trocar.spatial import Array
 
 CLOSED: float
@@ -39,7 +43,9 @@ def stub() -> str:
     classes = [kind for kind in vars(devices).values() if isinstance(kind, type) and issubclass(kind, DeviceClient)]
     body = "".join(_class(kind) for kind in classes if kind.__module__ == devices.__name__)
     used = {
-        name for name in re.findall(r": (\w+)", body) if issubclass(getattr(messages, name, object), messages.Message)
+        name
+        for name in re.findall(r"(?::|->) (\w+)", body)
+        if issubclass(getattr(messages, name, object), messages.Message)
     }
     return HEAD.format(messages=", ".join(sorted(used))) + body
 

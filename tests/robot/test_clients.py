@@ -10,7 +10,7 @@ from trocar.robot import messages as m
 from trocar.robot.clients import devices
 from trocar.robot.clients.device import DeviceClient
 from trocar.robot.clients.methods import methods
-from trocar.robot.interface import INTERFACES, Direction, Interface, Service, Topic
+from trocar.robot.interface import INTERFACES, SIMULATED_ARM, SIMULATION, Direction, Interface, Service, Topic
 
 CLIENTS = {
     "ARM": devices.ArmClient,
@@ -23,6 +23,8 @@ CLIENTS = {
     "CONSOLE": devices.ConsoleClient,
     "TELEOP_PSM": devices.TeleopPSMClient,
     "TELEOP_ECM": devices.TeleopECMClient,
+    "SIMULATION": devices.SimulationClient,
+    "SIMULATED_ARM": devices.ArmSimulationClient,
 }
 UNREAD = (m.Empty, m.IntervalStatistics)  # messages that no getter returns
 
@@ -54,7 +56,7 @@ def test_the_committed_stub_is_that_of_the_classes():
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_every_row_of_the_table_has_a_method(kind):
     client = CLIENTS[kind]
-    rows = INTERFACES[kind]
+    rows = {**INTERFACES, "SIMULATION": SIMULATION, "SIMULATED_ARM": SIMULATED_ARM}[kind]
     unread = {t.name for t in rows.topics if t.message in UNREAD and t.direction is not Direction.command}
     for row in (*rows.topics, *rows.services):
         space, _, end = row.name.rpartition("/")

@@ -6,8 +6,8 @@ import pytest
 import trocar as tr
 from tests.support.crtk_robot import Events, started
 from trocar.errors import TrocarError
+from trocar.robot.controller.actuators import Servo
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.controller.servo import Servo
 from trocar.simulation.forces.faults import EncoderBias
 
 

@@ -6,9 +6,8 @@ import pytest
 import trocar as tr
 from tests.support.crtk_robot import q_of, started
 from trocar.robot import Sensors, messages
+from trocar.robot.controller.actuators import ActuatorSensors, Servo
 from trocar.robot.controller.constants import PERIOD, SAFE_DISTANCE
-from trocar.robot.controller.sensors import ActuatorSensors
-from trocar.robot.controller.servo import Servo
 from trocar.robot.controller.tip import wrench
 from trocar.robot.messages import Joy
 from trocar.simulation.forces.faults import EncoderBias

@@ -16,9 +16,8 @@ from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError, UnknownName
 from trocar.identification.prediction import efforts
 from trocar.identification.signals import prepare
-from trocar.robot.resimulation import resimulated
 from trocar.robot.settings import ArmSettings
-from trocar.robot.track import Track, difference, settings_of
+from trocar.robot.track import Track, difference, resimulated, settings_of
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification"
 ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"

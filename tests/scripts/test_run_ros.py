@@ -12,8 +12,8 @@ from trocar.robot import messages as m
 from trocar.robot.interface import Direction
 from trocar.scripts import pykdl
 from trocar.scripts import tf_transformations as tf
-from trocar.scripts.ros_variants import converted, convertible, present_name
 from trocar.scripts.script_api import judge
+from trocar.scripts.topics import converted, convertible, present_name
 from trocar.spatial import pose, rotation
 from trocar.transports import rosbag
 from trocar.transports.ros_conversion import from_ros, to_ros

@@ -6,6 +6,7 @@ import ipaddress
 import math
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -330,7 +331,7 @@ def crtk_check(
     count = Counter(result.status for result in results)
     summary = {status: count[status] for status in COLOURS}
     if json_file is not None:
-        listed = [result.as_dict() for result in results]
+        listed = [asdict(result) for result in results]
         write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
     rows = []
     for r in results:

@@ -91,9 +91,9 @@ def sim(
     from trocar.arms.arm import CONTROL_RATE
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
-    from trocar.robot.resimulation import motion as followed
     from trocar.robot.settings import ArmSettings
     from trocar.robot.track import Track
+    from trocar.robot.track import motion as followed
 
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from trocar.robot.clients.devices import SystemClient as System
     from trocar.robot.clients.devices import TeleopECMClient as TeleopECM
     from trocar.robot.clients.devices import TeleopPSMClient as TeleopPSM
-    from trocar.robot.controller.sensors import Sensors
+    from trocar.robot.controller.actuators import Sensors
     from trocar.robot.interface import INTERFACES
     from trocar.robot.laws import LAWS
     from trocar.robot.messages import ArmFrame, Frame
@@ -81,7 +81,7 @@ _NAMES = {
     "bus": ("Bus", "Subscription"),
     "clients.device": ("MoveHandle",),
     "clients.devices": ("Arm", "Console", "ECM", "MTM", "PSM", "SUJ", "System", "TeleopECM", "TeleopPSM"),
-    "controller.sensors": ("Sensors",),
+    "controller.actuators": ("Sensors",),
     "interface": ("INTERFACES",),
     "laws": ("LAWS",),
     "messages": ("ArmFrame", "Frame"),

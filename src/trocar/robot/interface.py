@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 
 from trocar.robot import messages as m
@@ -50,10 +51,18 @@ class Topic:
 
 @dataclass(frozen=True)
 class Service:
-    """A service; `ros` is its type in ROS."""
+    """A service.
+
+    Attributes:
+        ros: type in ROS; "" for a service in process only. parameters, result, about: of its method in the client, if
+            the type in ROS does not determine them.
+    """
 
     name: str
-    ros: str
+    ros: str = ""
+    parameters: str = ""
+    result: str = "Any"
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,28 +115,23 @@ def _topics(direction: Direction, kind: tuple[type[m.Message], str], *names: str
     return Interface(tuple(Topic(name, kind[0], direction, kind[1]) for name in names))
 
 
-def _state(kind: tuple[type[m.Message], str], *names: str) -> Interface:
-    return _topics(Direction.state, kind, *names)
+_state, _event, _command = (partial(_topics, direction) for direction in Direction)
 
 
-def _event(kind: tuple[type[m.Message], str], *names: str) -> Interface:
-    return _topics(Direction.event, kind, *names)
+def _service(ros: str, *names: str) -> Interface:
+    return Interface((), tuple(Service(name, ros) for name in names))
 
 
-def _command(kind: tuple[type[m.Message], str], *names: str) -> Interface:
-    return _topics(Direction.command, kind, *names)
-
-
-def _services(*names: str) -> Interface:
-    """Services that no ROS type describes."""
-    return Interface((), tuple(Service(name, "") for name in names))
+def _local_services(**rows: tuple[str, str, str]) -> Interface:
+    """Services in process only: parameters, result and description by name."""
+    return Interface((), tuple(Service(name, "", *row) for name, row in rows.items()))
 
 
 _DEVICE = (
     _event(STATE, "operating_state")
     + _event(STRING, "desired_state", "error", "warning", "status")
     + _command(COMMAND, "state_command")
-    + Interface((), (Service("operating_state", "crtk_msgs/TriggerOperatingState"),))
+    + _service("crtk_msgs/TriggerOperatingState", "operating_state")
 )
 
 ARM = (
@@ -147,16 +151,10 @@ ARM = (
     + _command(NOTHING, "hold", "free")
     + _command(BOOL, "use_gravity_compensation", "body/set_cf_orientation_absolute")
     + _command(FLOAT, "trajectory_j/set_ratio", "trajectory_j/set_ratio_v", "trajectory_j/set_ratio_a")
-    + Interface(
-        (),
-        (
-            Service("forward_kinematics", "crtk_msgs/QueryForwardKinematics"),
-            Service("local/forward_kinematics", "crtk_msgs/QueryForwardKinematics"),
-            Service("inverse_kinematics", "crtk_msgs/QueryInverseKinematics"),
-            Service("actuator_to_joint_position", "cisst_msgs/ConvertFloat64Array"),
-            Service("crtk_version", "std_srvs/Trigger"),
-        ),
-    )
+    + _service("crtk_msgs/QueryForwardKinematics", "forward_kinematics", "local/forward_kinematics")
+    + _service("crtk_msgs/QueryInverseKinematics", "inverse_kinematics")
+    + _service("cisst_msgs/ConvertFloat64Array", "actuator_to_joint_position")
+    + _service("std_srvs/Trigger", "crtk_version")
 )
 
 PSM = (
@@ -245,27 +243,46 @@ TELEOP_ECM = (
 SIMULATION = replace(
     _state((m.Frame, ""), "frame")
     + _event(STRING, "error", "warning", "status")
-    + _services("play", "pause", "step", "set_speed", "reset", "snapshot", "restore", "change"),
+    + _local_services(
+        play=("", "None", "Let time pass."),
+        pause=("", "None", "Stop time."),
+        step=("cycles: int = 1", "None", "Pause and advance by control cycles of 1/1500 s."),
+        set_speed=("speed: float", "None", "Set the ratio of simulated to real time."),
+        reset=("", "None", "Restart at time 0: arms at rest at their start, in their initial state, without pushes."),
+        snapshot=("", "RobotSnapshot", "The complete state, for `restore`."),
+        restore=("snapshot: RobotSnapshot", "None", "Return to a snapshot; what follows is bit-for-bit the same."),
+        change=("gravity: ArrayLike", "None", "Change gravity (3,) [m/s^2] in the world."),
+    ),
     local=True,
 )
 SIMULATED_ARM = replace(
-    _services("set_law", "set_gravity_model", "place", "push", "change", "record", "recorded", "history"),
+    _local_services(
+        set_law=(
+            "name: str, gains: Gains | None = None",
+            "None",
+            "Follow the setpoint by a law of `trocar.robot.laws.LAWS`; gains that are not given have their defaults.",
+        ),
+        set_gravity_model=(
+            "mechanism: Mechanism | None",
+            "None",
+            "Let gravity compensation use these equations, such as wrong ones. None: those that are simulated.",
+        ),
+        place=("q: ArrayLike", "None", "Place the arm at q (n,) [rad, m], clipped to its limits, at rest, at once."),
+        push=("force: ArrayLike", "None", "Push the tip by (3,) [N] in base axes until changed; zeros remove it."),
+        change=(
+            "**options: Any",
+            "None",
+            "Change counterweight, friction, instrument or set_up ((k,) [m, rad], on a cart); the state stays.",
+        ),
+        record=("", "None", "Start a new recording; it keeps the last 120 s."),
+        recorded=("", "Recording", "Stop the recording and return it."),
+        history=("", "Recorder", "The last 8 s for plots; rows are kept from the first call on."),
+    ),
     local=True,
 )
 
 # Interfaces of the dVRK by kind of device.
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
-    {
-        "ARM": ARM,
-        "PSM": PSM,
-        "ECM": ECM,
-        "MTM": MTM,
-        "SUJ": SUJ,
-        "SUJ_ARM": SUJ_ARM,
-        "SYSTEM": SYSTEM,
-        "CONSOLE": CONSOLE,
-        "FOOT_PEDALS": FOOT_PEDALS,
-        "TELEOP_PSM": TELEOP_PSM,
-        "TELEOP_ECM": TELEOP_ECM,
-    }
+    {"ARM": ARM, "PSM": PSM, "ECM": ECM, "MTM": MTM, "SUJ": SUJ, "SUJ_ARM": SUJ_ARM, "SYSTEM": SYSTEM}
+    | {"CONSOLE": CONSOLE, "FOOT_PEDALS": FOOT_PEDALS, "TELEOP_PSM": TELEOP_PSM, "TELEOP_ECM": TELEOP_ECM}
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trocar import control
+from trocar import checks, control
 from trocar.control import Controller, Setpoint, State, TipMotion
 from trocar.control.tip_task import TipController
 from trocar.errors import TrocarError, check_known, shown
@@ -110,17 +110,10 @@ def checked_gains(law: str, gains: Mapping[str, float] | None) -> dict[str, floa
     if not isinstance(changed, Mapping):
         raise TrocarError(f"gains must be numbers by name, got {shown(gains)}")
     check_known(f"gain of {law}", known, *changed)
-    values = {name: gain.default for name, gain in known.items()}
-    for name, value in changed.items():
-        gain = known[name]
-        plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        if not (plain and gain.minimum <= value <= gain.maximum):
-            unit = f" [{gain.unit}]" if gain.unit else ""
-            raise TrocarError(
-                f"{name} of {law} must be a number from {gain.minimum:g} to {gain.maximum:g}{unit}, got {shown(value)}"
-            )
-        values[name] = float(value)
-    return values
+    return {
+        name: checks.number(f"{name} of {law}", changed.get(name, gain.default), gain.minimum, gain.maximum, gain.unit)
+        for name, gain in known.items()
+    }
 
 
 class ActiveLaw:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -22,6 +22,7 @@ EMPTY = np.zeros(0)
 EMPTY.setflags(write=False)
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Message:
     """A value on the bus.
@@ -34,6 +35,9 @@ class Message:
     stamp: int = 0
     frame_id: str = ""
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+
     @property
     def time(self) -> float:
         """The stamp in seconds."""
@@ -44,34 +48,28 @@ class Message:
         return self.stamp > 0
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Empty(Message):
     """A message without content: it is itself the command or event."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Bool(Message):
     value: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Float(Message):
     value: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class String(Message):
     value: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Floats(Message):
     """Numbers (k,), such as duration [s], frequency [Hz] and volume of a beep."""
 
     values: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class JointState(Message):
     """Positions [rad, m], velocities and efforts [N m, N] of joints; an empty array means "not given"."""
 
@@ -81,42 +79,36 @@ class JointState(Message):
     effort: Array = field(default_factory=lambda: EMPTY)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Pose(Message):
     """Pose (4, 4) in `frame_id` [m]."""
 
     T: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Twist(Message):
     """Velocity (6,): linear [m/s], then angular [rad/s]."""
 
     vector: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Wrench(Message):
     """Force [N], then moment [N m] (6,)."""
 
     vector: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Matrix(Message):
     """A matrix, such as a Jacobian (6, n)."""
 
     values: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Rotation(Message):
     """Rotation (3, 3)."""
 
     R: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class OperatingState(Message):
     """State of a device: DISABLED, ENABLED, PAUSED or FAULT; homed; busy with a motion or its homing."""
 
@@ -125,7 +117,6 @@ class OperatingState(Message):
     is_busy: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Joy(Message):
     """Buttons and pedals: RELEASED, PRESSED or, after a quick tap, CLICKED."""
 
@@ -136,7 +127,6 @@ class Joy(Message):
     axes: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CartesianState(Message):
     """Pose (4, 4), twist (6,) and wrench (6,) of a tip; None if not given."""
 
@@ -158,7 +148,6 @@ class HalfPlaneGains:
     deadband: Array = field(default_factory=lambda: np.zeros(3))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class ImpedanceGoal(Message):
     """Goal of a Cartesian impedance, with gains for either side of it along every axis.
 
@@ -176,7 +165,6 @@ class ImpedanceGoal(Message):
     orientation_negative: HalfPlaneGains = field(default_factory=HalfPlaneGains)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class IntervalStatistics(Message):
     """Periods and compute times of a control loop over the last interval [s]."""
 
@@ -243,7 +231,6 @@ class ArmFrame(_ReadOnly):
     target: Array | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Frame(_ReadOnly, Message):
     """One moment of a simulation or a recording: read-only copies.
 

@@ -12,31 +12,20 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import Arm as ArmFacts
-from trocar.errors import TrocarError, UnknownName, check_known, shown
+from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Bus
-from trocar.robot.clients.devices import (
-    ArmClient,
-    ConsoleClient,
-    ECMClient,
-    MTMClient,
-    PSMClient,
-    SUJClient,
-    SystemClient,
-    TeleopECMClient,
-    TeleopPSMClient,
-)
-from trocar.robot.clients.simulation import SimulationClient
+from trocar.robot.clients import devices as clients
 from trocar.robot.controller import console
+from trocar.robot.controller.actuators import Sensors
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
-from trocar.robot.controller.ecm import ClutchedArm, ECMController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.mtm import MTMController
-from trocar.robot.controller.psm import PSMController
+from trocar.robot.controller.patient_arms import ClutchedArm, ECMController, PSMController
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.sensors import Sensors
 from trocar.robot.controller.set_up_joints import SetUpJoints
 from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Message
@@ -45,11 +34,12 @@ from trocar.robot.simulation_server import SimulationServer
 from trocar.simulation import Diverged, Scene, load_scene
 from trocar.spatial import Array
 
-CONTROLLERS: dict[str, type[ArmController]] = {
-    "PSM": PSMController,
-    "ECM": ECMController,
-    "MTM": MTMController,
-    "ARM": ArmController,
+# Controller and client of an arm by its kind.
+KINDS: dict[str, tuple[type[ArmController], type[clients.ArmClient]]] = {
+    "PSM": (PSMController, clients.PSMClient),
+    "ECM": (ECMController, clients.ECMClient),
+    "MTM": (MTMController, clients.MTMClient),
+    "ARM": (ArmController, clients.ArmClient),
 }
 CHECKED = 3  # cycles between checks of a condition in a wait
 POLL_INTERVAL = 0.001  # of a waiting thread in real time [s]
@@ -94,23 +84,21 @@ class Robot:
         supported: bool = True,
         observers: bool = True,
     ) -> None:
-        if start not in ("off", "ready"):
-            raise UnknownName("start", start, ("off", "ready"))
+        check_known("start", ("off", "ready"), start)
         factor = _factor(speed)
         self.pace = Pace(factor, speed != "stepped" if playing is None else playing)
         self._real = factor > 0.0  # a thread advances the simulation
         built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
         names = tuple(built.arms) if arms is None else tuple(arms)
         check_known("arm of the scene", built.arms, *names)
-        epoch = time.time_ns() if self._real else 0
-        self.start_time = epoch
-        self._loop = ControlLoop(built, names, sensors or Sensors(), epoch, supported, observers)
+        self.start_time = time.time_ns() if self._real else 0
+        self._loop = ControlLoop(built, names, sensors or Sensors(), self.start_time, supported, observers)
         self.bus: Bus = self._loop.bus
         self.before_cycle: list[Callable[[], None]] = []
         self.after_cycle: list[Callable[[], None]] = []
         self.devices: dict[str, str] = {}
         self.controllers = {name: self._controller(name) for name in names}
-        self._set_up: SetUpJoints | None = None
+        self._set_up = None if self.scene.cart is None else SetUpJoints(self._loop)
         self._add_other_devices()
         for controller in self.controllers.values():
             if start == "ready":
@@ -119,12 +107,7 @@ class Robot:
                 controller.hardware.stop()
         self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # messages published so far are in the past
-        clock: dict[str, Callable[..., None]] = {
-            "play": self.play,
-            "pause": self.pause,
-            "step": self._pause_and_step,
-            "set_speed": self.set_speed,
-        }
+        clock = {key: getattr(self, key) for key in ("play", "pause", "set_speed")} | {"step": self._pause_and_step}
         self._simulation = SimulationServer(self._loop, self.controllers, self.pace, start == "ready", clock)
         self._arms = tuple(self.controllers.values())
         self._clients: dict[tuple[Any, ...], Any] = {}
@@ -137,9 +120,8 @@ class Robot:
 
     def _controller(self, name: str) -> ArmController:
         hardware = Hardware(name, self._loop, self._loop.parts[name])
-        kind = _kind(hardware.arm)
-        self.devices[name] = kind
-        return CONTROLLERS[kind](hardware, INTERFACES[kind])
+        self.devices[name] = kind = _kind(hardware.arm)
+        return KINDS[kind][0](hardware, INTERFACES[kind])
 
     def _add_other_devices(self) -> None:
         """System, console and set-up joints, and the base frames of the arms."""
@@ -152,9 +134,8 @@ class Robot:
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         for controller in self.controllers.values():
             if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
-                controller.reports.base_frame = partial(_fixed, (T_hrsv_base, "HRSV"))
-        if self.scene.cart is not None:
-            self._set_up = SetUpJoints(self._loop)
+                controller.reports.base_frame = lambda frame=(T_hrsv_base, "HRSV"): frame  # type: ignore[misc]
+        if self._set_up is not None:
             self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}
             for name in self._set_up.mounts:
                 if name in self.controllers:
@@ -199,11 +180,9 @@ class Robot:
         """Set the ratio of simulated to real time of a robot in real time."""
         if not self._real:
             raise TrocarError('this robot has no speed: it does not run in real time (speed="real")')
-        number = isinstance(speed, int | float | np.integer | np.floating) and not isinstance(speed, bool)
-        if not (number and MIN_SPEED <= speed <= MAX_SPEED):
-            raise TrocarError(f"speed must be a number from {MIN_SPEED:g} to {MAX_SPEED:g}, got {shown(speed)}")
+        factor = checks.number("speed", speed, MIN_SPEED, MAX_SPEED)
         with self.bus.lock:
-            self.pace.set_speed(float(speed))
+            self.pace.set_speed(factor)
 
     def step(self, cycles: int = 1) -> None:
         """Advance by control cycles of 1/1500 s; a robot in real time must be paused."""
@@ -214,11 +193,10 @@ class Robot:
 
     def _pause_and_step(self, cycles: int = 1) -> None:
         """The service: pause and advance; in real time a failed step stops the robot in an orderly state."""
-        if isinstance(cycles, bool) or not isinstance(cycles, int | np.integer) or cycles < 1:
-            raise TrocarError(f"the number of cycles must be an integer of at least 1, got {shown(cycles)}")
+        whole = checks.count("the number of cycles", cycles)
         self.pause()
         try:
-            for _ in range(cycles):
+            for _ in range(whole):
                 if self._closing.is_set():
                     raise TrocarError("the robot was closed before all steps were taken")
                 self._cycle()
@@ -264,8 +242,6 @@ class Robot:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    # -- windows -------------------------------------------------------------------------------------------------------
-
     @property
     def arms(self) -> tuple[str, ...]:
         """Names of the controlled arms."""
@@ -276,63 +252,60 @@ class Robot:
         check_known("arm of the robot", self.controllers, arm)
         return self.controllers[arm].reports
 
-    def simulation(self) -> SimulationClient:
+    def simulation(self) -> clients.SimulationClient:
         """Client of the simulation itself: time, control laws, changes of the scene, frames, recordings."""
-        return self._client(SimulationClient)
+        return self._client(clients.SimulationClient)
 
     # -- clients -------------------------------------------------------------------------------------------------------
 
-    def arm(self, name: str) -> ArmClient:
+    def arm(self, name: str) -> clients.ArmClient:
         """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
-        clients: dict[str, type[ArmClient]] = {"PSM": PSMClient, "ECM": ECMClient, "MTM": MTMClient, "ARM": ArmClient}
         check_known("arm of the robot", self.controllers, name)
-        return self._client(clients[self.devices[name]], name)
+        return self._client(KINDS[self.devices[name]][1], name)
 
-    def psm(self, name: str) -> PSMClient:
+    def psm(self, name: str) -> clients.PSMClient:
         """Client of a PSM, such as "PSM1"."""
-        return self._client(PSMClient, self._of_kind("PSM", name))
+        return self._client(clients.PSMClient, name, "PSM")
 
-    def ecm(self, name: str = "ECM") -> ECMClient:
+    def ecm(self, name: str = "ECM") -> clients.ECMClient:
         """Client of the endoscope arm."""
-        return self._client(ECMClient, self._of_kind("ECM", name))
+        return self._client(clients.ECMClient, name, "ECM")
 
-    def mtm(self, name: str) -> MTMClient:
+    def mtm(self, name: str) -> clients.MTMClient:
         """Client of a master, "MTML" or "MTMR"."""
-        return self._client(MTMClient, self._of_kind("MTM", name))
+        return self._client(clients.MTMClient, name, "MTM")
 
-    def suj(self) -> SUJClient:
+    def suj(self) -> clients.SUJClient:
         """Client of the set-up joints; raises if there is no cart."""
-        if self._set_up is None:
-            raise TrocarError("this scene has no cart and therefore no set-up joints")
-        return self._client(SUJClient)
+        self._set_up_joints()
+        return self._client(clients.SUJClient)
 
-    def system(self) -> SystemClient:
+    def system(self) -> clients.SystemClient:
         """Client of the system: power, homing, sound."""
-        return self._client(SystemClient)
+        return self._client(clients.SystemClient)
 
-    def console(self) -> ConsoleClient:
+    def console(self) -> clients.ConsoleClient:
         """Client of the console: pedals, operator, teleoperation."""
-        return self._client(ConsoleClient)
+        return self._client(clients.ConsoleClient)
 
-    def teleop_psm(self, name: str) -> TeleopPSMClient:
+    def teleop_psm(self, name: str) -> clients.TeleopPSMClient:
         """Client of a pair such as MTMR_PSM1, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopPSMClient, name)
+        return self._client(clients.TeleopPSMClient, name)
 
-    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> TeleopECMClient:
+    def teleop_ecm(self, name: str = "MTML_MTMR_ECM") -> clients.TeleopECMClient:
         """Client of camera control, if `trocar.teleoperation` has added it to the bus."""
-        return self._client(TeleopECMClient, name)
+        return self._client(clients.TeleopECMClient, name)
 
-    def _of_kind(self, kind: str, name: str) -> str:
-        check_known(f"{kind} of the robot", [n for n, k in self.devices.items() if k == kind], name)
-        return name
-
-    def _client(self, kind: Callable[..., T], *name: str) -> T:
-        """The only client of a device, reused because clients stay subscribed to its events."""
-        key = (kind, *name)
-        if key not in self._clients:
-            self._clients[key] = kind(self, *name)
-        client: T = self._clients[key]
-        return client
+    def _client(self, client: Callable[..., T], name: str = "", kind: str = "") -> T:
+        """The only client of a device, of a kind if given; reused because clients stay subscribed to its events."""
+        if kind:
+            check_known(
+                f"{kind} of the robot", [device for device in self.devices if self.devices[device] == kind], name
+            )
+        if (client, name) not in self._clients:
+            self._clients[client, name] = client(self, name)
+        shared: T = self._clients[client, name]
+        return shared
 
     # -- hands ---------------------------------------------------------------------------------------------------------
 
@@ -357,10 +330,10 @@ class Robot:
         with self.bus.lock:
             self._set_up_joints(arm).move_by_hand(arm, q_setup)
 
-    def _set_up_joints(self, arm: str) -> SetUpJoints:
+    def _set_up_joints(self, *arms: str) -> SetUpJoints:
         if self._set_up is None:
             raise TrocarError("this scene has no cart and therefore no set-up joints")
-        check_known("arm on the cart", self._set_up.mounts, arm)
+        check_known("arm on the cart", self._set_up.mounts, *arms)
         return self._set_up
 
     # -- extensions ----------------------------------------------------------------------------------------------------
@@ -397,8 +370,6 @@ class Robot:
         with self.bus.lock:
             self._actions = (*self._actions, entry)
         return stop
-
-    # -- truth ---------------------------------------------------------------------------------------------------------
 
     def contact_wrench(self, arm: str) -> Array:
         """True wrench (6,) [N, N m] of all objects on the instrument of an arm at its tip, in axes of its base.
@@ -480,19 +451,13 @@ class Robot:
 
 
 def _kind(arm: ArmFacts) -> str:
-    """Kind of interface of an arm."""
     if arm.carries is not None:
         return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
     return "MTM" if arm.gripper is not None else "ARM"
 
 
 def _text(error: Exception) -> str:
-    """The message of a TrocarError; for other errors also the type."""
     return str(error) if isinstance(error, TrocarError) else repr(error)
-
-
-def _fixed(frame: tuple[Array, str]) -> tuple[Array, str]:
-    return frame
 
 
 def _factor(speed: str | float) -> float:

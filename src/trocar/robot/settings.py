@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.arms import Arm, gravity_vector, load_arm
-from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.controller.constants import PERIOD
 from trocar.simulation import Scene, SceneArm
 
@@ -45,7 +46,7 @@ def checked_changes(options: Mapping[str, Any]) -> dict[str, Any]:
     """Changed options of an arm by name, checked before anything changes."""
     check_known("option that can be changed", CHANGES, *options)
     for key in ("counterweight", "friction"):
-        check_type(key, options.get(key, True), (bool, np.bool_), "True or False")
+        checks.flag(key, options.get(key, True))
     tool = options.get("instrument", "")  # a text from outside never opens a file
     if not (isinstance(tool, PathLike) or (isinstance(tool, str) and not tool.endswith(".toml"))):
         raise TrocarError(f"instrument must be a name, or the Path of a file, got {shown(tool)}")

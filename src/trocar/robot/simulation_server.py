@@ -1,7 +1,7 @@
 """The local device "simulation": control laws, changes of the scene, snapshots, recordings and frames.
 
-It serves windows in the same process. Its services run in the caller's thread with the bus locked; they check their
-arguments first, and a `TrocarError` means that nothing has changed.
+It serves windows in the same process: the rows SIMULATION and SIMULATED_ARM of the interface. Its services run in the
+caller's thread with the bus locked; they check their arguments first: a `TrocarError` means that nothing has changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from trocar.spatial import Array
 NAME = "simulation"
 HISTORY, HISTORY_INTERVAL = 8.0, 0.02  # rows for plots: length and interval, simulated [s]
 MAX_RECORDING = 120.0  # a recording keeps this much of its end [s]
-MAX_FORCE, MAX_GRAVITY = 1e6, 1e6  # far beyond any use, and small enough that products do not overflow [N, m/s^2]
+MAX_INPUT = 1e6  # force or gravity, far beyond any use; products do not overflow [N, m/s^2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +105,7 @@ class SimulationServer:
     # -- control laws --------------------------------------------------------------------------------------------------
 
     def set_law(self, arm: str, name: str, gains: Mapping[str, float] | None = None) -> None:
-        """Let an arm follow its setpoint by another control law, or by the same one with other gains.
-
-        Gains that are not given have their defaults. An arm that is ready holds its position.
-        """
+        """An arm that is ready holds its position when its law changes."""
         values = checked_gains(name, gains)
         with self.bus.lock:
             controller, before = self._controllers[arm], self._laws[arm]
@@ -123,7 +120,6 @@ class SimulationServer:
                 controller.hold_here()
 
     def set_gravity_model(self, arm: str, mechanism: Mechanism | None) -> None:
-        """Let gravity compensation of an arm use other equations, such as wrong ones. None: the simulated ones."""
         check_type("mechanism", mechanism, (Mechanism, type(None)), "a Mechanism or None")
         with self.bus.lock:
             self._controllers[arm].hardware.model = mechanism
@@ -147,7 +143,6 @@ class SimulationServer:
     # -- arms ----------------------------------------------------------------------------------------------------------
 
     def place(self, arm: str, q: ArrayLike) -> None:
-        """Place an arm at q (n,) [rad, m], clipped to the limits and at rest, without simulating the motion."""
         with self.bus.lock:
             sim = self._loop.scene.arms[arm]
             goal = finite("q", q, (sim.n,), f"{sim.n} finite numbers [rad, m]")
@@ -156,10 +151,7 @@ class SimulationServer:
             self._controllers[arm].hold_here()
 
     def push(self, arm: str, force: ArrayLike) -> None:
-        """Push the tip of an arm with a force (3,) [N] in base axes until changed; zeros remove it."""
-        value = finite("force", force, (3,), "three finite numbers [N]")
-        if np.abs(value).max() > MAX_FORCE:
-            raise TrocarError(f"force must be at most {MAX_FORCE:g} N along every axis, got {value.tolist()}")
+        value = _bounded("force", force, "N")
         with self.bus.lock:
             self._loop.scene.arms[arm].apply_wrench([*value, 0.0, 0.0, 0.0])
 
@@ -173,10 +165,7 @@ class SimulationServer:
     # -- scene ---------------------------------------------------------------------------------------------------------
 
     def change_arm(self, arm: str, **options: Any) -> None:
-        """Change counterweight, friction, instrument or set_up ((k,) [m, rad], on a cart) of an arm.
-
-        State, setpoints, laws and pushes stay; recordings end unless only the set-up joints move.
-        """
+        """State, setpoints, laws and pushes stay; recordings end unless only the set-up joints move."""
         q_setup = options.pop("set_up", None)
         checked_changes(options)
         with self.bus.lock:
@@ -185,11 +174,8 @@ class SimulationServer:
                 scene.set_up(arm, q_setup)
             self._adopt(scene)
 
-    def change(self, *, gravity: ArrayLike) -> None:
-        """Change gravity (3,) [m/s^2] in the world."""
-        value = finite("gravity", gravity, (3,), "three finite numbers [m/s^2]")
-        if np.abs(value).max() > MAX_GRAVITY:
-            raise TrocarError(f"gravity must be at most {MAX_GRAVITY:g} m/s^2 along every axis, got {value.tolist()}")
+    def change(self, gravity: ArrayLike) -> None:
+        value = _bounded("gravity", gravity, "m/s^2")
         with self.bus.lock:
             self._adopt(self._loop.scene.changed(gravity=value))
 
@@ -230,7 +216,6 @@ class SimulationServer:
     # -- snapshots -----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> RobotSnapshot:
-        """The state of scene, sensors, controllers and laws, for `restore`."""
         with self.bus.lock:
             loop = self._loop
             return RobotSnapshot(
@@ -282,13 +267,11 @@ class SimulationServer:
     # -- recordings ----------------------------------------------------------------------------------------------------
 
     def record(self, arm: str) -> None:
-        """Start a new recording of an arm; it keeps the last 120 s."""
         with self.bus.lock:
             self._recordings[arm] = Recorder(MAX_RECORDING, RECORDED)
             self._collect_recorders()
 
     def recorded(self, arm: str) -> Recording:
-        """Stop the recording of an arm and return it."""
         with self.bus.lock:
             if arm not in self._recordings:
                 raise TrocarError(f"{arm} is not being recorded")
@@ -297,7 +280,6 @@ class SimulationServer:
             return recorder.recording(self._loop.scene.arms[arm], self._laws[arm])
 
     def history(self, arm: str) -> Recorder:
-        """The last 8 s of an arm for plots; rows are kept from the first call on."""
         with self.bus.lock:
             if arm not in self._histories:
                 self._histories[arm] = Recorder(HISTORY, HISTORY_INTERVAL)
@@ -311,7 +293,14 @@ class SimulationServer:
         """State and reference of the arms with a row that is due, before a step."""
         scene, t = self._loop.scene, self._loop.scene.time
         return [
-            (recorder, t, sim := scene.arms[name], sim.measured_q, sim.measured_dq, self._reference(name))
+            (
+                recorder,
+                t,
+                sim := scene.arms[name],
+                sim.measured_q,
+                sim.measured_dq,
+                self._controllers[name].hardware.setpoint(),
+            )
             for name, recorder in self.recorders
             if recorder.due(t)
         ]
@@ -320,9 +309,6 @@ class SimulationServer:
         """Complete the rows with the efforts and accelerations of the step."""
         for recorder, t, sim, q, dq, q_ref in rows:
             recorder.add(t, q, dq, sim.ddq, sim.measured_tau, sim.tau, q_ref)
-
-    def _reference(self, arm: str) -> Array:
-        return self._controllers[arm].hardware.setpoint()
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
@@ -376,3 +362,11 @@ class SimulationServer:
             loop_error=sim.loop_error() if sim.arm.loops else None,
             **control,
         )
+
+
+def _bounded(name: str, value: ArrayLike, unit: str) -> Array:
+    """A vector (3,) within MAX_INPUT."""
+    vector = finite(name, value, (3,), f"three finite numbers [{unit}]")
+    if np.abs(vector).max() > MAX_INPUT:
+        raise TrocarError(f"{name} must be at most {MAX_INPUT:g} {unit} along every axis, got {vector.tolist()}")
+    return vector

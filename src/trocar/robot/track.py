@@ -1,31 +1,40 @@
-"""Recordings as motions of an arm: its state at any time, and the difference of two recordings."""
+"""Recordings as motions of an arm: its state at any time, the difference of two, and a simulation along one."""
 
 from __future__ import annotations
 
 import io
 import tempfile
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import SETS
 from trocar.checks import finite
+from trocar.control import ComputedTorque, Setpoint
 from trocar.errors import TrocarError, check_known
 from trocar.recording import Recording, differences, load_recording
 from trocar.recording.bag_file import is_bag, read_bag_apart
+from trocar.recording.filters import lowpass
 from trocar.recording.loading import SUFFIXES
+from trocar.robot.controller.constants import PERIOD
 from trocar.robot.description import ArmDescription, SceneDescription
 from trocar.robot.messages import ArmFrame, Frame
-from trocar.robot.settings import ArmSettings, checked_changes
+from trocar.robot.settings import RECORDED, ArmSettings, checked_changes
+from trocar.simulation import simulate
 from trocar.spatial import Array
 
 CHANNELS = ("q", "dq", "ddq", "tau")
 MAX_UNPACKED = 512 << 20  # [bytes]
+RATE, CUTOFF = 200.0, 10.0  # sampling rate of the motion to follow, and its highest frequency [Hz]
+BANDWIDTH = 30.0  # controller bandwidth [rad/s]
+SHORT = 30  # rows; fewer are not filtered
 
 
 class Track:
@@ -157,3 +166,44 @@ def difference(a: Track, b: Track) -> dict[str, Array]:
         )
     _, by_channel = differences(a.completed, b.completed)
     return {channel: np.sqrt((x**2).mean(axis=0)) for channel, x in by_channel.items()}
+
+
+def resimulated(
+    track: Track, settings: ArmSettings | None = None, progress: Callable[[float], None] | None = None
+) -> Track:
+    """The motion of a track, below 10 Hz and within joint limits, followed by computed torque with friction.
+
+    Its efforts are those that the simulated arm needs for that motion, for comparison with the recorded ones.
+    """
+    settings = settings or track.settings
+    scene = settings.build()
+    ((name, sim),) = scene.arms.items()
+    reference = motion(track, sim.arm.lower, sim.arm.upper)
+    start = reference(0.0)
+    scene.reset({name: start.q}, {name: start.dq})
+    law = ComputedTorque(sim.mechanism, BANDWIDTH**2, 2 * BANDWIDTH, friction=settings.friction)
+    recordings = simulate(
+        scene, {name: law}, {name: reference}, track.duration, progress, every=round(RECORDED / PERIOD)
+    )
+    return Track(recordings[name], f"{track.name}, simulated", settings)
+
+
+def motion(track: Track, lower: Array, upper: Array) -> Callable[[float], Setpoint]:
+    """The positions of a track as a smooth reference with its derivatives, within joint limits (n,) [rad, m]."""
+    q = track.completed.q
+    # a reader faster than the robot repeats rows, which are not measurements
+    fresh = np.concatenate([[True], (np.diff(q, axis=0) != 0).any(1)])
+    fresh[-1] = True
+    t = np.linspace(0.0, track.duration, max(2, round(track.duration * RATE) + 1))
+    dense = np.stack([np.interp(t, track.t[fresh], column) for column in q[fresh].T], axis=1)
+    if len(t) > SHORT:
+        dense = lowpass(dense, CUTOFF, (len(t) - 1) / track.duration)
+    # clip last, because filters overshoot
+    spline = CubicSpline(t, np.clip(dense, lower, upper), bc_type="natural")
+    derivatives = spline.derivative(1), spline.derivative(2)
+
+    def reference(time: float) -> Setpoint:
+        time = float(np.clip(time, 0.0, t[-1]))
+        return Setpoint(np.clip(spline(time), lower, upper), *(np.asarray(d(time)) for d in derivatives))
+
+    return reference

@@ -7,16 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trocar.robot.clients.devices import (
-    ArmClient,
-    ConsoleClient,
-    ECMClient,
-    MTMClient,
-    PSMClient,
-    SUJClient,
-    SystemClient,
-    TeleopPSMClient,
-)
+from trocar.robot.clients import devices as clients
 from trocar.scripts.crtk_package import ScriptDevice, ScriptStates
 from trocar.scripts.node import node_of
 from trocar.scripts.session import current
@@ -38,7 +29,7 @@ class _Named(ScriptDevice):
         return self._ral
 
 
-class arm(_Named, ScriptStates, ArmClient):
+class arm(_Named, ScriptStates, clients.ArmClient):
     """An arm by its name."""
 
     def __init__(
@@ -54,19 +45,19 @@ class arm(_Named, ScriptStates, ArmClient):
         self._ral.expect("operating_state", "subscriber")
 
 
-class psm(arm, PSMClient):
+class psm(arm, clients.PSMClient):
     """A PSM with its jaw."""
 
 
-class ecm(arm, ECMClient):
+class ecm(arm, clients.ECMClient):
     """An ECM."""
 
 
-class mtm(arm, MTMClient):
+class mtm(arm, clients.MTMClient):
     """An MTM with its gripper; `servo_ci` takes a crtk_msgs/CartesianImpedance."""
 
 
-class suj(_Named, SUJClient):
+class suj(_Named, clients.SUJClient):
     """All set-up joints of a cart: ECM, PSM1, PSM2, PSM3.
 
     Release 2.4.0 of dvrk looks for /PSM1 instead of /SUJ/PSM1; this one uses the robot's names.
@@ -77,24 +68,24 @@ class suj(_Named, SUJClient):
         super().__init__(node_of("") if isinstance(ral, str) else ral, "SUJ", timeout)
 
 
-class system(_Named, SystemClient):
+class system(_Named, clients.SystemClient):
     """Power, homing and sounds of the whole system."""
 
     def __init__(self, ral: Any = "", system_namespace: str = "system") -> None:
         super().__init__(ral, system_namespace)
 
 
-class console(_Named, ConsoleClient):
+class console(_Named, clients.ConsoleClient):
     """Teleoperation state of the console. In releases before 2.4 it also has the methods of `system`."""
 
     def __init__(self, ral: Any = "", console_name: str = "console") -> None:
         super().__init__(ral, console_name)
         if not current().tuples:
-            whole = SystemClient(current())
+            whole = clients.SystemClient(current())
             self.power_on, self.power_off, self.home = whole.power_on, whole.power_off, whole.home
 
 
-class teleop_psm(_Named, TeleopPSMClient):
+class teleop_psm(_Named, clients.TeleopPSMClient):
     """Teleoperation of one pair of arms, such as MTMR_PSM1."""
 
     def __init__(self, ral: Any, teleop_name: str = "") -> None:

@@ -15,46 +15,12 @@ import numpy as np
 
 from trocar.scripts import dvrk_package as dvrk
 from trocar.scripts.pykdl import Frame, Rotation, Vector
-from trocar.scripts.ros_variants import first_state
+from trocar.scripts.topics import RELEASE_1, first_state
 from trocar.spatial import Array
 
 ENABLE_TIMEOUT = 10.0  # [s]
 HOME_TIMEOUT = 180.0  # [s]
 OPEN, CLOSED = math.radians(80.0), math.radians(-20.0)
-
-# Methods with another name and the same arguments.
-_RENAMED = {
-    "get_name": "name",
-    "get_current_position": "measured_cp",
-    "get_desired_position": "setpoint_cp",
-    "get_current_position_local": "local.measured_cp",
-    "get_desired_position_local": "local.setpoint_cp",
-    "get_current_joint_position": "measured_jp",
-    "get_current_joint_velocity": "measured_jv",
-    "get_current_joint_effort": "measured_jf",
-    "get_desired_joint_position": "setpoint_jp",
-    "get_desired_joint_effort": "setpoint_jf",
-    "get_current_twist": "measured_cv",
-    "get_current_twist_body": "measured_cv",
-    "get_current_wrench_body": "body.measured_cf",
-    "get_current_wrench_spatial": "spatial.measured_cf",
-    "get_jacobian_body": "body.jacobian",
-    "get_jacobian_spatial": "spatial.jacobian",
-    "set_effort_joint": "servo_jf",
-    "set_wrench_body": "body.servo_cf",
-    "set_wrench_spatial": "spatial.servo_cf",
-    "set_wrench_body_orientation_absolute": "body_set_cf_orientation_absolute",
-    "set_gravity_compensation": "use_gravity_compensation",
-}
-# Getters of one joint: its first value.
-_NUMBERS = {
-    "get_current_jaw_position": "jaw.measured_jp",
-    "get_current_jaw_velocity": "jaw.measured_jv",
-    "get_current_jaw_effort": "jaw.measured_jf",
-    "get_desired_jaw_position": "jaw.setpoint_jp",
-    "get_desired_jaw_effort": "jaw.setpoint_jf",
-    "get_current_gripper_position": "gripper.measured_jp",
-}
 
 
 def _renamed(name: str) -> Callable[..., Any]:
@@ -97,13 +63,10 @@ class ArmApi1(dvrk.arm):
         return _moved(self.move_jp, self.servo_jp, np.array(abs_input, dtype=float), interpolate, blocking)
 
     def move_joint_some(self, abs_input: Any, joint_index: Any, *options: Any, **named: Any) -> bool:
-        """Move some joints, by their indices."""
+        """Move some joints, by their indices, or one by its index."""
         goal = self._setpoint()
-        goal[list(joint_index)] = np.asarray(abs_input, dtype=float)
+        goal[np.atleast_1d(joint_index)] = np.asarray(abs_input, dtype=float)
         return self.move_joint(goal, *options, **named)
-
-    def move_joint_one(self, abs_input: float, joint_index: int, *options: Any, **named: Any) -> bool:
-        return self.move_joint_some([abs_input], [joint_index], *options, **named)
 
     def dmove_joint(self, delta_input: Any, *options: Any, **named: Any) -> bool:
         """Move all joints by a difference [rad, m]."""
@@ -111,23 +74,23 @@ class ArmApi1(dvrk.arm):
 
     def dmove_joint_some(self, delta_input: Any, joint_index: Any, *options: Any, **named: Any) -> bool:
         goal = self._setpoint()
-        goal[list(joint_index)] += np.asarray(delta_input, dtype=float)
+        goal[np.atleast_1d(joint_index)] += np.asarray(delta_input, dtype=float)
         return self.move_joint(goal, *options, **named)
 
-    def dmove_joint_one(self, delta_input: float, joint_index: int, *options: Any, **named: Any) -> bool:
-        return self.dmove_joint_some([delta_input], [joint_index], *options, **named)
+    move_joint_one, dmove_joint_one = move_joint_some, dmove_joint_some
 
     def move(self, abs_input: Any, interpolate: bool = True, blocking: bool = True) -> bool:
         """Move the tip to a Frame, to a position (Vector) or to an orientation (Rotation)."""
-        goal = Frame(self.setpoint_cp())
-        if isinstance(abs_input, Frame):
-            goal = abs_input
-        elif isinstance(abs_input, Vector):
-            goal.p = abs_input
-        elif isinstance(abs_input, Rotation):
-            goal.M = abs_input
-        else:
-            raise TypeError(f"move takes a Frame, a Vector or a Rotation, got {abs_input!r}")
+        now: Any = self.setpoint_cp()
+        match abs_input:
+            case Frame():
+                goal = abs_input
+            case Vector():
+                goal = Frame(now.M, abs_input)
+            case Rotation():
+                goal = Frame(abs_input, now.p)
+            case _:
+                raise TypeError(f"move takes a Frame, a Vector or a Rotation, got {abs_input!r}")
         return _moved(self.move_cp, self.servo_cp, goal, interpolate, blocking)
 
     def dmove(self, delta_input: Any, interpolate: bool = True, blocking: bool = True) -> bool:
@@ -137,10 +100,10 @@ class ArmApi1(dvrk.arm):
         return _moved(self.move_cp, self.servo_cp, Frame(delta_input) * self.setpoint_cp(), interpolate, blocking)
 
     def set_wrench_body_force(self, force: Any) -> None:
-        self.body.servo_cf(np.concatenate([np.asarray(force, dtype=float).reshape(3), np.zeros(3)]))
+        self.body.servo_cf([*np.asarray(force, dtype=float).reshape(3), 0.0, 0.0, 0.0])
 
     def set_wrench_spatial_force(self, force: Any) -> None:
-        self.spatial.servo_cf(np.concatenate([np.asarray(force, dtype=float).reshape(3), np.zeros(3)]))
+        self.spatial.servo_cf([*np.asarray(force, dtype=float).reshape(3), 0.0, 0.0, 0.0])
 
 
 class PSMApi1(ArmApi1, dvrk.psm):
@@ -189,9 +152,9 @@ class ConsoleApi1(dvrk.console):
     set_teleop_scale, get_teleop_scale = _renamed("teleop_set_scale"), _renamed("teleop_get_scale")
 
 
-for _old, _new in _RENAMED.items():
+for _old, _new in RELEASE_1["methods"].items():
     setattr(ArmApi1, _old, _renamed(_new))
-for _old, _new in _NUMBERS.items():
+for _old, _new in RELEASE_1["numbers"].items():
     setattr(PSMApi1 if "jaw" in _old else MTMApi1, _old, _number(_new))
 
 

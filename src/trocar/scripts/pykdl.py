@@ -7,14 +7,13 @@ As in PyKDL, `frame.p` and `frame.M` are live references when read and copies wh
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator
 from functools import partial, partialmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from trocar.spatial import Array
+from trocar.spatial import Array, rotation, skew
 
 __all__ = ["Equal", "Frame", "Rotation", "SetToZero", "Twist", "Vector", "Wrench", "addDelta", "diff", "dot"]
 
@@ -55,36 +54,26 @@ class _Numbers:
         self.array[self._index(index)] = _number(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and _close(self.array, other.array, EPSILON)
+        return isinstance(other, type(self)) and Equal(self, other)
 
-    def __copy__(self) -> Self:
-        return self.of(self.array.copy())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(self.array.copy())
-
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:  # also of copy.copy and copy.deepcopy
         return self.of, (self.array.copy(),)
 
     def __repr__(self) -> str:
         return f"[{_row(self.array)}]"
 
 
-def _sum(operation: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: a.of(operation(a.array, b.array)) if isinstance(b, type(a)) else NotImplemented
-
-
-def _sum_in_place(operation: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Any]:
+def _sum(operation: np.ufunc, in_place: bool = False) -> Callable[[Any, Any], Any]:
     def apply(a: Any, b: Any) -> Any:
         if not isinstance(b, type(a)):
             return NotImplemented
-        operation(a.array, b.array)
-        return a
+        total = operation(a.array, b.array, out=a.array if in_place else None)
+        return a if in_place else a.of(total)
 
     return apply
 
 
-def _scaled(operation: Callable[[Array, float], Array]) -> Callable[[Any, Any], Any]:
+def _scaled(operation: np.ufunc) -> Callable[[Any, Any], Any]:
     def apply(a: Any, factor: Any) -> Any:
         if not hasattr(factor, "__float__") or np.shape(factor):  # no Python or numpy number
             return NotImplemented
@@ -109,10 +98,10 @@ class _Linear(_Numbers):
     def __neg__(self) -> Self:
         return self.of(-self.array)
 
-    __add__, __sub__ = _sum(operator.add), _sum(operator.sub)
-    __iadd__, __isub__ = _sum_in_place(operator.iadd), _sum_in_place(operator.isub)
-    __mul__ = __rmul__ = _scaled(operator.mul)
-    __truediv__ = _scaled(operator.truediv)
+    __add__, __sub__ = _sum(np.add), _sum(np.subtract)
+    __iadd__, __isub__ = _sum(np.add, in_place=True), _sum(np.subtract, in_place=True)
+    __mul__ = __rmul__ = _scaled(np.multiply)
+    __truediv__ = _scaled(np.divide)
 
 
 class KDLVector(_Linear):
@@ -223,11 +212,7 @@ class KDLWrench(_Screw):
 
 def _turn(k: int, angle: float) -> KDLRotation:
     """Rotation about axis k."""
-    R, i, j = np.eye(3), (k + 1) % 3, (k + 2) % 3
-    R[i, i] = R[j, j] = math.cos(angle)
-    R[j, i] = math.sin(angle)
-    R[i, j] = -R[j, i]
-    return KDLRotation.of(R)
+    return KDLRotation.of(rotation("xyz"[k], _number(angle)))
 
 
 class KDLRotation(_Numbers):
@@ -267,13 +252,13 @@ class KDLRotation(_Numbers):
     def Rot2(axis: KDLVector, angle: float) -> KDLRotation:
         """Rotation about an axis that has length 1."""
         k, c, s = axis.array, math.cos(angle), math.sin(angle)
-        return KDLRotation.of(c * np.eye(3) + s * _cross_matrix(k) + (1.0 - c) * np.outer(k, k))
+        return KDLRotation.of(c * np.eye(3) + s * skew(k) + (1.0 - c) * np.outer(k, k))
 
     @staticmethod
     def Quaternion(x: float, y: float, z: float, w: float) -> KDLRotation:
         """Rotation of a unit quaternion; one of another length is not normalised, as in PyKDL."""
         v, w = np.array([_number(x), _number(y), _number(z)]), _number(w)
-        return KDLRotation.of((w * w - v @ v) * np.eye(3) + 2.0 * np.outer(v, v) + 2.0 * w * _cross_matrix(v))
+        return KDLRotation.of((w * w - v @ v) * np.eye(3) + 2.0 * np.outer(v, v) + 2.0 * w * skew(v))
 
     @staticmethod
     def RPY(roll: float, pitch: float, yaw: float) -> Any:
@@ -383,10 +368,6 @@ class KDLRotation(_Numbers):
 
     def __repr__(self) -> str:
         return f"[{(';' + chr(10) + ' ').join(_row(line) for line in self.array)}]"
-
-
-def _cross_matrix(v: Array) -> Array:
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 class KDLFrame(_Numbers):
@@ -500,7 +481,7 @@ def addDelta(a: Any, da: Any, dt: float = 1) -> Any:
 def Equal(a: Any, b: Any, eps: float = EPSILON) -> bool:
     """True if all elements differ by less than eps."""
     if isinstance(a, _Numbers) and type(a) is type(b):
-        return _close(a.array, b.array, eps)
+        return bool((abs(a.array - b.array) < eps).all())
     raise TypeError(f"Equal takes two values of the same type, got {a!r} and {b!r}")
 
 
@@ -516,10 +497,6 @@ def _number(value: Any) -> float:
     if isinstance(value, str | bytes):
         raise TypeError(f"a number is required, got {value!r}")
     return float(value)
-
-
-def _close(a: Array, b: Array, epsilon: float) -> bool:
-    return bool((abs(a - b) < epsilon).all())
 
 
 def _row(values: Array) -> str:

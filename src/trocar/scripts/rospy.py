@@ -10,23 +10,49 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from trocar.errors import TrocarError
-from trocar.scripts import ros_log
 from trocar.scripts.session import FOREVER, NANOSECONDS, current
 from trocar.scripts.topics import QueuedCallback, ScriptNode, resolved
 from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_time import Duration, Time, seconds_of
+
+_logged: dict[tuple[str, int], float] = {}  # time of the last message of a line of the script [s]
+
+
+def _logger(level: str, variant: str) -> Callable[..., None]:
+    """loginfo(text, ...); per line of the script: loginfo_once(text, ...), loginfo_throttle(period [s], text, ...)."""
+
+    def log(*arguments: Any, **_options: Any) -> None:
+        if level == "DEBUG":
+            return  # not shown, as with rospy's default level
+        period, text, *values = arguments if variant == "_throttle" else (FOREVER, *arguments)
+        frame, now = sys._getframe(1), get_time()
+        place = frame.f_code.co_filename, frame.f_lineno
+        if not variant or now - _logged.get(place, -2 * FOREVER) >= period:
+            _logged[place] = now
+            line = str(text) % tuple(values) if values else str(text)
+            print(f"[{level}] [{now:.6f}]: {line}", file=sys.stdout if level == "INFO" else sys.stderr, flush=True)
+
+    return log
+
+
+_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARN", "err": "ERROR", "fatal": "FATAL"}
+LOGGERS = {
+    f"log{name}{variant}": _logger(level, variant)
+    for name, level in _LEVELS.items()
+    for variant in ("", "_once", "_throttle")
+}
+globals().update(LOGGERS)
 
 __all__ = [
     "Duration", "Header", "Publisher", "ROSException", "ROSInitException", "ROSInterruptException", "Rate", "Service",
     "ServiceException", "ServiceProxy", "Subscriber", "Time", "Timer", "get_caller_id", "get_name", "get_namespace",
     "get_node_uri", "get_param", "get_published_topics", "get_rostime", "get_time", "has_param", "init_node",
     "is_shutdown", "myargv", "on_shutdown", "resolve_name", "set_param", "signal_shutdown", "sleep", "spin",
-    "wait_for_message", "wait_for_service", *ros_log.LOGGERS,
+    "wait_for_message", "wait_for_service", *LOGGERS,
 ]  # fmt: skip
 
 DEBUG, INFO, WARN, ERROR, FATAL = 1, 2, 4, 8, 16
 Header = MESSAGES["std_msgs/Header"]
-globals().update(ros_log.LOGGERS)  # loginfo, logwarn_once, logerr_throttle, ...
 
 
 class ROSException(Exception):
@@ -52,7 +78,7 @@ def reset() -> None:
     """Reset the node of an earlier script."""
     global _node
     _node = None
-    ros_log.reset()
+    _logged.clear()
 
 
 def node() -> ScriptNode:

@@ -1,22 +1,39 @@
-"""Topics and services with ROS messages: those of the robot's bus and those created by the script."""
+"""Topics and services with ROS messages: those of the robot's bus and those created by the script.
+
+Topics of the robot are also reached by their names in release 1, and with other message types of the same content.
+"""
 
 from __future__ import annotations
 
 import copy
+import tomllib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.interface import Direction
-from trocar.scripts.ros_variants import converted, convertible, present_name
 from trocar.scripts.session import Session
 from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_messages import MESSAGES
 from trocar.transports.ros_services import answer
 
 MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
+RELEASE_1 = tomllib.loads(Path(__file__).with_name("release_1.toml").read_text(encoding="utf-8"))
+_STATE, _TEXT = "crtk_msgs/OperatingState", "std_msgs/String"
+# Types with the same content, field by field, except for the parts in `_NO_CONTENT`.
+_FORMS = (
+    {"geometry_msgs/Pose", "geometry_msgs/PoseStamped", "geometry_msgs/Transform", "geometry_msgs/TransformStamped"},
+    {"geometry_msgs/Wrench", "geometry_msgs/WrenchStamped"},
+    {"geometry_msgs/Twist", "geometry_msgs/TwistStamped"},
+    {_TEXT, "crtk_msgs/StringStamped"},
+    {"std_msgs/Float32", "std_msgs/Float64"},
+    {_STATE, "crtk_msgs/operating_state"},
+)
+_NO_CONTENT = ("header", "child_frame_id")
 
 
 def resolved(name: str, namespace: str = "") -> str:
@@ -147,3 +164,50 @@ class ScriptNode:
 def _takes(topic: Any) -> bool:
     """True if the robot listens on a topic."""
     return topic.direction is Direction.command
+
+
+# -- other types and names ---------------------------------------------------------------------------------------------
+
+
+def present_name(name: str) -> str:
+    """The current name of a topic: dvrk/PSM1/state_joint_current is PSM1/measured_js."""
+    if not name.startswith("dvrk/"):
+        return name
+    device, _, topic = name.removeprefix("dvrk/").partition("/")
+    return f"{device}/{RELEASE_1['topics'].get(topic, topic)}"
+
+
+def convertible(a: str, b: str) -> bool:
+    """True if messages of two types can be converted in either direction."""
+    return a == b or {a, b} == {_STATE, _TEXT} or any({a, b} <= form for form in _FORMS)
+
+
+def converted(message: Any, kind: str) -> Any:
+    """A message converted to another type with the same content; a missing stamp is 0."""
+    if message._type == kind:
+        return message
+    target: Any = MESSAGES[kind]()
+    if (message._type, kind) == (_STATE, _TEXT):
+        target.data = first_state(message.state, message.is_homed)
+        return target
+    if hasattr(target, "header") and hasattr(message, "header"):
+        target.header = message.header
+    for (source, name), (part, other) in zip(_fields(message), _fields(target), strict=True):
+        value = getattr(source, name)
+        setattr(part, other, RELEASE_1["state_commands"].get(value, value) if isinstance(value, str) else value)
+    return target
+
+
+def first_state(state: str, homed: bool) -> str:
+    """State of an arm in the words of release 1: READY when enabled and homed, UNINITIALIZED when switched off."""
+    if state == "ENABLED" and homed:
+        return "READY"
+    return "UNINITIALIZED" if state == "DISABLED" else state
+
+
+def _fields(message: Any) -> Iterator[tuple[Any, str]]:
+    """Parts of a message and names of their plain fields, in order."""
+    for name in message.__slots__:
+        if name not in _NO_CONTENT:
+            value = getattr(message, name)
+            yield from _fields(value) if hasattr(value, "_type") else [(message, name)]

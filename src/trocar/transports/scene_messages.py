@@ -5,21 +5,17 @@ Fields have the names of ROS where they carry the same; see `ros_messages`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trocar.appearance.lens import Lens
 from trocar.robot.messages import Message
 from trocar.spatial import Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Transforms(Message):
     """Frames: (parent, child, pose (4, 4) of the child in the parent)."""
 
     frames: tuple[tuple[str, str, Array], ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Image(Message):
     """Pixels of an image (height, width, 3), red, green, blue, row by row; step: bytes of a row."""
 
@@ -30,7 +26,6 @@ class Image(Message):
     encoding: str = "rgb8"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CompressedImage(Message):
     """An image as the content of a JPEG file."""
 
@@ -38,7 +33,6 @@ class CompressedImage(Message):
     format: str = "rgb8; jpeg compressed bgr8"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class CameraInfo(Message):
     """Parameters of one camera of a parallel stereo pair.
 

@@ -95,10 +95,10 @@ class DeviceClient:
         self.send(topic, sent)
         return handle
 
-    def ask(self, service: str, *arguments: Any) -> Any:
+    def ask(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Answer of a service; kinematics take a last argument `extra` that adds result and message to the value."""
         if not service.endswith("kinematics"):
-            return self.call(service, *arguments)
+            return self.call(service, *arguments, **named)
         answer = self.call(service, *arguments[:-1])
         return answer.value if arguments[-1] is None else (answer.value, answer.result, answer.message)
 

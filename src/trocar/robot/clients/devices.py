@@ -11,7 +11,7 @@ from trocar.errors import TrocarError
 from trocar.robot import interface
 from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import part
-from trocar.robot.messages import Bool, Floats, Message, String
+from trocar.robot.messages import Bool, Floats, Frame, Message, String
 
 CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)  # angles of a jaw [rad]
 
@@ -192,3 +192,22 @@ class TeleopPSMClient(TeleopECMClient, interface=interface.TELEOP_PSM):
     def align_MTM(self) -> None:
         """Align the MTM with the PSM and hold it there."""
         self.state_command("align_MTM")
+
+
+class ArmSimulationClient(DeviceClient, interface=interface.SIMULATED_ARM):
+    """Services of the simulation for one arm."""
+
+
+class SimulationClient(DeviceClient, interface=interface.SIMULATION):
+    """The simulation of a robot in this process: time, changes of the scene, snapshots and frames."""
+
+    default_name = "simulation"
+
+    def arm(self, name: str) -> ArmSimulationClient:
+        """Services for one arm: control laws, pushes, changes and recordings."""
+        return ArmSimulationClient(self.robot, f"{self._name}/{name}")
+
+    def frame(self) -> Frame:
+        """The current moment: a copy, for any thread."""
+        frame: Frame = self.receive("frame")
+        return frame

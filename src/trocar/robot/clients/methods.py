@@ -5,18 +5,19 @@ The clients in `devices` and `crtk.utils` of scripts are built from them: a new 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.robot import messages as m
-from trocar.robot.interface import Direction, Interface, Topic
+from trocar.robot.interface import Direction, Interface, Service, Topic
 from trocar.spatial import Array
 
 Stamped = tuple[Array, float]  # a value and the time of measurement [s]
+Gains = Mapping[str, float]  # of a control law, by name
 Joints = tuple[Array, Array, Array, float]  # positions, velocities, efforts and the time of measurement [s]
 
 # Field of a message that a getter returns, its type and description; all of JointState in `_JOINTS`.
@@ -77,6 +78,7 @@ _SERVICES = {
     "crtk_msgs/QueryInverseKinematics": "jp: ArrayLike, cp: ArrayLike, extra: Any = None",
     "cisst_msgs/ConvertFloat64Array": "values: ArrayLike",
 }
+Row = TypeVar("Row", Topic, Service)
 _UNSTAMPED = (m.Rotation,)  # states whose getters return the bare value
 
 
@@ -117,9 +119,11 @@ class Method:
 def part(interface: Interface, prefix: str) -> Interface:
     """Rows of a namespace, without its name."""
     start = f"{prefix}/"
-    topics = [replace(row, name=row.name[len(start) :]) for row in interface.topics if row.name.startswith(start)]
-    services = [replace(row, name=row.name[len(start) :]) for row in interface.services if row.name.startswith(start)]
-    return Interface(tuple(topics), tuple(services))
+
+    def rows(of: tuple[Row, ...]) -> tuple[Row, ...]:
+        return tuple(replace(row, name=row.name.removeprefix(start)) for row in of if row.name.startswith(start))
+
+    return Interface(rows(interface.topics), rows(interface.services))
 
 
 def methods(interface: Interface) -> Iterator[Method]:
@@ -136,9 +140,9 @@ def methods(interface: Interface) -> Iterator[Method]:
                 yield replace(getter, name=f"get_{end}")
     for service in interface.services:
         space, _, end = service.name.rpartition("/")
-        parameters = _SERVICES.get(service.ros, "")
+        parameters = _SERVICES.get(service.ros, service.parameters)
         doc = f"Answer of {service.name}{'; with extra: (value, result, message)' * ('extra' in parameters)}."
-        yield Method(space, end, "ask", (service.name,), parameters, "Any", doc)
+        yield Method(space, end, "ask", (service.name,), parameters, service.result, service.about or doc)
 
 
 def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:

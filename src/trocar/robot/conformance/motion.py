@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 
 from trocar.robot.conformance.subject import MOTION_TIMEOUT, SETTLING_TIME, TIMEOUT, CheckSkipped, Subject, require
@@ -18,9 +20,7 @@ FREE = 0.02  # difference of two samples that may be a cycle apart [rad, m]
 
 def require_refused(subject: Subject, topic: str, message: Message, what: str) -> None:
     """Send a command and require a warning, the same setpoint and the same operating state."""
-    warnings = subject.heard("warning")
-    del warnings[:]  # a new subscriber receives the last warning
-    q, before, count = subject.setpoint, subject.state, len(subject.states)
+    warnings, q, before, count = subject.news("warning"), subject.setpoint, subject.state, len(subject.states)
     subject.send(topic, message)
     subject.robot.wait_for(lambda: bool(warnings), TIMEOUT)
     warned = bool(warnings)
@@ -50,21 +50,15 @@ def wrong_content(subject: Subject) -> None:
 
 def _changes(subject: Subject, count: int) -> list[bool]:
     """Changes of is_busy after the first `count` states, starting with idle; over ROS 2, states are also repeated."""
-    flags = [False]
-    for state in subject.states[count:]:
-        if state.is_busy != flags[-1]:
-            flags.append(state.is_busy)
-    return flags
+    return [busy for busy, _ in groupby([False, *(state.is_busy for state in subject.states[count:])])]
 
 
 def _flags(subject: Subject, topic: str, goal: Array) -> list[bool]:
     """Changes of is_busy caused by a command, starting with idle; waits until the arm is idle again."""
     count = len(subject.states)
     subject.send(topic, JointState(position=np.array(goal)))
-    subject.robot.wait_for(lambda: len(_changes(subject, count)) > 1, TIMEOUT)
-    subject.robot.wait_for(
-        lambda: len(_changes(subject, count)) > 2, MOTION_TIMEOUT if len(_changes(subject, count)) > 1 else 0.0
-    )
+    if subject.robot.wait_for(lambda: len(_changes(subject, count)) > 1, TIMEOUT):
+        subject.robot.wait_for(lambda: len(_changes(subject, count)) > 2, MOTION_TIMEOUT)
     subject.settle()
     return _changes(subject, count)
 
@@ -75,15 +69,13 @@ def _require_busy_and_idle(changes: list[bool], when: str = "") -> None:
 
 def servo_is_idle(subject: Subject) -> None:
     """servo_jp does not make the arm busy."""
-    changes = _flags(subject, "servo_jp", subject.setpoint)
-    require(changes == [False], "is_busy becomes true")
+    require(_flags(subject, "servo_jp", subject.setpoint) == [False], "is_busy becomes true")
 
 
 def move_busy(subject: Subject) -> None:
     """move_jp makes the arm busy, reaches its goal, sends goal_reached and makes it idle."""
-    start, reached = subject.setpoint, subject.heard("goal_reached")
+    start, reached = subject.setpoint, subject.news("goal_reached")
     goal = start + subject.step
-    del reached[:]
     changes = _flags(subject, "move_jp", goal)
     error = np.abs(subject.setpoint - goal).max()
     goals = [message.value for message in reached]
@@ -165,8 +157,7 @@ def effort_control(subject: Subject) -> None:
 
 def zero_length_move(subject: Subject) -> None:
     """move_jp to the current setpoint makes the arm busy and idle again: clients wait for both."""
-    changes = _flags(subject, "move_jp", subject.setpoint)
-    _require_busy_and_idle(changes)
+    _require_busy_and_idle(_flags(subject, "move_jp", subject.setpoint))
 
 
 def replaced_goal(subject: Subject) -> None:
@@ -185,8 +176,7 @@ def replaced_goal(subject: Subject) -> None:
 
 def velocities(subject: Subject) -> None:
     """Velocities of setpoint_js are the rates of its positions [rad/s, m/s]."""
-    start = subject.setpoint
-    samples = subject.heard("setpoint_js")
+    start, samples = subject.setpoint, subject.heard("setpoint_js")
     subject.move(start + subject.step)
     there = list(samples)
     subject.move(start)
@@ -204,9 +194,8 @@ def clipping(subject: Subject) -> None:
     if subject.limits is None:
         raise CheckSkipped("the joint limits are not known")
     start, upper = subject.setpoint, subject.limits[1][-1]
-    goal, errors = start.copy(), subject.heard("error")
+    goal, errors = start.copy(), subject.news("error")
     goal[-1] = upper + BEYOND
-    del errors[:]
     subject.move(goal)
     end = subject.setpoint
     subject.move(start)

@@ -1,4 +1,4 @@
-"""Checks that only read: topics, services, sizes, units, frames, latching, stamps and rates."""
+"""Checks that only read: topics, services, sizes, units, frames, latching, stamps, rates and kinematics."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from trocar.robot import messages as m
 from trocar.robot.conformance.subject import CheckSkipped, Subject, require
 from trocar.spatial import Array
+from trocar.spatial import inverse as inverse_pose
 
 STATES = ("DISABLED", "ENABLED", "PAUSED", "FAULT")
 LOCAL = ("local/measured_cp", "local/setpoint_cp", "local/measured_cv")
@@ -27,6 +28,10 @@ MAX_DISTANCE = 5.0  # tip from the origin of its frame of reference [m]
 MARGIN = 0.05  # fraction of a joint's range by which a measured position may exceed a limit
 LISTENED = 0.5  # time of listening [s]
 OFF_RATE = 0.25  # largest relative error of a topic's rate
+SAME_POSE = 1e-3  # [m], entries of rotations; samples of two topics may differ by a cycle
+STEP = 1e-4  # step of the numerical derivative [rad, m]
+SAME_JACOBIAN = 1e-2  # [m/rad, 1]
+OUT_OF_REACH = 10.0  # [m]
 
 
 def topics(subject: Subject) -> None:
@@ -80,7 +85,7 @@ def _wrong_size(message: Any, n: int, topic: str) -> str:
                 return f"{len(message.name)} names for {n} joints"
             return next(filter(None, (_wrong_array(x, (n,), key) for key, x in arrays.items() if len(x))), "")
         case m.Pose():
-            return _wrong_array(message.T, (4, 4), "pose") or _not_rigid(message.T)
+            return _wrong_array(message.T, (4, 4), "pose") or not_rigid(message.T)
         case m.Twist() | m.Wrench():
             return _wrong_array(message.vector, (6,), "vector")
         case m.Matrix():
@@ -94,7 +99,7 @@ def _wrong_array(x: Array, shape: tuple[int, ...], what: str) -> str:
     return "" if np.isfinite(x).all() else f"{what} is not finite"
 
 
-def _not_rigid(T: Array) -> str:
+def not_rigid(T: Array) -> str:
     R = T[:3, :3]
     rigid = np.allclose(R @ R.T, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0
     return "" if rigid and np.allclose(T[3], [0, 0, 0, 1]) else "the pose is not a rigid transformation"
@@ -165,8 +170,7 @@ def _samples(subject: Subject) -> dict[str, list[Any]]:
 
 def state_stamps(subject: Subject) -> None:
     """State topics of an arm that is ready have positive stamps that strictly increase."""
-    if not subject.ready:
-        raise CheckSkipped("data of an arm that is not enabled and homed may be invalid")
+    _require_ready(subject)
     for name, messages in _samples(subject).items():
         _require_increasing(name, messages)
 
@@ -192,3 +196,84 @@ def _require_increasing(name: str, messages: list[Any]) -> None:
     require(all(stamp > 0 for stamp in stamps), f"{name} has stamp 0: clients drop it")
     late = next((k for k in range(1, len(stamps)) if stamps[k] <= stamps[k - 1]), None)
     require(late is None, f"{name}: the stamp does not increase from message {late} to the next")
+
+
+def _require_ready(subject: Subject) -> None:
+    if not subject.ready:
+        raise CheckSkipped("the arm is not enabled and homed: its data may be invalid")
+
+
+def forward(subject: Subject) -> None:
+    """forward_kinematics agrees with setpoint_cp, takes up to n joints and refuses "too many joints"."""
+    _require_ready(subject)
+    q = subject.setpoint
+    for prefix in ("", "local/"):
+        service = f"{prefix}forward_kinematics"
+        answer = subject.call(service, q)
+        require(answer.result, f"{service} of the setpoint fails: {answer.message!r}")
+        error = np.abs(answer.value - subject.read(f"{prefix}setpoint_cp").T).max()
+        require(error < SAME_POSE, f"{service} differs from {prefix}setpoint_cp by {error:.2g}")
+        for k in range(1, len(q)):
+            answer = subject.call(service, q[:k])
+            require(answer.result, f"{service} refuses {k} of {len(q)} joints: {answer.message!r}")
+        answer = subject.call(service, np.append(q, 0.0))
+        require(not answer.result, f"{service} accepts {len(q) + 1} joints")
+        require("too many joints" in answer.message, f"{service} of too many joints answers {answer.message!r}")
+
+
+def inverse(subject: Subject) -> None:
+    """inverse_kinematics leads back to the pose; refuses an "incorrect number of joints" and reports failure."""
+    _require_ready(subject)
+    q, T = subject.setpoint, subject.read("local/setpoint_cp").T
+    answer = subject.call("inverse_kinematics", q, T)
+    require(answer.result, f"the pose of the setpoint has no solution: {answer.message!r}")
+    error = np.abs(subject.call("local/forward_kinematics", answer.value).value - T).max()
+    require(error < SAME_POSE, f"the solution misses the pose by {error:.2g}")
+    for wrong in (q[:-1], np.append(q, 0.0)):
+        answer = subject.call("inverse_kinematics", wrong, T)
+        require(not answer.result, f"a seed of {len(wrong)} joints is accepted")
+        require(
+            "incorrect number of joints" in answer.message, f"a seed of {len(wrong)} joints answers {answer.message!r}"
+        )
+    far = np.array(T)
+    far[0, 3] += OUT_OF_REACH
+    answer = subject.call("inverse_kinematics", q, far)
+    require(not answer.result, f"a pose {OUT_OF_REACH:g} m away has a solution")
+    require("inverse kinematics failed" in answer.message, f"a pose out of reach answers {answer.message!r}")
+
+
+def jacobian(subject: Subject) -> None:
+    """Jacobians are (6, n), linear rows first: body in axes of the tip, spatial at the origin of the base."""
+    _require_ready(subject)
+    q = np.array(subject.read("measured_js").position)
+    body, spatial = _numerical(subject, q)
+    for name, expected in (("body", body), ("spatial", spatial)):
+        reported = np.asarray(subject.read(f"{name}/jacobian").values)
+        require(
+            reported.shape == expected.shape, f"{name}/jacobian has shape {reported.shape}, expected {expected.shape}"
+        )
+        error = np.abs(reported - expected)
+        row, column = np.unravel_index(np.argmax(error), error.shape)
+        require(
+            error.max() < SAME_JACOBIAN,
+            f"{name}/jacobian[{row}, {column}] is {reported[row, column]:.4g}, "
+            f"the derivative of local/forward_kinematics {expected[row, column]:.4g}",
+        )
+
+
+def _numerical(subject: Subject, q: Array) -> tuple[Array, Array]:
+    """Body and spatial Jacobian (6, n) by central differences of local/forward_kinematics."""
+
+    def pose_at(joints: Array) -> Array:
+        return np.array(subject.call("local/forward_kinematics", joints).value)
+
+    T_inverse = inverse_pose(pose_at(q))
+    rates = [(pose_at(q + dq) - pose_at(q - dq)) / (2 * STEP) for dq in STEP * np.eye(len(q))]
+    body, spatial = (np.array([[T_inverse @ dT, dT @ T_inverse] for dT in rates])).swapaxes(0, 1)
+    return _twists(body), _twists(spatial)
+
+
+def _twists(X: Array) -> Array:
+    """Columns (6, n) of twists given as matrices (n, 4, 4) of se(3)."""
+    angular = 0.5 * np.stack([X[:, 2, 1] - X[:, 1, 2], X[:, 0, 2] - X[:, 2, 0], X[:, 1, 0] - X[:, 0, 1]])
+    return np.concatenate([X[:, :3, 3].T, angular])

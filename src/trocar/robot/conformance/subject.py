@@ -91,11 +91,10 @@ class Subject:
         self.robot, self.arm, self.kind, self.interface = robot, arm, kind, INTERFACES[kind]
         self.limits, self.rotation, self.translation, self.efforts = limits, rotation, translation, efforts
         self._open: list[Any] = []
-        self._lasting: list[Any] = []
         self.states: list[OperatingState] = []
         if any(topic.name == "operating_state" for topic in self.interface.topics):
             self.states = self.heard("operating_state")
-            self._lasting.append(self._open.pop())
+        self._lasting, self._open = self._open, []
 
     # -- bus -----------------------------------------------------------------------------------------------------------
 
@@ -107,22 +106,20 @@ class Subject:
         require(message is not None, f"{topic} has no data")
         return message
 
-    def heard(self, *topics: str) -> list[Any]:
-        """A list that receives every message of some topics until `end_check`."""
+    def heard(self, topic: str) -> list[Any]:
+        """A list that receives every message of a topic until `end_check`."""
         messages: list[Any] = []
-        for topic in topics:
-            self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
+        self._open.append(self.robot.bus.subscribe(self.path(topic), messages.append))
         return messages
 
-    def news(self, *topics: str) -> list[Any]:
+    def news(self, topic: str) -> list[Any]:
         """Like `heard`, without the message that a new subscriber receives."""
-        messages = self.heard(*topics)
-        del messages[:]
+        messages = self.heard(topic)
+        messages.clear()
         return messages
 
     @property
     def state_topics(self) -> list[Topic]:
-        """State topics of the table."""
         return [topic for topic in self.interface.topics if topic.direction is Direction.state]
 
     def end_check(self) -> None:
@@ -133,9 +130,8 @@ class Subject:
 
     def close(self) -> None:
         """Close all subscriptions."""
+        self._open += self._lasting
         self.end_check()
-        for subscription in self._lasting:
-            subscription.close()
 
     def send(self, topic: str, message: Message) -> None:
         self.robot.bus.publish(self.path(topic), message)
@@ -177,10 +173,7 @@ class Subject:
 
     @property
     def step(self) -> Array:
-        """Difference of joint positions (n,) in bounded motions: the last joint, and the insertion if there is one.
-
-        It points towards the middle of the joint's range, if known.
-        """
+        """Difference (n,) of bounded motions: last joint and insertion, towards the middle of the range, if known."""
         names, q = self.read("setpoint_js").name, self.setpoint
         step = np.zeros(len(q))
         step[-1] = self.rotation

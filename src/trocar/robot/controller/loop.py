@@ -8,10 +8,9 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
+from trocar.robot.controller.actuators import ActuatorSensors, Sensors, Servo
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
 from trocar.robot.controller.memory import Remembering
-from trocar.robot.controller.sensors import ActuatorSensors, Sensors
-from trocar.robot.controller.servo import Servo
 from trocar.simulation import Scene
 from trocar.spatial import Array
 

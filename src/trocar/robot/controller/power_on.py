@@ -1,7 +1,9 @@
 """From power-on to homed: the state machine of an arm.
 
 Follows mtsIntuitiveResearchKitArm of sawIntuitiveResearchKit 2.4: power, encoder bias from the potentiometers,
-homing, and transitions from every state to DISABLED, PAUSED or FAULT.
+homing, and transitions from every state to DISABLED, PAUSED or FAULT. A master's roll has no potentiometer: as in
+mtsIntuitiveResearchKitMTM, only its motor moves, downwards, until it lags half a turn behind its setpoint at the limit;
+there its encoder is set to -480 deg.
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trocar.robot.controller import constants as c
-from trocar.robot.controller import roll_search
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.memory import Remembering
-from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates, Refused
+from trocar.robot.controller.states import DISABLED, ENABLED, FAULT, PAUSED, OperatingStates
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 
-MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", *roll_search.STATES, "HOMING")
+ROLL_STATES = ("CALIBRATING_ROLL", "ROLL_CALIBRATED", "RESETTING_ROLL_ENCODER", "ROLL_ENCODER_RESET")
+MOVING = ("POWERING", "CALIBRATING_ENCODERS_FROM_POTS", "ENCODERS_BIASED", *ROLL_STATES, "HOMING")
+ROLL_LIMIT = np.radians(-480.0)  # lower limit of the roll [rad]
+ROLL_RANGE = 6.5 * np.pi  # search range, larger than the device's range [rad]
+ROLL_LAG = np.pi  # lag behind the setpoint that indicates the limit [rad]
+ROLL_RESET_TIME = 0.01  # time until a preset encoder is read [s]
 
 
 class PoweredArm(Remembering):
@@ -39,7 +45,6 @@ class PoweredArm(Remembering):
         self.constants, self.n = self.arm.controller, self.arm.n
         self.states = OperatingStates(self.bus, self.name)
         self.trajectory = JointTrajectory(self.arm)
-        self._roll = roll_search.RollSearch(self) if self.constants.searches_roll else None
         self.substate = self.desired = DISABLED
         self.powered = self.biased = False
         self._resume = (DISABLED, DISABLED)
@@ -57,35 +62,27 @@ class PoweredArm(Remembering):
     def recall(self, memory: dict[str, Any]) -> None:
         super().recall({**memory, "_since": self.hardware.time + memory["_since"]})
 
+    def desire(self, state: str) -> None:
+        self.desired = state
+        self.states.desire(state)
+
     def interrupt(self) -> None:
         """End a running motion."""
         self.trajectory.stop()
 
     def state_command(self, command: str) -> None:
-        refusal = self.states.refusal(command)
-        if refusal is not None:
-            raise Refused(refusal)
+        self.states.check(command)
         match command:
-            case "enable":
-                if self.states.state in (DISABLED, FAULT):
-                    self.request(ENABLED)
-                else:
-                    self.states.publish()
-            case "disable":
-                self.request(DISABLED)
-            case "home":
-                self.request("HOMED")
-            case "pause":
-                self.pause()
-            case "resume":
-                self.resume()
-            case "unhome":
-                self.unhome()
+            case "enable" if self.states.state not in (DISABLED, FAULT):
+                self.states.publish()
+            case "enable" | "disable" | "home":
+                self.request({"enable": ENABLED, "disable": DISABLED, "home": "HOMED"}[command])
+            case "pause" | "resume" | "unhome":
+                getattr(self, command)()
 
     def request(self, desired: str) -> None:
         """Start the transition to a desired state: DISABLED, ENABLED or HOMED."""
-        self.desired = desired
-        self.states.desire(desired)
+        self.desire(desired)
         if desired == DISABLED:
             self.enter(DISABLED)
         elif self.substate in (DISABLED, FAULT):
@@ -96,15 +93,14 @@ class PoweredArm(Remembering):
     def pause(self) -> None:
         if self.substate != PAUSED:
             self._resume = self.substate, self.desired
-            self.desired = PAUSED
-            self.states.desire(PAUSED)
+            self.desire(PAUSED)
             self.enter(PAUSED)
         else:
             self.states.publish()
 
     def resume(self) -> None:
-        substate, self.desired = self._resume
-        self.states.desire(self.desired)
+        substate, desired = self._resume
+        self.desire(desired)
         self.enter(substate)
 
     def unhome(self) -> None:
@@ -116,8 +112,7 @@ class PoweredArm(Remembering):
     def fault(self, text: str) -> None:
         """Report an error and power off."""
         self.states.error(text)
-        self.desired = FAULT
-        self.states.desire(FAULT)
+        self.desire(FAULT)
         self.enter(FAULT)
 
     def check_pots(self) -> None:
@@ -149,8 +144,6 @@ class PoweredArm(Remembering):
                     self.states.status("encoders have already been calibrated, skipping")
             case "ENCODERS_BIASED":
                 self.states.set(ENABLED, homed=False, busy=False)
-            case "CALIBRATING_ROLL" | "ROLL_CALIBRATED" | "RESETTING_ROLL_ENCODER" | "ROLL_ENCODER_RESET":
-                self.states.set(ENABLED, homed=False, busy=True)
             case "HOMING":
                 self.states.set(ENABLED, homed=False, busy=True)
                 self.begin_homing()
@@ -159,11 +152,13 @@ class PoweredArm(Remembering):
                 self.states.set(ENABLED, homed=self.is_homed(), busy=False)
             case "PAUSED":
                 self.states.set(PAUSED, homed=self.is_homed(), busy=False)
+            case _ if substate in ROLL_STATES:
+                self.states.set(ENABLED, homed=False, busy=True)
         self.states.status(f"current state {substate}")
 
     def progress(self) -> None:
         """Power-on and homing: enter the next state when this one is done."""
-        elapsed = self.hardware.time - self._since
+        elapsed, path, roll = self.hardware.time - self._since, self.trajectory, self.n - 1
         match self.substate:
             case "POWERING" if elapsed >= c.POWER_TIME:
                 self.states.status("power on")
@@ -174,18 +169,41 @@ class PoweredArm(Remembering):
                 self.enter("ENCODERS_BIASED")
             case "CALIBRATING_ENCODERS_FROM_POTS" if elapsed >= c.CALIBRATION_SAMPLES * c.PERIOD:
                 self.hardware.calibrate()
-                self.biased = self._roll is None
+                self.biased = not self.constants.searches_roll
                 self.states.status(f"encoders biased using {c.CALIBRATION_SAMPLES} potentiometer values")
                 self.enter("ENCODERS_BIASED")
-            case "ENCODERS_BIASED" if self._roll is not None and not self.biased:
+            case "ENCODERS_BIASED" if self.constants.searches_roll and not self.biased:
                 self.enter("CALIBRATING_ROLL")
-                self._roll.begin()
-            case "ENCODERS_BIASED":
+                self.hardware.preload(roll, 0.0)  # at any position
+                q = self.hardware.q.copy()
+                path.start(q, np.zeros(self.n), q - ROLL_RANGE * np.eye(self.n)[roll])
+                self.states.status("looking for roll lower limit")
+            case "CALIBRATING_ROLL" if path.active:
+                path.advance(c.PERIOD)
+                self.hardware.track_alone(roll, path.q, path.dq)
+                if abs(self.hardware.q[roll] - path.q[roll]) > ROLL_LAG:
+                    self.hardware.stop()
+                    self.states.status("found roll lower limit")
+                    self.enter("ROLL_CALIBRATED")
+            case "CALIBRATING_ROLL":
+                self.fault("went past roll lower limit")
+            case "ROLL_CALIBRATED":
+                self.enter("RESETTING_ROLL_ENCODER")
+                self.hardware.preload(roll, ROLL_LIMIT)
+            case "RESETTING_ROLL_ENCODER" if elapsed >= ROLL_RESET_TIME:
+                self.states.status("roll encoder properly reset to -480 degrees")
+                self.biased = True
+                self.enter("ROLL_ENCODER_RESET")
+            case "ENCODERS_BIASED" | "ROLL_ENCODER_RESET":
                 self.enter("HOMING")
-            case "HOMING":
-                self._run_homing(elapsed)
-            case _ if self._roll is not None:
-                self._roll.progress(elapsed)
+            case "HOMING" if path.active:
+                path.advance(c.PERIOD)
+                self.hardware.track(path.q, path.dq)
+                self._since = self.hardware.time
+            case "HOMING" if (np.abs(path.goal - self.hardware.q) < self.constants.goal_tolerance).all():
+                self.enter("HOMED")
+            case "HOMING" if elapsed > c.HOMING_EXTRA_TIME:
+                self.fault("unable to reach home position during calibration on pots")
 
     def begin_homing(self) -> None:
         """Enable the PID at the current position and start the motion to the goal of homing."""
@@ -195,24 +213,10 @@ class PoweredArm(Remembering):
         goal = self.clipped(np.zeros(self.n)) if self.constants.homes_to_zero else q
         self.trajectory.start(q, np.zeros(self.n), goal)
 
-    def _run_homing(self, elapsed: float) -> None:
-        trajectory = self.trajectory
-        if trajectory.active:
-            trajectory.advance(c.PERIOD)
-            self.hardware.track(trajectory.q, trajectory.dq)
-            self._since = self.hardware.time
-            return
-        error = np.abs(trajectory.goal - self.hardware.q)
-        if (error < self.constants.goal_tolerance).all():
-            self.enter("HOMED")
-        elif elapsed > c.HOMING_EXTRA_TIME:
-            self.fault("unable to reach home position during calibration on pots")
-
     def make_ready(self) -> None:
         """Skip power-on and homing: enabled, homed, holding the current position."""
         self.powered = self.biased = True
-        self.desired = "HOMED"
-        self.states.desire("HOMED")
+        self.desire("HOMED")
         self.hardware.release()
         self.hardware.track(self.hardware.q, None, check=True)
         self.enter("HOMED")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,10 @@ from trocar.spatial import Array, checked_pose, inverse
 
 if TYPE_CHECKING:
     from trocar.robot.controller.arm import ArmController
+    from trocar.robot.controller.hardware import Hardware
 
+STATISTICS: Any = dict.fromkeys(("period_avg", "period_min", "period_max"), PERIOD)  # simulated: without jitter
+STATISTICS |= {"number_of_samples": round(1.0 / PERIOD), "statistics_interval": 1.0}
 VERSION = "1.1.0"  # CRTK specification implemented by the dVRK
 
 
@@ -44,36 +47,32 @@ class Reports:
         self._cache = self._jacobians = (-1, None)
 
     def states(self) -> dict[str, Callable[[], m.Message]]:
-        """Sources of the state topics."""
         return {
-            "measured_js": self.measured_js,
-            "setpoint_js": self.setpoint_js,
-            "gravity_compensation/setpoint_js": self.gravity_js,
-            "measured_cp": self.measured_cp,
-            "setpoint_cp": self.setpoint_cp,
+            "measured_js": lambda: self._joints(lambda h: (h.q, h.dq, h.tau)),
+            "setpoint_js": lambda: self._joints(lambda h: (h.setpoint(), h.setpoint_velocity(), h.setpoint_effort())),
+            "gravity_compensation/setpoint_js": self._gravity,
+            "measured_cp": lambda: self._pose(self.q, reference=True),
+            "setpoint_cp": lambda: self._pose(self.q_setpoint, reference=True),
             "local/measured_cp": lambda: self._pose(self.q, reference=False),
             "local/setpoint_cp": lambda: self._pose(self.q_setpoint, reference=False),
-            "measured_cv": self.measured_cv,
+            "measured_cv": lambda: self._twist(reference=True),
             "local/measured_cv": lambda: self._twist(reference=False),
             "body/measured_cf": lambda: self._wrench(1),
             "spatial/measured_cf": lambda: self._wrench(2),
             "body/jacobian": lambda: self._jacobian(1),
             "spatial/jacobian": lambda: self._jacobian(2),
-            "period_statistics": self.period_statistics,
+            "period_statistics": lambda: m.IntervalStatistics(stamp=self._hardware.stamp, **STATISTICS),
         }
 
     def services(self) -> dict[str, Callable[..., Any]]:
-        """Functions of the services."""
         return {
-            "operating_state": lambda: self._arm.states.message(self._hardware.stamp),
+            "operating_state": lambda: self.state,
             "forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=True),
             "local/forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=False),
             "inverse_kinematics": self.inverse_kinematics,
             "actuator_to_joint_position": lambda q: self._arm.arm.motors.coupling @ np.asarray(q, dtype=float),
             "crtk_version": lambda: VERSION,
         }
-
-    # -- arm -----------------------------------------------------------------------------------------------------------
 
     @property
     def arm(self) -> Arm:
@@ -82,7 +81,6 @@ class Reports:
 
     @property
     def state(self) -> m.OperatingState:
-        """Operating state."""
         return self._arm.states.message(self._hardware.stamp)
 
     @property
@@ -115,30 +113,19 @@ class Reports:
     def q_setpoint(self) -> Array:
         return self._hardware.setpoint()[: self._arm.n_tip]
 
-    def measured_js(self) -> m.JointState:
-        hardware, n = self._hardware, self._arm.n_tip
-        if not self._arm.joints_ready:
-            return self.joint_state(np.zeros(n), np.zeros(n), np.zeros(n), self._names, valid=False)
-        return self.joint_state(hardware.q[:n], hardware.dq[:n], hardware.tau[:n], self._names)
+    def _joints(self, read: Callable[[Hardware], Sequence[Array]]) -> m.JointState:
+        n, ready = self._arm.n_tip, self._arm.joints_ready
+        q, dq, tau = (x[:n] for x in (read(self._hardware) if ready else np.zeros((3, n))))
+        return self.joint_state(q, dq, tau, self._names, valid=ready)
 
-    def setpoint_js(self) -> m.JointState:
-        hardware, n = self._hardware, self._arm.n_tip
-        if not self._arm.joints_ready:
-            return self.joint_state(np.zeros(n), np.zeros(n), np.zeros(n), self._names, valid=False)
-        return self.joint_state(
-            hardware.setpoint()[:n], hardware.setpoint_velocity()[:n], hardware.setpoint_effort()[:n], self._names
-        )
-
-    def gravity_js(self) -> m.JointState:
+    def _gravity(self) -> m.JointState:
         ready = self._arm.joints_ready
         tau = self._hardware.gravity() if ready and self._arm.gravity_compensation else np.zeros(self._arm.n)
-        empty = np.zeros(0)
-        return self.joint_state(empty, empty, tau[: self._arm.n_tip], self._names, valid=ready)
+        return self.joint_state(m.EMPTY, m.EMPTY, tau[: self._arm.n_tip], self._names, valid=ready)
 
     def joint_state(
         self, position: Array, velocity: Array, effort: Array, names: tuple[str, ...], valid: bool = True
     ) -> m.JointState:
-        """A message with the current time."""
         return m.JointState(
             stamp=self._hardware.stamp if valid else 0,
             frame_id=f"{self._arm.name}_base",
@@ -169,18 +156,6 @@ class Reports:
         except TrocarError as error:
             raise Refused(f"set_base_frame, {error}") from None
         self.base_frame = lambda: frame
-
-    def measured_cp(self) -> m.Pose:
-        """Measured pose in the frame of reference."""
-        return self._pose(self.q, reference=True)
-
-    def setpoint_cp(self) -> m.Pose:
-        """Set-point pose in the frame of reference."""
-        return self._pose(self.q_setpoint, reference=True)
-
-    def measured_cv(self) -> m.Twist:
-        """Measured twist in axes of the frame of reference."""
-        return self._twist(reference=True)
 
     def _pose(self, q: Array, reference: bool) -> m.Pose:
         T_reference, name = self.base_frame() if reference else (np.eye(4), f"{self._arm.name}_base")
@@ -231,25 +206,13 @@ class Reports:
         jacobians = self.jacobians()
         w = wrench(jacobians[which], self._hardware.tau[: self._arm.n_tip])
         if which == 1 and self._arm.absolute_wrenches:
-            R = self.T_reference_base[:3, :3] @ jacobians[0][:3, :3]
-            w = np.concatenate([R @ w[:3], R @ w[3:]])
+            w = turned(self.T_reference_base[:3, :3] @ jacobians[0][:3, :3], w)
         return m.Wrench(vector=w, frame_id=f"{self._arm.name}_base", stamp=self._hardware.stamp)
 
     def _jacobian(self, which: int) -> m.Matrix:
         if not self._arm.tip_ready:
             return m.Matrix(values=np.zeros((6, self._arm.n_tip)))
         return m.Matrix(values=self.jacobians()[which].copy(), stamp=self._hardware.stamp)
-
-    def period_statistics(self) -> m.IntervalStatistics:
-        """Statistics of the simulated period, which has no jitter."""
-        return m.IntervalStatistics(
-            stamp=self._hardware.stamp,
-            period_avg=PERIOD,
-            period_min=PERIOD,
-            period_max=PERIOD,
-            number_of_samples=round(1.0 / PERIOD),
-            statistics_interval=1.0,
-        )
 
     # -- services ------------------------------------------------------------------------------------------------------
 

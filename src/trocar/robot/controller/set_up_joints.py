@@ -168,7 +168,5 @@ class SetUpJoints:
 
 def _state_command(states: OperatingStates, message: m.String) -> None:
     """The set-up joints have no motors: every valid command leaves them enabled and homed."""
-    refusal = states.refusal(message.value)
-    if refusal is not None:
-        raise Refused(refusal)
+    states.check(message.value)
     states.publish()

@@ -71,13 +71,12 @@ class OperatingStates(Remembering):
     def message(self, stamp: int = 0) -> OperatingState:
         return OperatingState(state=self.state, is_homed=self.homed, is_busy=self.busy, stamp=stamp)
 
-    def refusal(self, command: str) -> str | None:
-        """Reason why a state command is not valid, in the dVRK's words; None if it is valid."""
+    def check(self, command: str) -> None:
+        """Refuse a state command that is not valid, in the dVRK's words."""
         if command not in KNOWN:
-            return f"{command} doesn't seem to be a valid state_command"
-        if command in COMMANDS[self.state]:
-            return None
-        return f'command "{command}" is not supported in state "{self.state} ({self.substate})"'
+            raise Refused(f"{command} doesn't seem to be a valid state_command")
+        if command not in COMMANDS[self.state]:
+            raise Refused(f'command "{command}" is not supported in state "{self.state} ({self.substate})"')
 
     def desire(self, state: str) -> None:
         """Publish the desired state of the device."""

@@ -13,9 +13,8 @@ import viser
 from trocar.recording.loading import SUFFIXES
 from trocar.robot import Robot
 from trocar.robot.messages import Frame
-from trocar.robot.resimulation import resimulated
 from trocar.robot.settings import ArmSettings
-from trocar.robot.track import Track, difference
+from trocar.robot.track import Track, difference, resimulated
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Tab

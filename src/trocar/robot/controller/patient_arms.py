@@ -1,4 +1,4 @@
-"""Controller of a PSM: sterile adapter, instrument and jaw.
+"""Controllers of patient-side arms: clutch buttons; the endoscope of an ECM; adapter, instrument and jaw of a PSM.
 
 The simulated instrument always exists; adapter and tool are present from the start, and `emulate_tool_present` removes
 the tool or inserts it again, which engages its discs again.
@@ -13,8 +13,7 @@ import numpy as np
 
 from trocar.arms.instruments import load_instrument
 from trocar.robot.controller import constants as c
-from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY
-from trocar.robot.controller.ecm import ClutchedArm
+from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY, ArmController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.states import MAX_VALUE, Refused, usable
 from trocar.robot.interface import Interface
@@ -23,6 +22,58 @@ from trocar.spatial import Array
 
 JAW = 6
 ENGAGE_DEPTH = 0.025  # a tool with its tip this far past the RCM counts as engaged [m]
+MIN_INSERTION = 0.040  # of an ECM from inverse kinematics [m]
+
+
+class ClutchedArm(ArmController):
+    """An arm with a clutch on its carriage (PSM, ECM)."""
+
+    def __init__(self, hardware: Hardware, interface: Interface) -> None:
+        super().__init__(hardware, interface)
+        for button in ("IO/arm_clutch", "IO/SUJ_clutch", "arm_clutch"):
+            self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.RELEASED,)))
+
+    def press_clutch(self, pressed: bool) -> None:
+        """Press or release the arm clutch."""
+        for button in ("IO/arm_clutch", "arm_clutch"):
+            self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.PRESSED if pressed else Joy.RELEASED,)))
+        if pressed and self.substate == "HOMED" and self.joints_ready:
+            self.enter("MANUAL")
+        elif pressed:
+            self.states.warning("arm not ready yet, manipulator clutch ignored")
+        elif self.substate == "MANUAL":
+            self.enter("HOMED")
+
+    def enter(self, substate: str) -> None:
+        super().enter(substate)
+        if substate == "MANUAL":
+            self.space, self.mode, self.effort = JOINT, EFFORT, np.zeros(self.n)
+            self.states.set("ENABLED", busy=True)
+
+
+class ECMController(ClutchedArm):
+    """An arm that reports the type of its endoscope."""
+
+    def __init__(self, hardware: Hardware, interface: Interface) -> None:
+        super().__init__(hardware, interface)
+        generation = "Si" if self.arm.name.endswith("Si") else "Classic"
+        self.endoscope = f"{generation}_HD_{self.arm.instrument.upper()}"
+        self.bus.publish(f"{self.name}/endoscope_type", String(value=self.endoscope))
+
+    def handlers(self) -> dict[str, Callable[[Any], None]]:
+        return super().handlers() | {"set_endoscope_type": lambda m: self.set_endoscope_type(m.value)}
+
+    def set_endoscope_type(self, name: str) -> None:
+        """The mounted endoscope is part of the scene: only its own name is accepted."""
+        if name != self.endoscope:
+            raise Refused(f'endoscope type "{name}" is not supported; this arm carries {self.endoscope}')
+        self.bus.publish(f"{self.name}/endoscope_type", String(value=name))
+
+    def solve(self, local: Array, seed: Array) -> Array:
+        """As for every arm, but never with the endoscope inside the cannula."""
+        q = super().solve(local, seed)
+        q[2] = max(q[2], MIN_INSERTION)
+        return q
 
 
 class PSMController(ClutchedArm):
@@ -245,15 +296,11 @@ class PSMController(ClutchedArm):
             self.effort[JAW] = jaw
 
     def sources(self) -> dict[str, Callable[[], Message]]:
-        hardware = self.hardware
-
-        def measured() -> JointState:
-            return self._jaw_state(hardware.q, hardware.dq, hardware.tau)
-
-        def setpoint() -> JointState:
-            return self._jaw_state(hardware.setpoint(), hardware.setpoint_velocity(), hardware.setpoint_effort())
-
-        return super().sources() | {"jaw/measured_js": measured, "jaw/setpoint_js": setpoint}
+        h = self.hardware
+        return super().sources() | {
+            "jaw/measured_js": lambda: self._jaw_state(h.q, h.dq, h.tau),
+            "jaw/setpoint_js": lambda: self._jaw_state(h.setpoint(), h.setpoint_velocity(), h.setpoint_effort()),
+        }
 
     def _jaw_state(self, q: Array, dq: Array, tau: Array) -> JointState:
         valid = 1.0 if self.tip_ready else 0.0

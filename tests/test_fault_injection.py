@@ -42,8 +42,8 @@ def run(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
 class Full:
     """A stream on a full disk: it takes half of the data."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        self._stream = open(*given, **options)  # noqa: SIM115 - closed by __exit__
+    def __init__(self, *given: Any) -> None:
+        self._stream = open(*given)  # noqa: SIM115 - closed by __exit__
 
     def __enter__(self) -> Full:
         return self

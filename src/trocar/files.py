@@ -12,7 +12,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
@@ -87,12 +87,16 @@ def _created(temporary: Path, private: bool = False) -> BinaryIO:
         with _creating:
             _temporaries.add(temporary)
             # open() rather than tempfile: the result gets the usual permissions, not 0600.
-            stream = open(temporary, "xb", opener=partial(os.open, mode=0o600) if private else None)  # noqa: SIM115
+            stream = open(temporary, "xb", opener=_open_private) if private else open(temporary, "xb")  # noqa: SIM115
         with suppress(OSError):  # on file systems without locks, no writer removes stale files
             fcntl.flock(stream, fcntl.LOCK_EX)
         if temporary.exists():
             return stream
         stream.close()  # another writer removed it before it was locked
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
 
 
 def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:

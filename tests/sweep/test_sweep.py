@@ -386,12 +386,12 @@ def test_a_full_disk_stops_the_sweep_which_resumes_when_there_is_room(
 ) -> None:
     count = 0
 
-    def full(*given: Any, **options: Any) -> Any:
+    def full(*given: Any) -> Any:
         nonlocal count
         count += 1
         if count > 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return open(*given, **options)
+        return open(*given)
 
     monkeypatch.setattr(files, "open", full, raising=False)
     with pytest.raises(OSError, match="No space left on device"):

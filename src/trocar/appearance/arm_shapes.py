@@ -21,7 +21,7 @@ import mujoco
 import numpy as np
 
 from trocar.appearance import maker_meshes
-from trocar.appearance.sketch import COLLISION, VISUAL, Deformation, Drawing, Skeleton, Sketch, shape_file, shape_files
+from trocar.appearance.sketch import COLLISION, VISUAL, Deformation, Drawing, Sketch, shape_file, shape_files
 from trocar.arms import Arm
 from trocar.arms.arm import Body, poses_at_zero
 from trocar.errors import TrocarError, check_known
@@ -199,12 +199,12 @@ def instrument_bodies(arm: Arm) -> tuple[str, ...]:
 
 def add_instrument(drawing: Drawing, arm: Arm, shaft_top: float) -> None:
     """Add the shapes of roll, wrist and jaws; the shaft ends `shaft_top` above the (first) wrist pitch axis [m]."""
-    skeleton, names = Skeleton(drawing, arm), instrument_bodies(arm)
-    at, snake = skeleton.at, "wrist_pitch_1" in names
+    names, T = instrument_bodies(arm), poses_at_zero(arm.bodies)
+    at, snake = {name: T[name][:3, 3] for name in names}, "wrist_pitch_1" in names
 
     def on(name: str) -> Sketch:
         """Drawing frame at the origin of a body, with base axes at q = 0."""
-        return skeleton.on(name, pose(p=at[name]))
+        return Sketch(drawing, name, inverse(T[name]) @ pose(p=at[name]))
 
     _shaft(on("roll"), shaft_top, SNAKE_SCALE if snake else 1.0)
     if snake:

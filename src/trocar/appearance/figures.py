@@ -22,7 +22,7 @@ from trocar.spatial import Array
 
 __all__ = ["cloud_figure", "draw", "link_points", "manipulability_figure", "shared_figure"]
 
-VIEWS = ((0, 1), (0, 2), (1, 2))
+VIEWS = {"from above": (0, 1), "from the front": (0, 2), "from the side": (1, 2)}
 AXIS = ("x [m]", "y [m]", "z [m]")
 LIMITS, SINGULAR, SHARED = "white", COLOURS[1], COLOURS[2]
 COLOUR_OF_BODY = {
@@ -118,19 +118,16 @@ def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, 
         space.set(title="in space", xlabel=AXIS[0], ylabel=AXIS[1], zlabel=AXIS[2])
         space.set_aspect("equal")
         space.view_init(elev=20, azim=-40)
-        for place, (i, j) in zip((1, 3, 4), VIEWS, strict=True):
+        for place, (title, (i, j)) in zip((1, 3, 4), VIEWS.items(), strict=True):
             axes = figure.add_subplot(2, 2, place)
             dots_drawn = axes.scatter(cloud.points[:, i], cloud.points[:, j], s=2.0, alpha=0.5, **dots)
             _draw(axes, mechanism, np.eye(4), (i, j))
-            title = ("from above", "from the front", "from the side")[VIEWS.index((i, j))]
             axes.set(title=title, xlabel=AXIS[i], ylabel=AXIS[j], aspect="equal")
         opaque = ScalarMappable(dots_drawn.norm, dots_drawn.cmap)
         figure.colorbar(opaque, ax=figure.axes, shrink=0.5, label="manipulability, relative to the largest")
         what = "wrist point, exactly" if isinstance(mechanism.arm.structure, WristedShaft) else "exactly"
-        figure.suptitle(
-            f"{mechanism.arm.name}: the tip reaches {1e3 * volume.value:.2f} ± {1e3 * volume.error:.2f} litres "
-            f"({what}: {1e3 * workspace.wrist_volume:.3f})"
-        )
+        reach = f"{1e3 * volume.value:.2f} ± {1e3 * volume.error:.2f} litres"
+        figure.suptitle(f"{mechanism.arm.name}: the tip reaches {reach} ({what}: {1e3 * workspace.wrist_volume:.3f})")
     return figure
 
 
@@ -188,9 +185,8 @@ def shared_figure(workspaces: Sequence[Workspace], voxel: float = 0.01, seed: in
         space.set_box_aspect(None, zoom=0.9)
         space.view_init(elev=22, azim=-60)
         front.set(xlabel=AXIS[0], ylabel=AXIS[2], aspect="equal")
-        front.legend(
-            loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=min(3, len(workspaces) + 1), fontsize="small"
-        )
+        columns = min(3, len(workspaces) + 1)
+        front.legend(loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=columns, fontsize="small")
     return figure
 
 

@@ -69,9 +69,8 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
     macros = described["macros"]
     source = folder / described["file"]
     if not source.is_file():
-        raise TrocarError(
-            f"{VARIABLE}={folder} has no {described['file']}: name the top folder of a dvrk_model checkout, or unset it"
-        )
+        remedy = "name the top folder of a dvrk_model checkout, or unset it"
+        raise TrocarError(f"{VARIABLE}={folder} has no {described['file']}: {remedy}")
     T_root = pose(R=rotation("z", described.get("turn", 0.0)))
     links, T = _read(source, macros[arm.name] if isinstance(macros, dict) else macros, {described["root"]: T_root})
     meshes, missing = [], []

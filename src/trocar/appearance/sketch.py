@@ -22,10 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
 from trocar.arms.tables import DATA
-from trocar.spatial import Array, inverse, quaternion
+from trocar.spatial import Array, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
 MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
@@ -53,7 +51,6 @@ COLLISION: dict[str, Any] = {
     "solimp": [0.9, 0.99, 1e-4, 0.5, 2.0],
     "rgba": [0.9, 0.4, 0.2, 0.4],
 }
-BASE = np.eye(4)  # drawing frame of most shapes
 
 Interval = tuple[float, float]
 Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
@@ -188,25 +185,6 @@ class Sketch:
     def _geom(self, look: str | dict[str, Any], **attributes: Any) -> None:
         style = {**VISUAL, "material": look} if isinstance(look, str) else look
         self.drawing.geoms.append((self.body, {**style, **attributes}))
-
-
-class Skeleton:
-    """The links of an arm at q = 0, in its base, to draw on.
-
-    Attributes:
-        T: pose (4, 4) of every link. at: origin (3,) of every link, which its joint passes through [m].
-        pins: (3,) of every loop closure, by the first of the two links that it joins [m].
-    """
-
-    def __init__(self, drawing: Drawing, arm: Arm) -> None:
-        self._drawing, self.T = drawing, poses_at_zero(arm.bodies)
-        self.at = {name: T[:3, 3] for name, T in self.T.items()}
-        self.pins = {p.body_a: (self.T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
-
-    def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
-        """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
-        T = T_base_drawing if link is None else inverse(self.T[link]) @ T_base_drawing
-        return Sketch(self._drawing, link or "", T)
 
 
 @dataclass(frozen=True)

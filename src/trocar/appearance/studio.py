@@ -183,39 +183,19 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
     spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the background at the horizon
     spec.visual.quality.shadowsize = 4096
     spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
-    spec.add_texture(
-        name="backdrop",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=ABOVE,
-        rgb2=BELOW,
-        width=512,
-        height=512,
-    )
+    kind, gradient = mujoco.mjtTexture.mjTEXTURE_SKYBOX, mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
+    spec.add_texture(name="backdrop", type=kind, builtin=gradient, rgb1=ABOVE, rgb2=BELOW, width=512, height=512)
     above = (low + high) / 2 + [1.2, -0.6, 2.2]
-    spec.worldbody.add_light(
-        name="key",
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=above,
-        dir=(low + high) / 2 - above,
-        diffuse=[0.54, 0.54, 0.52],
-        specular=[0.3, 0.3, 0.3],
-        castshadow=True,
-    )
+    key = {"pos": above, "dir": (low + high) / 2 - above, "diffuse": [0.54, 0.54, 0.52], "specular": [0.3, 0.3, 0.3]}
     # a second light from the other side, so that shapes stay visible in the shadow of the first
-    spec.worldbody.add_light(
-        name="fill",
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        dir=[1.0, 0.7, -0.5],
-        diffuse=[0.20, 0.21, 0.23],
-        specular=[0.1, 0.1, 0.1],
-        castshadow=False,
-    )
+    fill = {"dir": [1.0, 0.7, -0.5], "diffuse": [0.20, 0.21, 0.23], "specular": [0.1, 0.1, 0.1]}
+    for name, light in (("key", key), ("fill", fill)):
+        directional = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+        spec.worldbody.add_light(name=name, type=directional, castshadow=name == "key", **light)
     return spec
 
 
 def _add_floor(spec: mujoco.MjSpec, z: float) -> None:
-    """A floor at height z [m]."""
     spec.add_material(name="floor", rgba=[*FLOOR, 1.0], specular=0.0)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **VISUAL)
 

@@ -114,9 +114,8 @@ def sim(
         model["instrument"] = instrument
     tilt = None if mounting is None else math.radians(mounting)
     wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
-    simulator = tr.Simulator(
-        arm, parameters, engine=engine, timestep=timestep, accuracy=accuracy, mounting=tilt, **model
-    )
+    engine_options: Any = {"engine": engine, "timestep": timestep, "accuracy": accuracy}
+    simulator = tr.Simulator(arm, parameters, mounting=tilt, **engine_options, **model)
     mechanism = simulator.mechanism
     about = mechanism.arm.home
     if start is not None:
@@ -144,7 +143,13 @@ def sim(
     written.append(save(recording_figure(recording, title), output / "recording.png"))
     if engine == "mujoco":
         written += drawn(terminal.save_picture, output / "picture.png", simulator)
-    _show(recording, title)
+    error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
+    largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
+    rows = [
+        (joint, terminal.figure_text(e), unit, terminal.figure_text(tau), {"rad": "N m", "m": "N"}[unit])
+        for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
+    ]
+    show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, including recording: {len(recording) * simulator.timestep / wall:.3g}")
@@ -204,18 +209,6 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
         "effort": lambda: EffortFunction(effort),
     }
     return makers[name]()
-
-
-def _show(recording: tr.Recording, title: str) -> None:
-    import numpy as np
-
-    error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
-    largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
-    rows = [
-        (joint, terminal.figure_text(e), unit, terminal.figure_text(tau), {"rad": "N m", "m": "N"}[unit])
-        for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
-    ]
-    show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))
 
 
 @plain_errors("a shorter --duration takes less time")
@@ -293,7 +286,7 @@ def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
     from trocar.appearance import StereoEndoscope, render, save_png
 
     written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]
-    for name in [name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"][:1]:
-        endoscope = StereoEndoscope(loaded, name, samples=4)
-        written.append(save_png(output / "stereo.png", endoscope.side_by_side()))
+    ecm = next((name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"), None)
+    if ecm is not None:
+        written.append(save_png(output / "stereo.png", StereoEndoscope(loaded, ecm, samples=4).side_by_side()))
     return written

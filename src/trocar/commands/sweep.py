@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -77,20 +77,10 @@ def sweep(
         raise TrocarError("no folder for the results; run trocar sweep STUDY -o DIR")
     if table is not None and rows is not None:
         raise TrocarError("--rows applies to the study's own table; omit it with --table")
-    chosen = load_study(study)
+    chosen, parameters = load_study(study), None if table is None else read_table(table)
+    options: Any = {"executor": executor, "workers": workers, "address": address, "resume": resume}
     with _progress(chosen.name) as progress:
-        results = run_sweep(
-            chosen,
-            None if table is None else read_table(table),
-            output,
-            executor=executor,
-            workers=workers,
-            address=address,
-            resume=resume,
-            rows=rows,
-            seed=seed,
-            progress=progress,
-        )
+        results = run_sweep(chosen, parameters, output, **options, rows=rows, seed=seed, progress=progress)
     _show(results, chosen, report)
     if len(results.errors) == len(results):
         raise typer.Exit(1)

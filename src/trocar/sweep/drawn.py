@@ -44,9 +44,8 @@ class DrawnArms:
         self._rotors = np.array([name.endswith(".Im") for name in self.names])
         self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
         self._links = list(dict.fromkeys(self.names[i].partition(".")[0] for i in self._inertia))
-        self._positive = np.array(
-            [name.partition(".")[2] in NOT_NEGATIVE or name.endswith("].F") for name in self.names]
-        )
+        terms = [name.partition(".")[2] for name in self.names]
+        self._positive = np.array([term in NOT_NEGATIVE or term.endswith("].F") for term in terms])
 
     def _drawn(self, name: str, names: Sequence[str]) -> bool:
         drive, _, term = name.partition(".")

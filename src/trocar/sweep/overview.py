@@ -76,9 +76,8 @@ def distributions(results: Results) -> Figures:
     columns = [(name, values) for name in results.outcomes if (values := numbers(results, name)).size][:PLOTTED]
     if not columns:
         return []
-    figure, grid = panels(
-        (9.0, 2.2 * -(-len(columns) // 3)), -(-len(columns) // 3), min(3, len(columns)), squeeze=False
-    )
+    rows = -(-len(columns) // 3)
+    figure, grid = panels((9.0, 2.2 * rows), rows, min(3, len(columns)), squeeze=False)
     for axes, (name, values) in zip(grid.flat, columns, strict=False):
         axes.hist(values, bins=min(50, max(5, len(values) // 10)))
         axes.set_title(name)

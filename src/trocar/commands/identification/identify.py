@@ -83,22 +83,19 @@ def identify(
         if seconds is not None and recalibrate is None:
             raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
         if recalibrate is not None:
-            reason = "cannot be combined with --recalibrate; omit it"
-            _refuse({"--test": test, "--predictions": predictions, "--report": report}, reason)
+            others = {"--test": test, "--predictions": predictions, "--report": report}
+            _refuse(others, "cannot be combined with --recalibrate; omit it")
         if predictions is not None and test is None:
             raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
         if namespace is not None and not any(is_bag(path) for path in (train, test) if path is not None):
             raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
         if search:
-            reason = "cannot be combined with --search; search first, then pass the result with --recipe"
             others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-            _refuse(others, reason)
+            _refuse(others, "cannot be combined with --search; search first, then pass the result with --recipe")
         used = load_recipe(arm, recipe)
         # Errors are per column of the file: motor columns are not converted to joints.
-        rate = used.rate if rate is None else rate
-        read = partial(
-            tr.load_recording, arm=arm, as_recorded=True, columns=used.columns, rate=rate, namespace=namespace
-        )
+        rate, names = used.rate if rate is None else rate, used.columns
+        read = partial(tr.load_recording, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)
         if search:
             _search(partial(read, train), train, arm, recipe, budget, output)
         elif recalibrate is not None:
@@ -152,7 +149,7 @@ def _identify(
         page = identification_report(identified, other, name)
         written.append(page.write_html(report / "identify.html"))
         written += save_numbered((figure for figure, _ in page.figures), report)
-    _show(identified, error, _is_published(train))
+    _show(identified, error, train)
     typer.echo(
         f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
         f"{identified.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link "
@@ -192,12 +189,10 @@ def _recalibrate(
 
     start = time.perf_counter()
     result = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
-    columns = result.before, result.after, result.rms_after
-    show_table(
-        f"{name}, relative error of effort {'after' if result.judged else 'on'} the fitted rows",
-        ("", "before", "after", "RMS after"),
-        [(joint, f"{a:.4f}", f"{b:.4f}", f"{c:.4g}") for joint, a, b, c in zip(result.columns, *columns, strict=True)],
-    )
+    columns = zip(result.columns, result.before, result.after, result.rms_after, strict=True)
+    rows = [(joint, f"{before:.4f}", f"{after:.4f}", f"{rms:.4g}") for joint, before, after, rms in columns]
+    title = f"{name}, relative error of effort {'after' if result.judged else 'on'} the fitted rows"
+    show_table(title, ("", "before", "after", "RMS after"), rows)
     if output is not None:
         show_written([write_whole(output, recalibrated_text(result, base.name, name))])
     return {
@@ -221,24 +216,18 @@ def _predictions(identified: Identified, recording: tr.Recording) -> str:
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
-def _is_published(path: Path) -> bool:
-    """True if the file is a recording published by Wang et al. 2019, the only data their errors apply to."""
+def _show(identified: Identified, error: Array | None, train: Path) -> None:
     import hashlib
 
+    from trocar.arms.tables import read
     from trocar.datasets import DATASETS
 
-    if not path.is_file():  # a ROS 2 bag is a folder
-        return False
-    return hashlib.sha256(path.read_bytes()).hexdigest() in DATASETS["wang2019"].files.values()
-
-
-def _show(identified: Identified, error: Array | None, theirs: bool) -> None:
-    from trocar.arms.tables import read
-
-    arm = identified.parameters.arm
-    # errors of their identified parameters on their test recording
-    results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
-    published = results.get("two", {}).get("SDP") if theirs else None
+    published, arm = None, identified.parameters.arm
+    digest = hashlib.sha256(train.read_bytes()).hexdigest() if train.is_file() else ""  # a ROS 2 bag is a folder
+    if digest in DATASETS["wang2019"].files.values():
+        # errors of the parameters of Wang et al. 2019 on their test recording
+        results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
+        published = results.get("two", {}).get("SDP")
     columns: dict[str, Sequence[float] | Array | None] = {
         "fitted": identified.train_relative_error,
         "held out": identified.cv_relative_error,
@@ -301,10 +290,8 @@ def _summary(result: SearchResult) -> list[str]:
     end = "." if result.finished else "; the budget is used up and the search has not converged."
     lines = [f"{len(result.trials)} recipes tried{end}"]
     for name, trial in (("start", result.start), ("best", result.best), ("chosen", result.chosen)):
-        lines.append(
-            f"{name}: relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows, "
-            f"{trial.parameters} drive parameters."
-        )
+        error = f"relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows"
+        lines.append(f"{name}: {error}, {trial.parameters} drive parameters.")
     return lines
 
 

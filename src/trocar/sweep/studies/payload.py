@@ -74,9 +74,8 @@ def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Arr
     outer = np.zeros((STEPS, arms.n, len(true)))
     outer[:, :3] = np.einsum("tij,ki->tjk", J, true)
     q, dq, ddq, tau = _run(arms, reference[:, :, None] + outer / kp[:, None], kp, kd)
-    residual = mechanism.inverse_dynamics(q, dq, ddq, friction=True) - (
-        tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:]
-    )
+    motors = tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:]
+    residual = mechanism.inverse_dynamics(q, dq, ddq, friction=True) - motors
     values = wrist_force(mechanism, q, residual, COVARIANCE).value
     speed = np.abs(dq[..., :3])
     moving = (speed > CALM * speed.mean((0, 1))).all(-1)

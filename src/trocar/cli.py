@@ -20,7 +20,7 @@ from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
-from trocar.commands.options import Folder, flag, option
+from trocar.commands.options import Folder, argument, flag, option
 from trocar.commands.recordings import compare, fetch, render
 from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
@@ -92,9 +92,7 @@ def demo(output: Folder = Path("trocar-demo")) -> None:
 
 @plain_errors()
 def reproduce(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Publications. Default: all.", show_default=False)
-    ] = None,
+    names: Annotated[list[str] | None, argument("NAME", "Publications. Default: all.", show_default=False)] = None,
     data: Annotated[
         Path | None,
         option("DIR", "Folder of measured data. Default: the folder of trocar fetch.", envvar="TROCAR_DATA"),

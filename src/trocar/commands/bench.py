@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from trocar.commands.options import JsonFile, flag, option
+from trocar.commands.options import JsonFile, argument, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, write_json
@@ -16,11 +14,7 @@ from trocar.files import check_writable, write_json
 def bench(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="[batch|crtk]",
-            help="Run one benchmark: batch (generated steps of many arms) or crtk (the dVRK under its controllers).",
-            show_default=False,
-        ),
+        argument("[batch|crtk]", "Generated steps of many arms, or a dVRK under its controllers.", show_default=False),
     ] = "",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,

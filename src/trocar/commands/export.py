@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import trocar as tr
-from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
+from trocar.commands.options import ARMS, Instrument, ParameterSet, argument, flag, option
 from trocar.commands.terminal import drawn, plain_errors, save_picture
 from trocar.errors import TrocarError
 from trocar.files import check_writable, write_whole
@@ -17,8 +17,7 @@ from trocar.files import check_writable, write_whole
 @plain_errors()
 def export(
     models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL...", help=f"{ARMS}; or a scene: cart_classic, cart_si, masters or a .toml file."),
+        list[str], argument("MODEL...", f"{ARMS}; or a scene: cart_classic, cart_si, masters or a .toml file.")
     ],
     formats: Annotated[
         list[str] | None,

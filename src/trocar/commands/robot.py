@@ -14,7 +14,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options
-from trocar.commands.options import STARTS, check_positive, flag, option
+from trocar.commands.options import STARTS, argument, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, write_json
@@ -33,10 +33,8 @@ COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
 @plain_errors()
 def run(
-    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", help="A Python script for the dVRK.")],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="ARGS", help="Arguments of the script.", show_default=False)
-    ] = None,
+    script: Annotated[Path, argument("SCRIPT.py", "A Python script for the dVRK.")],
+    arguments: Annotated[list[str] | None, argument("ARGS", "Arguments of the script.", show_default=False)] = None,
     scene: options.RobotScene = "dvrk",
     api: Annotated[
         str | None,
@@ -44,9 +42,7 @@ def run(
     ] = None,
     speed: Annotated[str, option("SPEED", "real: real time; fast: time passes only while the script waits.")] = "real",
     start: options.Start = "ready",
-    answers: Annotated[
-        Path | None, option("FILE", "Lines that input() reads. Default: standard input.", "--input")
-    ] = None,
+    answers: Annotated[Path | None, option("FILE", "Lines for input(). Default: standard input.", "--input")] = None,
     pedal: Annotated[
         list[str] | None,
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
@@ -132,12 +128,10 @@ def _schedule(session: Session, pedal: str, begin: float, duration: float) -> No
 
 @plain_errors()
 def serve(
-    scene: Annotated[str, typer.Argument(metavar="SCENE", help="dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    scene: Annotated[str, argument("SCENE", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
     ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
     ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
-    arms: Annotated[
-        list[str] | None, option("NAMES", "Arms to control, such as PSM1,ECM. Can be repeated. Default: all.")
-    ] = None,
+    arms: Annotated[list[str] | None, option("NAMES", "Arms to control: PSM1,ECM; repeatable. Default: all.")] = None,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: options.Start = "ready",
     speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
@@ -146,14 +140,10 @@ def serve(
         bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
     ] = False,
     record: Annotated[
-        Path | None, option("BAG", "Record measured states and motion commands to BAG: .bag, .mcap or .db3.")
+        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")
     ] = None,
-    replay: Annotated[
-        Path | None, option("BAG", "Replay the servo commands of a bag to the simulated arms, once.")
-    ] = None,
-    launch_files: Annotated[
-        Path | None, option("DIR", "Write launch files for RViz to DIR and exit.", "--launch-files")
-    ] = None,
+    replay: Annotated[Path | None, option("BAG", "Replay the servo commands of a bag to the arms, once.")] = None,
+    launch_files: Annotated[Path | None, option("DIR", "Write launch files for RViz to DIR and exit.")] = None,
     master: Annotated[
         str | None,
         option("URI", "With --ros1: ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311."),
@@ -279,22 +269,15 @@ def _description(scene: tr.Scene) -> str:
 def crtk_check(
     scene: options.RobotScene = "dvrk",
     arms: Annotated[
-        list[str] | None,
-        option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.", "--arms"),
+        list[str] | None, option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.")
     ] = None,
     allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
-    amplitude: Annotated[
-        float, option("RAD", "Largest motion of a joint; prismatic joints: a tenth of it, in metres.")
-    ] = 0.05,
+    amplitude: Annotated[float, option("RAD", "Largest motion of a joint; prismatic: a tenth of it in metres.")] = 0.05,
     unbounded: Annotated[
         bool,
-        flag(
-            "With --allow-motion: also move to a joint limit, release the arm, trigger FAULT, power off.", "--unbounded"
-        ),
+        flag("With --allow-motion: also move to a limit, release the arm, trigger FAULT, power off.", "--unbounded"),
     ] = False,
-    ros1: Annotated[
-        bool, flag("Check the arms of a running ROS 1 system instead of a simulated scene.", "--ros1")
-    ] = False,
+    ros1: Annotated[bool, flag("Check a robot running in ROS 1 instead of a simulated scene.", "--ros1")] = False,
     master: options.Master = None,
     ros2: Annotated[bool, flag("Check a robot running in ROS 2 instead of a simulated scene.", "--ros2")] = False,
     domain: options.Domain = None,

@@ -13,7 +13,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options, terminal
-from trocar.commands.options import option
+from trocar.commands.options import argument, option
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import check_known
 from trocar.files import check_writable
@@ -36,9 +36,7 @@ def sim(
     trajectory: Annotated[
         TrajectoryName, option("NAME", "Motion to follow: hold, step, sinusoid or quintic.", "--trajectory", "-t")
     ] = "sinusoid",
-    along: Annotated[
-        Path | None, option("FILE", "Follow the motion of a recording instead: csv, npz, table or ROS bag.")
-    ] = None,
+    along: Annotated[Path | None, option("FILE", "Follow a recorded motion: csv, npz, table or ROS bag.")] = None,
     namespace: options.Namespace = None,
     joint: Annotated[list[str] | None, option("NAME", "Joint to move; can be repeated. Default: all joints.")] = None,
     amplitude: options.Amplitude = 0.1,
@@ -57,9 +55,7 @@ def sim(
     push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip in N, in base axes.")] = None,
     counterweight: options.Counterweight = True,
     friction: options.Friction = True,
-    accuracy: Annotated[
-        Accuracy, option("NAME", "Integration scheme of the engine: fast, exact or discrete.")
-    ] = "fast",
+    accuracy: Annotated[Accuracy, option("NAME", "Integration scheme: fast, exact or discrete.")] = "fast",
     engine: Annotated[
         Engine, option("NAME", "mujoco: closed kinematic chain; reduced: compiled equations in joint coordinates.")
     ] = "mujoco",
@@ -214,8 +210,7 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
 @plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
-        str,
-        typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file."),
+        str, argument("SCENE", "psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file.")
     ] = "cart_classic",
     duration: options.Duration = 1.0,
     amplitude: options.Amplitude = 0.01,

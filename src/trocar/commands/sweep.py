@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.commands.options import option
+from trocar.commands.options import argument, option
 from trocar.commands.terminal import plain_errors, show_table, show_written, status_line
 from trocar.errors import TrocarError
 
@@ -28,18 +28,12 @@ SHOWN_ERRORS = 5
 def sweep(
     study: Annotated[
         str | None,
-        typer.Argument(
-            metavar="STUDY", help="Name of a study, or a Python file. Default: list the studies.", show_default=False
-        ),
+        argument("STUDY", "Name of a study, or a Python file. Default: list the studies.", show_default=False),
     ] = None,
     output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
-    rows: Annotated[
-        int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")
-    ] = None,
+    rows: Annotated[int | None, option("N", "Rows of the table. Default: the study's own.", "--rows", "-n")] = None,
     seed: Annotated[int, option("N", "Seed of the table.")] = 0,
-    table: Annotated[
-        Path | None, option("FILE", "Use this table of parameters (csv, parquet) instead of the study's own.")
-    ] = None,
+    table: Annotated[Path | None, option("FILE", "Table of parameters: csv, parquet. Default: the study's.")] = None,
     executor: Annotated[str, option("serial|processes|ray", "Executor of the rows.")] = "processes",
     workers: Annotated[int | None, option("N", "Worker processes. Default: one per core.", "--workers", "-j")] = None,
     address: Annotated[str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, else a local Ray.")] = None,

@@ -33,9 +33,7 @@ TRACKED_HOST, TRACKED_PORT = "127.0.0.1", 8443  # of the server of phones and he
 @plain_errors()
 def teleop(
     bench: Annotated[bool, flag("Measure stability, transparency and network behaviour.", "--bench")] = False,
-    section: Annotated[
-        list[str] | None, option("NAME", "With --bench: section to run; can be repeated. Default: all.")
-    ] = None,
+    section: Annotated[list[str] | None, option("NAME", "With --bench: section, repeatable. Default: all.")] = None,
     json_file: Annotated[Path | None, option("FILE", "With --bench: write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[
         Path | None,
@@ -51,12 +49,8 @@ def teleop(
     ] = None,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
     task: Annotated[str, option("NAME", "practice (plate, block, needle) or none.")] = "practice",
-    duration: Annotated[
-        float | None, option("S", "Time by the robot's clock, in seconds. Default: until Ctrl-C.")
-    ] = None,
-    output: Annotated[
-        Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
-    ] = None,
+    duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
+    output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
     record: Annotated[
         Path | None,
         option("FILE", "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder)."),
@@ -65,9 +59,7 @@ def teleop(
         str | None,
         option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
     ] = None,
-    device_port: Annotated[
-        int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.", "--device-port")
-    ] = None,
+    device_port: Annotated[int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.")] = None,
     port: Port = 8080,
     page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
     browser: Browser = True,

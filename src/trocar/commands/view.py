@@ -11,7 +11,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options
-from trocar.commands.options import flag, option
+from trocar.commands.options import argument, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 from trocar.files import check_writable
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 def view(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="[ARM | SCENE | RECORDING]",
-            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml "
-            "file; a recording (csv, npz, or a ROS bag).",
+        argument(
+            "[ARM | SCENE | RECORDING]",
+            f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml file; "
+            "a recording: csv, npz or a ROS bag.",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,

@@ -25,9 +25,7 @@ Links = Literal["reduced", "all"]
 def excite(
     arm: ArmOption = "PSM",
     harmonics: Annotated[int, option("N", "Number of harmonics in the Fourier series.")] = 6,
-    frequency: Annotated[
-        float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM: 0.1.")
-    ] = None,
+    frequency: Annotated[float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM 0.1.")] = None,
     periods: Annotated[int, option("N", "Number of periods at full speed.", min=1)] = 5,
     objective: Annotated[
         Objective, flag("condition: smallest condition number; determinant: largest determinant (D-optimal).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, JsonFile, check_toml, flag, option
+from trocar.commands.options import ArmOption, JsonFile, argument, check_toml, flag, option
 from trocar.commands.terminal import INTERRUPTED, plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 from trocar.files import check_writable, write_json, write_whole
@@ -31,7 +31,7 @@ KEYS = (
 
 @plain_errors()
 def identify(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Recording: csv, npz, or a ROS bag.")],
+    train: Annotated[Path, argument("TRAIN", "Recording: csv, npz, or a ROS bag.")],
     test: Annotated[Path | None, option("TEST", "Recording to evaluate the result on.")] = None,
     arm: ArmOption = "PSM",
     json_file: JsonFile = None,

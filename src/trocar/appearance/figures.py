@@ -25,25 +25,19 @@ __all__ = ["cloud_figure", "draw", "link_points", "manipulability_figure", "shar
 VIEWS = {"from above": (0, 1), "from the front": (0, 2), "from the side": (1, 2)}
 AXIS = ("x [m]", "y [m]", "z [m]")
 LIMITS, SINGULAR, SHARED = "white", COLOURS[1], COLOURS[2]
-COLOUR_OF_BODY = {
-    "yaw": "#3F5F8A",
-    "outer_yaw": "#3F5F8A",
-    "back": "#D9A441",
-    "front": "#7A8794",
-    "bottom": "#5E9F6E",
-    "middle": "#5E9F6E",
-    "upper_arm": "#D9A441",
-    "forearm": "#5E9F6E",
-    "crank": "#CC79A7",
-    "rod": "#CC79A7",
-    "top": "#56B4E9",
-    "yaw_bar": "#CC79A7",
-    "back_bar": "#56B4E9",
-    "end": "#4A4E57",
-    "carriage": "#8A6BB1",
-    "insertion": "#8A8F98",
-    "counterweight": "#D55E00",
+BODIES = {
+    "#3F5F8A": ("yaw", "outer_yaw"),
+    "#D9A441": ("back", "upper_arm"),
+    "#7A8794": ("front",),
+    "#5E9F6E": ("bottom", "middle", "forearm"),
+    "#CC79A7": ("crank", "rod", "yaw_bar"),
+    "#56B4E9": ("top", "back_bar"),
+    "#4A4E57": ("end",),
+    "#8A6BB1": ("carriage",),
+    "#8A8F98": ("insertion",),
+    "#D55E00": ("counterweight",),
 }
+COLOUR_OF_BODY = {body: colour for colour, bodies in BODIES.items() for body in bodies}
 
 
 def draw(

@@ -16,6 +16,7 @@ import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import STARTS, argument, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.commands.view import open_page
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, write_json
 
@@ -87,8 +88,6 @@ def run(
         robot = running.enter_context(tr.Robot(scene, speed=speed, start=start))
         Teleoperation(robot)
         if view:
-            from trocar.commands.view import open_page
-
             typer.echo(f"trocar run: {open_page(running, 'script_page', robot, port=port).address}", err=True)
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
@@ -225,13 +224,9 @@ def serve(
             bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **served)
             place = f"ROS_MASTER_URI={bridge.master}"
         running.enter_context(bridge)
-        typer.echo(
-            f"serving {', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services; "
-            f"{place}; press Ctrl-C to stop"
-        )
+        offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
+        typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
         if view:
-            from trocar.commands.view import open_page
-
             typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")

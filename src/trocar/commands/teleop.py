@@ -16,6 +16,7 @@ from rich.console import Console
 import trocar as tr
 from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_written, status_line
+from trocar.commands.view import open_page
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 
@@ -178,8 +179,6 @@ def _record_bag(running: ExitStack, robot: tr.Robot, console: DeviceConsole, pat
 def _open_page(
     running: ExitStack, robot: tr.Robot, console: DeviceConsole, delay: float, port: int, browser: bool
 ) -> EndoscopeRenderer:
-    from trocar.commands.view import open_page
-
     page = open_page(running, "teleop_page", robot, console, delay, port=port)
     from trocar.view.panels.endoscope import EndoscopePanel
     from trocar.view.server import open_browser

@@ -67,9 +67,8 @@ class DrawnArms:
         raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma} standard deviations is physically consistent")
 
     def _consistent(self, phi: Array) -> bool:
-        return bool((phi[self._rotors] > 0).all()) and all(
-            np.linalg.eigvalsh(pseudo_inertia(self._link(phi, link)))[0] > 0 for link in self._links
-        )
+        links = (pseudo_inertia(self._link(phi, link)) for link in self._links)
+        return bool((phi[self._rotors] > 0).all()) and all(np.linalg.eigvalsh(P)[0] > 0 for P in links)
 
     def _link(self, phi: Array, link: str) -> Array:
         return phi[[self.names.index(f"{link}.{name}") for name in NAMES]]

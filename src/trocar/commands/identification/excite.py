@@ -108,21 +108,18 @@ def excite(
 
     _show_motion(facts, limits, recording)
     _show_efforts(facts, excitation, rehearsed)
-    typer.echo(
-        f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters; starts ended at "
-        f"{', '.join(f'{value:.0f}' for value in excitation.starts)}; {excitation.iterations} iterations, "
-        f"{excitation.seconds:.0f} s."
-    )
+    number = f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters"
+    ends = ", ".join(f"{value:.0f}" for value in excitation.starts)
+    effort_spent = f"{excitation.iterations} iterations, {excitation.seconds:.0f} s"
+    typer.echo(f"{number}; starts ended at {ends}; {effort_spent}.")
     typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(excitation.motion, 200)))}.")
     show_written(written)
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
     if not complaints:
         begin, end = run.full_speed
-        typer.echo(
-            f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {begin:.1f} s, "
-            f"{end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s."
-        )
+        parts = f"{begin:.1f} s, {end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s"
+        typer.echo(f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {parts}.")
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:
         remedy = "lower --effort, --frequency or the speeds (--limit)"
@@ -148,9 +145,8 @@ def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[
     for j, joint in enumerate(arm.joints):
         low, high = recording.q[:, j].min(), recording.q[:, j].max()
         if low < joint.lower - 1e-3 or high > joint.upper + 1e-3:
-            complaints.append(
-                f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}"
-            )
+            allowed = f"allowed {joint.lower:.4g} to {joint.upper:.4g}"
+            complaints.append(f"{joint.name} moves from {low:.4g} to {high:.4g}, {allowed}")
     return complaints
 
 

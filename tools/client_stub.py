@@ -20,6 +20,7 @@ from trocar.robot.clients.device import DeviceClient
 STUB = Path(__file__).parents[1] / "src" / "trocar" / "robot" / "clients" / "devices.pyi"
 HEAD = '''"""Types of the clients; written by tools/client_stub.py from the interface table."""
 
+from collections.abc import Collection
 from typing import Any
 
 from numpy.typing import ArrayLike

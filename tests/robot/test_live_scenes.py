@@ -10,7 +10,7 @@ from tests.support.crtk_robot import started
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.settings import ArmSettings
-from trocar.simulation.objects.practice import APART, BLOCK, PLATE, practice_objects
+from trocar.simulation.objects.solid import APART, BLOCK, PLATE, practice_objects
 
 PERIOD = 1.0 / 1500.0
 

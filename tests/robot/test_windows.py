@@ -56,7 +56,7 @@ def test_readings_agree_with_the_topics():
         np.testing.assert_allclose(readings.joint_setpoint()[:n], arm.setpoint_jp()[0])
         assert readings.tip_ready
         state = robot.bus.read(f"{name}/operating_state")
-        assert (readings.state.state, readings.state.is_homed) == (state.state, state.is_homed)
+        assert readings.flags == (state.state == "ENABLED", state.is_homed, state.is_busy)
         assert (readings.gripper is not None) == (robot.devices[name] == "MTM")
     with pytest.raises(TrocarError, match="Did you mean 'PSM"):
         robot.readings("PSM4")

@@ -158,7 +158,7 @@ def test_levers_bound_the_displacement_of_the_shapes():
         (lambda: CollisionScene(ARM, [Sphere((0, 0), 0.1)]), "a point must be three finite numbers"),
         (lambda: CollisionScene(ARM, [Capsule((0, 0, 0), (0, 0, 0), 0.1)]), "two different ends"),
         (lambda: CollisionScene({}), "needs an arm"),
-        (lambda: CollisionScene("PSM"), "an Arm or a Simulator, got str"),
+        (lambda: CollisionScene("PSM"), "an Arm or a Simulator, got 'PSM'"),
         (lambda: CollisionScene({"a": ARM}, bases={"b": np.eye(4)}), "'b' is unknown"),
         (lambda: CollisionScene(ARM).contact(HOME[:3]), "has 7 joints, got q of shape"),
         (lambda: CollisionScene(ARM).contact(HOME * np.nan), "not finite"),

@@ -11,7 +11,8 @@ from tests.support.crtk_robot import started
 from tests.support.teleop_rig import MASTER, Q_MASTER, SLAVE, Hand, PairRig, angle_between, minimum_jerk
 from trocar.robot.messages import Joy
 from trocar.spatial import Array
-from trocar.teleoperation import PairSample, PSMSettings, PsmTeleoperation, Teleoperation, camera
+from trocar.teleoperation import PairSample, PSMSettings, PsmTeleoperation, Teleoperation
+from trocar.teleoperation import ecm_teleoperation as camera
 from trocar.teleoperation.law import psm_goal
 from trocar.teleoperation.settings import PERIOD
 

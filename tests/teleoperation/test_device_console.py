@@ -15,7 +15,7 @@ from trocar.recording.loading import load_recording
 from trocar.robot import Robot, Sensors, messages
 from trocar.robot.description import contact_forces
 from trocar.simulation import Scene, load_scene
-from trocar.simulation.objects.practice import GAP, PLATE
+from trocar.simulation.objects.solid import GAP, PLATE
 from trocar.spatial import Array, pose, rotation
 from trocar.teleoperation.devices import DeviceConsole, DeviceSample, Keyboard, MotionLog, Scripted, training_scene
 from trocar.teleoperation.devices.device import OPEN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -22,10 +23,9 @@ from trocar.teleoperation.devices import (
     SpaceMouse,
     TrackedHand,
 )
-from trocar.teleoperation.devices.device import OPEN, Deadband, problem
+from trocar.teleoperation.devices.device import OPEN, STALE, TIMEOUT, deadband, problem
 from trocar.teleoperation.devices.gamepad import SPEED, TURN
-from trocar.teleoperation.devices.hand import STALE, TIMEOUT
-from trocar.teleoperation.devices.keyboard import FIRST, KEYS
+from trocar.teleoperation.devices.page_devices import FIRST, KEYS
 
 STILL = DeviceSample(np.zeros(6))
 
@@ -73,7 +73,7 @@ def test_a_carried_device_that_jumps_is_refused() -> None:
 
 
 def test_the_deadband_has_no_step() -> None:
-    stick = Deadband(0.1)
+    stick = partial(deadband, width=0.1)
     assert stick(0.1) == stick(-0.05) == 0.0
     assert stick(0.1 + 1e-9) < 1e-8
     assert stick(1.0) == 1.0

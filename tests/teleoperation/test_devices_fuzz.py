@@ -73,7 +73,7 @@ def test_every_sample_is_accepted_or_refused_with_a_short_reason() -> None:
 
 def test_random_messages_of_a_phone_are_a_pose_or_make_it_lost() -> None:
     pytest.importorskip("websockets", reason="pip install 'trocar[vr]'")
-    from trocar.view.webxr.pose_messages import refusal
+    from trocar.view.webxr.pose_server import refusal
 
     rng = np.random.default_rng(SEED + 2)
     phone, usual = TrackedHand("phone", "", clock=lambda: 0.0), {"p": [0, 0, 0], "q": [0, 0, 0, 1]}

@@ -18,8 +18,8 @@ from trocar.teleoperation import (
     Pedal,
     PSMSettings,
     PsmTeleoperation,
-    camera,
 )
+from trocar.teleoperation import ecm_teleoperation as camera
 from trocar.teleoperation.console import swapped
 
 DEGREE = math.pi / 180.0

@@ -34,8 +34,7 @@ from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_sc
 from trocar.teleoperation.devices.device import OPEN
 from trocar.view.webxr import PoseServer, certificate_file
 from trocar.view.webxr import certificate as certificates
-from trocar.view.webxr.pose_messages import MAX_MESSAGE
-from trocar.view.webxr.pose_server import BURST
+from trocar.view.webxr.pose_server import BURST, MAX_MESSAGE
 
 INTERVAL = 0.015  # between two poses of a headset [s]
 

@@ -24,9 +24,9 @@ from trocar.robot import Robot
 from trocar.robot.messages import JointState
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
-from trocar.simulation.objects.practice import practice_objects
-from trocar.view.effort_bars import bars, composition
-from trocar.view.plain_text import length
+from trocar.simulation.objects.solid import practice_objects
+from trocar.view.panel import length
+from trocar.view.panels.plots import bars, composition
 
 
 @pytest.fixture(scope="module")

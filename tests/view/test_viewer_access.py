@@ -21,8 +21,8 @@ from websockets.http11 import Request
 from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from tests.support.viewed_robot import ViewedRobot
 from trocar.view.access import Access
+from trocar.view.panel import plain
 from trocar.view.panels.transport import TransportPanel
-from trocar.view.plain_text import plain
 from trocar.view.server import address, serve
 from trocar.view.viser_internals import BURST, MAX_BROWSERS, MAX_MESSAGE, MAX_UPLOAD
 

@@ -23,7 +23,7 @@ from trocar.control import ComputedTorque, sinusoid
 from trocar.report import Claim, Report
 from trocar.robot.messages import JointState
 from trocar.simulation import Scene, load_scene
-from trocar.simulation.objects.practice import practice_objects
+from trocar.simulation.objects.solid import practice_objects
 
 viser = pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")

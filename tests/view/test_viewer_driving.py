@@ -22,11 +22,11 @@ pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 from tests.support.raw_browser import RawBrowser, until
 from tests.support.viewed_robot import ViewedRobot
 from trocar.view import overlays
-from trocar.view.effort_bars import bars
-from trocar.view.labels import CLOSE, NEAR, SPACING, Labels, Viewpoint, apart, spread
 from trocar.view.model_drawing import TELLS_APART, ModelDrawing
+from trocar.view.overlays import CLOSE, NEAR, SPACING, Labels, Viewpoint, apart, spread
 from trocar.view.page import LEFT, RIGHT
 from trocar.view.panels.drive import SecondArmPanel
+from trocar.view.panels.plots import bars
 from trocar.view.panels.states import StatePanel
 from trocar.view.panels.transport import SETTLING_TIME, SlowDown
 

@@ -88,7 +88,7 @@ def film(page, client, suffix):
 @pytest.fixture
 def small(monkeypatch):
     """Films of small pictures, which are quicker to draw."""
-    monkeypatch.setattr("trocar.view.panels.films.FILM_SIZE", (64, 48))
+    monkeypatch.setattr("trocar.view.film.FILM_SIZE", (64, 48))
 
 
 def test_a_film_can_be_cancelled_and_another_made(page, recording, watch, small):

@@ -18,10 +18,10 @@ from trocar.robot.settings import ArmSettings
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
 from tests.support.viewed_robot import ViewedRobot
-from trocar.view.endoscope import SIZE, EndoscopeRenderer, endoscope_of
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.pages import served_page
 from trocar.view.panels.drive import DrivePanel
+from trocar.view.panels.endoscope import SIZE, EndoscopeRenderer, endoscope_of
 from trocar.view.panels.states import StatePanel
 from trocar.view.server import serve
 

@@ -240,7 +240,7 @@ def scene(
     timestep = timestep_of(source) or 1 / CONTROL_RATE
     loaded = tr.load_scene(source, timestep=timestep)
     if touch:
-        from trocar.simulation.objects.practice import practice_objects
+        from trocar.simulation.objects.solid import practice_objects
 
         loaded = tr.load_scene(source, timestep=timestep, objects=practice_objects(loaded))
     options.check_rows(duration / loaded.timestep * len(loaded.arms), "Choose a shorter --duration")

@@ -22,7 +22,7 @@ from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
-    from trocar.view.endoscope import EndoscopeRenderer
+    from trocar.view.panels.endoscope import EndoscopeRenderer
 
 POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
 MAX_DELAY = 5000.0  # [ms]

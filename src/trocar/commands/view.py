@@ -144,9 +144,7 @@ def _scene_name(what: str) -> str | None:
 
     if what in BUILT_IN or Path(what).suffix.lower() == ".toml":
         return what
-    if (
-        not is_recording(Path(what)) and (options.arm_name(what) or what) not in ARMS
-    ):  # upper and lower case are equivalent
+    if not is_recording(Path(what)) and options.arm_name(what) not in ARMS:  # in upper or lower case
         raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     return None
 
@@ -154,7 +152,7 @@ def _scene_name(what: str) -> str | None:
 def _built(name: str | None, settings: ArmSettings, touch: bool) -> tr.Scene:
     """The scene of a name or file, or of one arm; with objects to touch below its instruments."""
     from trocar.robot.controller.constants import PERIOD
-    from trocar.simulation.objects.practice import practice_objects
+    from trocar.simulation.objects.solid import practice_objects
 
     scene = settings.build() if name is None else tr.load_scene(name, timestep=PERIOD)
     return tr.Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene

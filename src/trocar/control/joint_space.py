@@ -132,13 +132,7 @@ class GravityCompensation(Controller):
         period: [s]. Default: every step.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        period: float | None = None,
-        *,
-        feed_forward: bool = False,
-    ) -> None:
+    def __init__(self, mechanism: Mechanism, period: float | None = None, *, feed_forward: bool = False) -> None:
         self._mechanism = checked_mechanism(mechanism)
         self.feed_forward = feed_forward
         self.period = checked_period(period)
@@ -161,12 +155,7 @@ class ComputedTorque(Controller):
     """
 
     def __init__(
-        self,
-        mechanism: Mechanism,
-        kp: ArrayLike,
-        kd: ArrayLike,
-        friction: bool = False,
-        period: float | None = None,
+        self, mechanism: Mechanism, kp: ArrayLike, kd: ArrayLike, friction: bool = False, period: float | None = None
     ) -> None:
         self._mechanism = checked_mechanism(mechanism)
         self.kp, self.kd = checks.gains("kp", kp, mechanism.n), checks.gains("kd", kd, mechanism.n)

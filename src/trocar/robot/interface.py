@@ -251,6 +251,7 @@ SIMULATION = replace(
         reset=("", "None", "Restart at time 0: arms at rest at their start, in their initial state, without pushes."),
         snapshot=("", "RobotSnapshot", "The complete state, for `restore`."),
         restore=("snapshot: RobotSnapshot", "None", "Return to a snapshot; what follows is bit-for-bit the same."),
+        frame=("arms: Collection[str] | None = None", "Frame", "The current moment with states of some or all arms."),
         change=("gravity: ArrayLike", "None", "Change gravity (3,) [m/s^2] in the world."),
     ),
     local=True,

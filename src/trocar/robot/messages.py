@@ -237,7 +237,8 @@ class Frame(_ReadOnly, Message):
     Attributes:
         number: increases with every frame.
         time: simulated time since the last reset, or time in the recording [s].
-        arms: by name. qpos: every joint of the scene's model. scene: description of the simulated scene.
+        arms: by name; a frame may have the states of some arms only. qpos: every joint of the scene's model.
+        scene: description of the simulated scene.
         contacts: (k, 2, 3) points [m] and forces [N] in world axes; if an arm touches an object, the force on the
             arm.
         live: False in a recording.

@@ -6,7 +6,7 @@ caller's thread with the bus locked; they check their arguments first: a `Trocar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -90,7 +90,7 @@ class SimulationServer:
         self.active_laws: tuple[ActiveLaw, ...] = ()
         self._collect_laws()
         services: dict[str, Callable[..., Any]] = {"reset": self.reset, "change": self.change, **clock}
-        services |= {"snapshot": self.snapshot, "restore": self.restore}
+        services |= {"snapshot": self.snapshot, "restore": self.restore, "frame": self.frame}
         self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
         for name in controllers:
             of_arm = ("set_law", "set_gravity_model", "place", "push", "record", "recorded", "history")
@@ -312,23 +312,25 @@ class SimulationServer:
 
     # -- frames --------------------------------------------------------------------------------------------------------
 
-    def frame(self) -> Frame:
-        """The current moment."""
-        loop, pace = self._loop, self._pace
-        scene = loop.scene
-        self._number += 1
-        return Frame(
-            stamp=loop.now,
-            number=self._number,
-            time=scene.time,
-            arms=MappingProxyType({name: self._arm_frame(name) for name in scene.arms}),
-            qpos=np.array(scene.data.qpos),
-            scene=self._description(),
-            contacts=contact_forces(scene.model, scene.data),
-            playing=pace.playing,
-            speed=pace.speed,
-            factor=pace.factor,
-        )
+    def frame(self, arms: Collection[str] | None = None) -> Frame:
+        """The current moment, with the state of some arms. Default: all."""
+        with self.bus.lock:
+            loop, pace = self._loop, self._pace
+            scene = loop.scene
+            self._number += 1
+            names = scene.arms if arms is None else [name for name in scene.arms if name in arms]
+            return Frame(
+                stamp=loop.now,
+                number=self._number,
+                time=scene.time,
+                arms=MappingProxyType({name: self._arm_frame(name) for name in names}),
+                qpos=np.array(scene.data.qpos),
+                scene=self._description(),
+                contacts=contact_forces(scene.model, scene.data),
+                playing=pace.playing,
+                speed=pace.speed,
+                factor=pace.factor,
+            )
 
     def _description(self) -> SceneDescription:
         scene = self._loop.scene

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import mujoco
@@ -21,9 +20,8 @@ from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
 from trocar.simulation.divergence import Diverged, save_states
 from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
-from trocar.simulation.modelling.scene_model import scene_model, set_contacts, simulated
-from trocar.simulation.objects.contact import Contact
-from trocar.simulation.objects.scene_object import OBJECT, PlacedObject, SceneObject
+from trocar.simulation.modelling.scene_model import SceneModel, set_contacts, simulated
+from trocar.simulation.objects.scene_object import OBJECT, Contact, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -78,32 +76,23 @@ class Scene:
         if len(arms) > MAX_ARMS:
             raise TrocarError(f"a scene can have at most {MAX_ARMS} arms, got {len(arms)}")
         self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
-        self._options, self._contacts_on, self._overlaps = dict(arms), contacts, overlaps
-        self.gravity = checks.three_numbers(
-            "gravity", WORLD_GRAVITY if gravity is None else gravity, "in the world [m/s^2]"
-        )
-        self._assemble(self._load(), tuple(objects), timestep, accuracy)
+        self._options, self._overlaps = dict(arms), overlaps
+        gravity = WORLD_GRAVITY if gravity is None else gravity
+        self.gravity = checks.three_numbers("gravity", gravity, "in the world [m/s^2]")
+        self._assemble(self._load(), tuple(objects), timestep, accuracy, contacts)
         self.reset()
 
     @classmethod
-    def of_one(
-        cls,
-        options: SceneArm,
-        gravity: ArrayLike | None = None,
-        mounting: float | None = None,
-        *,
-        objects: Sequence[SceneObject] = (),
-        timestep: float = 1e-3,
-        accuracy: str = "fast",
-        contacts: bool = True,
-    ) -> Self:
-        """A scene of one arm that allows overlaps; gravity and mounting as for `load_mechanism`."""
+    def of_one(cls, options: SceneArm, gravity: ArrayLike | None, mounting: float | None, *model: Any) -> Self:
+        """A scene of one arm that allows overlaps; gravity and mounting as for `load_mechanism`.
+
+        model: objects, timestep, accuracy and contacts, as for `Scene`.
+        """
         scene = cls.__new__(cls)
         mechanism, options = options.loaded(None, gravity, mounting)
-        name = mechanism.arm.name
-        scene.cart, scene._options, scene._contacts_on, scene._overlaps = None, {name: options}, contacts, True
+        scene.cart, scene._options, scene._overlaps = None, {mechanism.arm.name: options}, True
         scene.gravity = mechanism.gravity_vector
-        scene._assemble({name: (mechanism, options)}, tuple(objects), timestep, accuracy)
+        scene._assemble({mechanism.arm.name: (mechanism, options)}, *model)
         scene.reset()
         return scene
 
@@ -118,37 +107,18 @@ class Scene:
                 raise TrocarError(f"{name}: {error}") from None
         return arms
 
-    def _assemble(
-        self,
-        arms: Mapping[str, tuple[Mechanism, SceneArm]],
-        objects: Sequence[SceneObject],
-        timestep: float,
-        accuracy: str,
-    ) -> None:
-        """Build the model and everything that refers to it."""
+    def _assemble(self, arms: Mapping[str, tuple[Mechanism, SceneArm]], *model: Any) -> None:
+        """Build the model and everything that refers to it; model: objects, timestep, accuracy and contacts."""
         self._mountings = {name: mechanism.arm.mounting for name, (mechanism, _) in arms.items()}
         bases = {name: self.T_world_base(name) for name in arms}
-        prefixed = len(arms) > 1 or not np.array_equal(next(iter(bases.values())), np.eye(4))
+        self._build = build = SceneModel(arms, bases, self._mounts(), self.cart, self.gravity, *model)
         self._drawn: mujoco.MjSpec | None = None
-        self._specification = partial(
-            scene_model,
-            arms,
-            bases,
-            self._mounts(),
-            cart=self.cart,
-            objects=objects,
-            gravity=self.gravity,
-            timestep=timestep,
-            accuracy=accuracy,
-            contacts=self._contacts_on,
-            prefixed=prefixed,
-        )
-        plain = simulated(self._specification(visual=False), alone=len(arms) == 1)
+        plain, prefixed, objects = simulated(build.spec(visual=False), len(arms) == 1), build.prefixed, build.objects
         try:
-            model = plain.compile()
+            compiled = plain.compile()
         except ValueError as error:
             raise TrocarError(f"MuJoCo rejects the model: {error}") from None
-        self.engine = engine = Engine(model, accuracy)
+        self.engine = engine = Engine(compiled, build.accuracy)
         self.model, self.data = engine.model, engine.data
         self.stepped = {
             name: SteppedArm(mechanism.under(self._gravity(name)), options, engine, f"{name}/" if prefixed else "")
@@ -172,7 +142,7 @@ class Scene:
     def spec(self) -> mujoco.MjSpec:
         """The specification of `model` with all visual shapes (`model` has none); built on first use."""
         if self._drawn is None:
-            self._drawn = self._specification(visual=True)
+            self._drawn = self._build.spec(visual=True)
         return self._drawn
 
     def _mounts(self) -> dict[str, str]:
@@ -184,10 +154,10 @@ class Scene:
         return {
             "arms": dict(self._options),
             "cart": self.cart,
-            "objects": tuple(placed.thing for placed in self.objects.values()),
+            "objects": tuple(self._build.objects),
             "timestep": self.timestep,
-            "accuracy": self.engine.accuracy,
-            "contacts": self._contacts_on,
+            "accuracy": self._build.accuracy,
+            "contacts": self._build.contacts,
             "overlaps": self._overlaps,
             "gravity": self.gravity,
         }
@@ -246,9 +216,8 @@ class Scene:
         for name in (*q, *dq):
             self._check_arm(name)
         start = {name: self._at_start(name, q.get(name)) for name in self.arms}
-        rates = {
-            name: arm.mechanism.checked_joints(dq.get(name, np.zeros(arm.n)), "dq") for name, arm in self.arms.items()
-        }
+        still = {name: np.zeros(arm.n) for name, arm in self.arms.items()}
+        rates = {name: self.arms[name].mechanism.checked_joints(v, "dq") for name, v in (still | dict(dq)).items()}
         mujoco.mj_resetData(self.model, self.data)
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
@@ -293,9 +262,8 @@ class Scene:
             facts = {mount: self.cart.set_up(mount) for mount in self.cart.arms}
             instruments = {**self.cart.instruments, **carried(other._options)}
             other.cart = Cart(self.cart.name, facts, self.cart.q_setup, instruments)
-        other._assemble(
-            other._load(), [placed.thing for placed in self.objects.values()], self.timestep, self.engine.accuracy
-        )
+        model = self._build
+        other._assemble(other._load(), model.objects, self.timestep, model.accuracy, model.contacts)
         touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
         other.data.time = self.time
         for name, stepped in other._items:

@@ -12,9 +12,9 @@ from trocar import checks
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
 from trocar.simulation.forces import constraint_forces
+from trocar.simulation.forces.constraint_forces import InstrumentContacts
 from trocar.simulation.forces.environment import TIP, PortForces
 from trocar.simulation.forces.faults import Fault
-from trocar.simulation.objects.contact import InstrumentContacts
 from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array

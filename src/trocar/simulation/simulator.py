@@ -66,15 +66,8 @@ class Simulator(SimulatedArm):
         mounting: float | None = None,
         **options: Any,
     ) -> None:
-        self.scene = Scene.of_one(
-            SceneArm.alone(name, np.eye(4), parameters=parameters, **options),
-            gravity,
-            mounting,
-            objects=objects,
-            timestep=timestep,
-            accuracy=accuracy,
-            contacts=contacts,
-        )
+        arm = SceneArm.alone(name, np.eye(4), parameters=parameters, **options)
+        self.scene = Scene.of_one(arm, gravity, mounting, tuple(objects), timestep, accuracy, contacts)
         ((self._name, stepped),) = self.scene.stepped.items()
         super().__init__(stepped, self.scene.objects)
         self._command, self._advance = stepped.command, self._engine.advance  # bound once, called at every step

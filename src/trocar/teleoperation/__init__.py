@@ -11,11 +11,10 @@
 out, no bus and no clock. `Teleoperation` connects them to a robot.
 """
 
-from trocar.teleoperation.component import Command, Event, Output
+from trocar.teleoperation.component import ArmState, CameraSample, Command, Event, Output, PairSample
 from trocar.teleoperation.console import ConsoleState, Pedal
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
 from trocar.teleoperation.psm_teleoperation import PsmTeleoperation
-from trocar.teleoperation.samples import ArmState, CameraSample, PairSample
 from trocar.teleoperation.settings import ECMSettings, PSMSettings
 from trocar.teleoperation.wiring import Teleoperation
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from trocar.spatial import Array
+from trocar.teleoperation import law
 from trocar.teleoperation.component import (
     ALIGNING_MTM,
     ARMS_TIMEOUT,
@@ -21,19 +22,8 @@ from trocar.teleoperation.component import (
     Component,
     ComponentState,
     Output,
+    PairSample,
 )
-from trocar.teleoperation.law import (
-    WITHOUT_GRIPPER,
-    Activity,
-    JawGhost,
-    Origins,
-    origins,
-    psm_goal,
-    psm_twist,
-    roll,
-    turn,
-)
-from trocar.teleoperation.samples import PairSample
 from trocar.teleoperation.settings import PSMSettings
 
 REMINDER = 2.0  # time between warnings while aligning [s]
@@ -56,10 +46,10 @@ class PairState(ComponentState):
     align_MTM: bool
     rotation_locked: bool
     translation_locked: bool
-    ghost: JawGhost
-    at: Origins = field(default_factory=Origins)
+    ghost: law.JawGhost
+    at: law.Origins = field(default_factory=law.Origins)
     offset: Array = field(default_factory=lambda: np.eye(3))
-    activity: Activity = field(default_factory=Activity)
+    activity: law.Activity = field(default_factory=law.Activity)
     was_active: bool = False
     wrench: Array | None = None
     asked: Array | None = None
@@ -86,20 +76,10 @@ class PsmTeleoperation(Component[PairState]):
         self, name: str = "MTMR_PSM1", settings: PSMSettings | None = None, jaw: tuple[float, float] | None = None
     ) -> None:
         self.settings = s = settings or PSMSettings()
-        state = PairState(
-            scale=s.scale,
-            align_MTM=s.align_MTM,
-            rotation_locked=s.rotation_locked,
-            translation_locked=s.translation_locked,
-            ghost=JawGhost.of(s, jaw),
-        )
-        configuration = {
-            "scale": s.scale,
-            "align_mtm": s.align_MTM,
-            "rotation_locked": s.rotation_locked,
-            "translation_locked": s.translation_locked,
-        }
-        super().__init__(name, state, configuration)
+        names = ("scale", "align_MTM", "rotation_locked", "translation_locked")
+        values = {name: getattr(s, name) for name in names}
+        state = PairState(**values, ghost=law.JawGhost.of(s, jaw))
+        super().__init__(name, state, {"align_mtm" if name == "align_MTM" else name: values[name] for name in names})
         self._last: PairSample | None = None  # sample that commands between two steps refer to
 
     # -- commands ------------------------------------------------------------------------------------------------------
@@ -107,14 +87,7 @@ class PsmTeleoperation(Component[PairState]):
     def _desired_changed(self) -> None:
         self.state.activity.active = False  # the operator must be detected again
 
-    def clutch(self, pressed: bool) -> None:
-        """Press or release the clutch pedal."""
-        if pressed == self.state.clutched:
-            return
-        self.state.clutched = pressed
-        if pressed:
-            self._press_clutch()
-            return
+    def _release_clutch(self) -> None:
         self._report("status", "console clutch released")
         if self.state.desired != DISABLED:
             self.state.back = True
@@ -162,8 +135,7 @@ class PsmTeleoperation(Component[PairState]):
     def step(self, t: float, sample: PairSample) -> Output:
         """Commands and events of the cycle at time t [s]."""
         self._t = t
-        fault = sample.reason()
-        if self._usable(fault):
+        if self._usable(sample.reason()):
             self._last = sample
             self._check_arms(sample)
             if self.state.current == ENABLED:
@@ -205,18 +177,12 @@ class PsmTeleoperation(Component[PairState]):
             return
         if s.wrench is not None:
             self._command_master("body/servo_cf", s.wrench)
-        goal = psm_goal(
-            sample.master,
-            s.at,
-            s.scale,
-            translation_locked=s.translation_locked,
-            rotation_locked=s.rotation_locked,
-            base=sample.base,
-        )
-        self._out.command("PSM", "servo_cp", (goal, psm_twist(sample.twist, settings, s.scale)))
+        locked = {"translation_locked": s.translation_locked, "rotation_locked": s.rotation_locked}
+        goal = law.psm_goal(sample.master, s.at, s.scale, **locked, base=sample.base)
+        self._out.command("PSM", "servo_cp", (goal, law.psm_twist(sample.twist, settings, s.scale)))
         if not settings.ignore_jaw and sample.jaw is not None:
             gripper = sample.gripper
-            jaw = WITHOUT_GRIPPER if gripper is None else s.ghost.follow(gripper, settings)
+            jaw = law.WITHOUT_GRIPPER if gripper is None else s.ghost.follow(gripper, settings)
             self._out.command("PSM", "jaw/servo_jp", jaw)
 
     def _align(self, sample: PairSample) -> None:
@@ -225,7 +191,7 @@ class PsmTeleoperation(Component[PairState]):
         if s.clutched or not s.align_MTM:
             return
         R = sample.slave[:3, :3]
-        if s.asked is None or turn(s.asked.T @ R) > self.settings.start_orientation_tolerance:
+        if s.asked is None or law.turn(s.asked.T @ R) > self.settings.start_orientation_tolerance:
             goal = sample.master_setpoint.copy()
             goal[:3, :3] = s.asked = R.copy()
             self._command_master("move_cp", goal)
@@ -238,11 +204,10 @@ class PsmTeleoperation(Component[PairState]):
                 if s.desired != DISABLED:
                     self._enter(SETTING_ARMS_STATE)
             case "SETTING_ARMS_STATE":
-                arms = (("PSM", sample.slave_state), ("MTM", sample.master_state))
-                if self._prepare(arms):
+                if self._prepare((("PSM", sample.slave_state), ("MTM", sample.master_state))):
                     self._enter(ALIGNING_MTM)
                 elif self._t - s.since > ARMS_TIMEOUT:
-                    for arm, state in arms:
+                    for arm, state in (("PSM", sample.slave_state), ("MTM", sample.master_state)):
                         if not state.ready:
                             self._report("error", f"timed out while setting up {arm} state")
                     self._desire_disabled()
@@ -256,20 +221,19 @@ class PsmTeleoperation(Component[PairState]):
     def _check_alignment(self, sample: PairSample) -> None:
         s, settings = self.state, self.settings
         s.offset = sample.master[:3, :3].T @ sample.slave[:3, :3]
-        error = turn(s.offset) if s.align_MTM else 0.0
+        error = law.turn(s.offset) if s.align_MTM else 0.0
         if not s.activity.active:
-            s.activity.observe(roll(sample.master, sample.slave), sample.gripper, settings)
+            s.activity.observe(law.roll(sample.master, sample.slave), sample.gripper, settings)
         aligned = error <= settings.start_orientation_tolerance
         if aligned and s.activity.active and not sample.master_state.busy:
             self._enter(ENABLED)
         elif self._t - s.since > REMINDER:
-            s.since = self._t
+            s.since, reason = self._t, "waiting for the MTM to end its move"
             if not aligned:
-                self._report("warning", f"unable to align MTM, angle error is {math.degrees(error):.1f} (deg)")
+                reason = f"unable to align MTM, angle error is {math.degrees(error):.1f} (deg)"
             elif not s.activity.active:
-                self._report("warning", "pinch/twist MTM gripper a bit")
-            else:
-                self._report("warning", "waiting for the MTM to end its move")
+                reason = "pinch/twist MTM gripper a bit"
+            self._report("warning", reason)
 
     # -- states --------------------------------------------------------------------------------------------------------
 
@@ -310,29 +274,22 @@ class PsmTeleoperation(Component[PairState]):
             else:
                 s.ghost.start(sample.jaw)
         self._free_master(sample, s.rotation_locked)
-        if s.clutched:
-            self._press_clutch()
-        else:
-            self._set_following(True)
+        self._follow_unless_clutched()
 
     def _free_master(self, sample: PairSample, locked: bool) -> None:
         """Command zero wrench and gravity compensation, with the orientation locked or free."""
         self._command_master("use_gravity_compensation", True)
         self._command_master("body/servo_cf", np.zeros(6))
-        if locked:
-            self._command_master("lock_orientation", sample.master[:3, :3])
-        else:
-            self._command_master("unlock_orientation")
+        name, R = ("lock_orientation", sample.master[:3, :3]) if locked else ("unlock_orientation", None)
+        self._command_master(name, R)
 
     def _press_clutch(self) -> None:
         s, sample = self.state, self._last
         s.was_active = s.activity.active
-        self._set_following(False)
-        self._report("status", "console clutch pressed")
-        if sample is None or not (sample.master_state.ready and sample.slave_state.ready):
-            return
-        self._free_master(sample, s.align_MTM or s.rotation_locked)
-        self._out.command("PSM", "hold")
+        super()._press_clutch()
+        if sample is not None and sample.master_state.ready and sample.slave_state.ready:
+            self._free_master(sample, s.align_MTM or s.rotation_locked)
+            self._out.command("PSM", "hold")
 
     def _command_master(self, name: str, value: Any = None) -> None:
         """Send a command to the MTM, if it has motors."""
@@ -345,5 +302,5 @@ class PsmTeleoperation(Component[PairState]):
 
     def _take_origins(self) -> None:
         if self._last is not None:
-            self.state.at = origins(self._last.master, self._last.slave, self._last.base)
+            self.state.at = law.origins(self._last.master, self._last.slave, self._last.base)
             self.state.offset = self.state.at.offset

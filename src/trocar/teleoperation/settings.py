@@ -8,17 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from trocar import checks
 from trocar.errors import TrocarError, check_known
 
 PERIOD = 1e-3  # period of a component [s]
-DEGREE = math.pi / 180.0
 
 
 class _Configured:
-    """Settings that can be read from a configuration file."""
+    """Settings that can be read from a configuration file.
+
+    Attributes: POSITIVE, NOT_NEGATIVE, AT_MOST_1: names of fields with these bounds.
+    """
+
+    POSITIVE: ClassVar[Sequence[str]] = ("scale",)
+    NOT_NEGATIVE: ClassVar[Sequence[str]] = ()
+    AT_MOST_1: ClassVar[Sequence[str]] = ("scale",)
 
     @classmethod
     def configured(cls, parameters: Mapping[str, Any]) -> Self:
@@ -39,10 +45,8 @@ class _Configured:
                 checks.flag(each.name, value)
             elif not (checks.is_number(value) and math.isfinite(value)):
                 raise TrocarError(f"{each.name} must be a finite number, got {value!r}")
-
-    def _check(self, *, positive: Sequence[str], not_negative: Sequence[str], at_most_1: Sequence[str]) -> None:
-        checks.attributes(self, type(self).__name__, positive=positive, not_negative=not_negative)
-        for name in at_most_1:
+        checks.attributes(self, type(self).__name__, positive=self.POSITIVE, not_negative=self.NOT_NEGATIVE)
+        for name in self.AT_MOST_1:
             checks.number(name, getattr(self, name), 0.0, 1.0)
 
 
@@ -66,34 +70,31 @@ class PSMSettings(_Configured):
         ignore_jaw: leave the jaw alone.
     """
 
+    POSITIVE = ("scale", "jaw_rate", "jaw_rate_after_clutch")
+    NOT_NEGATIVE = ("start_orientation_tolerance", "start_gripper_threshold", "start_roll_threshold")
+
     scale: float = 0.2
     align_MTM: bool = True
     MTM_is_haptic: bool = True
     rotation_locked: bool = False
     translation_locked: bool = False
-    start_orientation_tolerance: float = 5.0 * DEGREE
-    start_gripper_threshold: float = 40.0 * DEGREE
-    start_roll_threshold: float = 4.0 * DEGREE
-    orientation_tolerance_after_clutch: float = 2.0 * DEGREE
+    start_orientation_tolerance: float = math.radians(5.0)
+    start_gripper_threshold: float = math.radians(40.0)
+    start_roll_threshold: float = math.radians(4.0)
+    orientation_tolerance_after_clutch: float = math.radians(2.0)
     jaw_rate: float = 4.0 * math.pi
     jaw_rate_after_clutch: float = 0.2 * math.pi
     gripper_zero: float = 0.0
-    gripper_max: float = 60.0 * DEGREE
+    gripper_max: float = math.radians(60.0)
     use_MTM_linear_velocity: bool = True
     use_MTM_angular_velocity: bool = False
     ignore_jaw: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(
-            positive=("scale", "jaw_rate", "jaw_rate_after_clutch"),
-            not_negative=("start_orientation_tolerance", "start_gripper_threshold", "start_roll_threshold"),
-            at_most_1=("scale",),
-        )
-        if self.gripper_max <= self.gripper_zero:
-            raise TrocarError(
-                f"gripper_max must exceed gripper_zero, got {self.gripper_max:g} and {self.gripper_zero:g}"
-            )
+        zero, largest = self.gripper_zero, self.gripper_max
+        if largest <= zero:
+            raise TrocarError(f"gripper_max must exceed gripper_zero, got {largest:g} and {zero:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +109,11 @@ class ECMSettings(_Configured):
         haptic_feedback_ratio: scale of the forces, 0 to 1.
     """
 
+    NOT_NEGATIVE = ("haptic_feedback_ratio",)
+    AT_MOST_1 = ("scale", "haptic_feedback_ratio")
+
     scale: float = 0.2
     camera_roll_offset: float = 0.0
     MTM_is_haptic: bool = True
     check_MTMs_workspace: bool = True
     haptic_feedback_ratio: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ratio = "haptic_feedback_ratio"
-        self._check(positive=("scale",), not_negative=(ratio,), at_most_1=("scale", ratio))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,17 +11,18 @@ import numpy as np
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
-from trocar.teleoperation.component import DISABLED, Output
+from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
 from trocar.teleoperation.psm_teleoperation import PsmTeleoperation
-from trocar.teleoperation.samples import READY, ArmState, CameraSample, PairSample
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 
 CAMERA = "MTML_MTMR_ECM"
 JAW = 6  # index of a PSM's jaw
 BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master is not followed [rad]
 NOWHERE = np.eye(4)  # pose of a master that the robot does not have
+# commands with a value, of pairs; camera control has the first two
+COMMANDS = ("state_command", "set_scale", "set_align_MTM", "lock_rotation", "lock_translation")
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
@@ -55,22 +57,21 @@ class Teleoperation:
         self._pedals = {name: Pedal() for name in ("clutch", "camera", "coag")}
         self._down = dict.fromkeys(self._pedals, False)
         self._read = {name: robot.readings(name) for name in robot.arms}
+        limits = {name: read.arm for name, read in self._read.items()}
+        self._followed = {name: (arm.lower - BEYOND_LIMIT, arm.upper + BEYOND_LIMIT) for name, arm in limits.items()}
         psms = [name for name, kind in robot.devices.items() if kind == "PSM"]
         masters = dict.fromkeys([*self._masters(), *(name for name in self.sources if name != CAMERA)])
         possible = {f"{master}_{name}": (master, name) for master in masters for name in psms}
         check_known("pair of the robot", possible, *(pairs or ()))
         self._arms = {name: possible[name] for name in (possible if pairs is None else pairs)}
-        self.pairs = {
-            name: PsmTeleoperation(name, psm, self._jaw_limits(slave)) for name, (_, slave) in self._arms.items()
-        }
+        jaws = {name: (float(arm.lower[JAW]), float(arm.upper[JAW])) for name in psms if (arm := self._read[name].arm)}
+        self.pairs = {name: PsmTeleoperation(name, psm, jaws[slave]) for name, (_, slave) in self._arms.items()}
         whole = {"ECM"} | (set() if CAMERA in self.sources else {"MTML", "MTMR"}) <= set(robot.arms)
         self.camera = EcmTeleoperation(CAMERA, ecm) if whole else None
         self.console = ConsoleState(tuple(self.pairs), () if self.camera is None else (CAMERA,))
         with self._bus.lock:
-            for name, pair in self.pairs.items():
-                self._add_pair(name, pair)
-            if self.camera is not None:
-                self._add_camera(self.camera)
+            for name, component in self._components().items():
+                self._add(name, component)
             self._listen()
             for name, component in self._components().items():
                 self._send(name, component.output(), {})
@@ -79,45 +80,25 @@ class Teleoperation:
     def _masters(self) -> list[str]:
         return [name for name, kind in self._robot.devices.items() if kind == "MTM"]
 
-    def _jaw_limits(self, psm: str) -> tuple[float, float]:
-        arm = self._read[psm].arm
-        return float(arm.lower[JAW]), float(arm.upper[JAW])
-
     # -- bus -----------------------------------------------------------------------------------------------------------
 
-    def _add_pair(self, name: str, pair: PsmTeleoperation) -> None:
+    def _add(self, name: str, component: PsmTeleoperation | EcmTeleoperation) -> None:
+        """Add the topics of a component; it is disabled when one of its arms publishes a new error."""
+        topics = COMMANDS if name in self.pairs else COMMANDS[:2]
         handlers: dict[str, Callable[[Any], None]] = {
-            "state_command": lambda message: pair.state_command(message.value),
-            "set_scale": lambda message: pair.set_scale(message.value),
-            "set_align_MTM": lambda message: pair.set_align_MTM(bool(message.value)),
-            "lock_rotation": lambda message: pair.lock_rotation(bool(message.value)),
-            "lock_translation": lambda message: pair.lock_translation(bool(message.value)),
-            "following/mtm/body/servo_cf": lambda message: pair.following_mtm_body_servo_cf(message.vector),
+            topic: partial(_command, getattr(component, topic)) for topic in topics
         }
-        states = {"alignment_offset": lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)}
-        self._robot.add_device(name, "TELEOP_PSM", states=states, commands=handlers)
-        self._subscribe_errors(self._arms[name], pair)
-
-    def _add_camera(self, camera: EcmTeleoperation) -> None:
-        handlers: dict[str, Callable[[Any], None]] = {
-            "state_command": lambda message: camera.state_command(message.value),
-            "set_scale": lambda message: camera.set_scale(message.value),
-        }
-        self._robot.add_device(CAMERA, "TELEOP_ECM", commands=handlers)
-        self._subscribe_errors(CAMERA.split("_"), camera)
-
-    def _subscribe_errors(self, arms: Sequence[str], component: PsmTeleoperation | EcmTeleoperation) -> None:
-        """Disable an active component when one of its arms publishes a new error."""
-        for arm in arms:
-            if arm not in self._read:
-                continue
-            past = self._bus.read(f"{arm}/error")
-
-            def disable(message: Any, past: m.Message | None = past) -> None:
-                if message is not past and component.state.desired != DISABLED:
-                    component.arm_error(message.value)
-
-            self._bus.subscribe(f"{arm}/error", disable)
+        states: dict[str, Callable[[], m.Message]] = {}
+        if isinstance(component, PsmTeleoperation):
+            apply, state = component.following_mtm_body_servo_cf, component.state
+            handlers["following/mtm/body/servo_cf"] = lambda message: apply(message.vector)
+            states["alignment_offset"] = lambda: m.Rotation(R=state.offset.copy(), stamp=self._robot.now)
+        kind = "TELEOP_PSM" if name in self.pairs else "TELEOP_ECM"
+        self._robot.add_device(name, kind, states=states, commands=handlers)
+        for arm in self._arms.get(name, CAMERA.split("_")):
+            if arm in self._read:
+                past = self._bus.read(f"{arm}/error")
+                self._bus.subscribe(f"{arm}/error", partial(_disable, component, past))
 
     def _listen(self) -> None:
         client = self._robot.console()
@@ -256,17 +237,15 @@ class Teleoperation:
         return sample
 
     def _state(self, arm: str) -> ArmState:
-        state = self._read[arm].state
-        return ArmState(state.state == "ENABLED", state.is_homed, state.is_busy)
+        return ArmState(*self._read[arm].flags)
 
     def _fault(self, master: str) -> str:
         """A joint of a master beyond its limit, "" if there is none."""
         read = self._read[master]
-        q, arm = read.joints, read.arm
-        beyond = np.maximum(arm.lower - q, q - arm.upper)
-        if not read.tip_ready or np.count_nonzero(beyond < BEYOND_LIMIT) == len(q):
+        q, (low, high) = read.joints, self._followed[master]
+        if not read.tip_ready or np.count_nonzero((q > low) & (q < high)) == len(q):
             return ""
-        joint = int(np.argmax(beyond))
+        joint, arm = int(np.argmax(np.maximum(low - q, q - high))), read.arm
         return f"{master} joint {joint + 1} ({arm.joint_names[joint]}) is beyond its limit at {q[joint]:.3f} rad"
 
     def _send(self, name: str, output: Output, arms: Mapping[str, str]) -> None:
@@ -276,7 +255,16 @@ class Teleoperation:
             topic, message = _command_message(command, value)
             publish(f"{arms.get(arm, arm)}/{topic}", message)
         for topic, value in output.events:
-            publish(f"{name}/{topic}", _event_message(topic, value))
+            publish(f"{name}/{topic}", _EVENTS[topic](value))
+
+
+def _command(command: Callable[[Any], None], message: Any) -> None:
+    command(message.value)
+
+
+def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | None, message: Any) -> None:
+    if message is not past and component.state.desired != DISABLED:
+        component.arm_error(message.value)
 
 
 def _is_pressed(message: m.Joy) -> bool:
@@ -305,12 +293,9 @@ _MESSAGES: dict[str, Callable[[Any], m.Message]] = {
 }
 
 
-def _event_message(topic: str, value: Any) -> m.Message:
-    """Message of an event, by its topic."""
-    if topic in ("current_state", "desired_state", "error", "warning", "status"):
-        return m.String(value=value)
-    if topic == "scale":
-        return m.Float(value=value)
-    if topic in ("rotation_locked", "translation_locked"):
-        return m.Joy(buttons=(int(value),))
-    return m.Bool(value=value)
+_EVENTS: dict[str, Callable[[Any], m.Message]] = {
+    **dict.fromkeys(("current_state", "desired_state", "error", "warning", "status"), lambda x: m.String(value=x)),
+    **dict.fromkeys(("rotation_locked", "translation_locked"), lambda locked: m.Joy(buttons=(int(locked),))),
+    **dict.fromkeys(("following", "align_mtm"), lambda on: m.Bool(value=on)),
+    "scale": lambda scale: m.Float(value=scale),
+}

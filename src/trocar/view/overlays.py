@@ -1,4 +1,4 @@
-"""Marks over the arm: joints and loops, centres of mass, frames, forces, workspace.
+"""Marks over the arm: joints and loops, centres of mass, frames, forces, workspace, and labels that do not overlap.
 
 Most marks are drawn once, as children of the bodies, and move with them.
 """
@@ -6,7 +6,7 @@ Most marks are drawn once, as children of the bodies, and move with them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import viser
@@ -17,18 +17,21 @@ from trocar.mechanics.workspace import Workspace
 from trocar.palette import CAUSES, NAMED, of_cause, rgb
 from trocar.robot.description import ArmDescription
 from trocar.robot.messages import ArmFrame
-from trocar.spatial import Array
-from trocar.view.labels import FROM_THE_SIDE, Labels, Viewpoint
+from trocar.spatial import Array, unit
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import BASE
-from trocar.view.plain_text import length
-from trocar.view.selection import Selection
+from trocar.view.panel import Selection, length
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
 METRE_PER_NEWTON, MIN_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
 CLOUD = 4096
 SIZE = 0.8  # size of an arm that marks are scaled to [m]
+HEIGHT, SPACING = 0.018, 0.035  # height of the letters, and distance between lines [m]
+ASIDE = 0.05  # distance of a label from the thing it names [m]
+NEAR = 0.05  # a point at less than this depth counts as behind the camera [m]
+CLOSE = 0.6  # fraction of the usual depth; letters closer than this may touch
+LINE = 90, 98, 108
 
 NAMES = {
     "joints and loops": "driven joints blue, passive ones orange, moved by a cable pink; loops vermilion",
@@ -40,6 +43,23 @@ NAMES = {
     "workspace": "positions that the tip can reach within joint limits",
     "labels": "names of the bodies",
 }
+
+
+class Viewpoint(NamedTuple):
+    """Camera in the world: position [m], and unit vectors forward and up in the picture (3,)."""
+
+    position: Array
+    forward: Array
+    up: Array
+
+    @classmethod
+    def of(cls, position: Array, look_at: Array, up_direction: Array) -> Viewpoint:
+        forward = unit(np.asarray(look_at, dtype=float) - position)
+        right = unit(np.cross(forward, up_direction))
+        return cls(np.asarray(position, dtype=float), forward, np.cross(right, forward))
+
+
+FROM_THE_SIDE = Viewpoint.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
 
 
 class Overlays:
@@ -211,3 +231,87 @@ def linear_rgb(colour: tuple[int, int, int]) -> tuple[int, int, int]:
     """A colour in linear RGB, which viser expects for arrows."""
     red, green, blue = (round(255 * (x / 255) ** 2.2) for x in colour)
     return red, green, blue
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+class Labels:
+    """Labels at moving points, stacked vertically in the picture, with lines to the things they name.
+
+    The letters have a fixed size in the scene, so labels that do not overlap stay apart at every distance.
+    """
+
+    def __init__(self, scene: viser.SceneApi, node: str) -> None:
+        self._scene, self._node = scene, node
+        self._labels: dict[str, Any] = {}
+        self._points: dict[str, Array] = {}
+        self._lines = scene.add_line_segments(
+            f"{node}/lines", np.zeros((1, 2, 3)), LINE, thickness=1.0, thickness_units="screen", visible=False
+        )
+
+    def put(self, name: str, text: str, point: Array, visible: bool = True) -> None:
+        """Name a point (3,) [m] in the world, or move and rename an existing label."""
+        if name not in self._labels:
+            self._labels[name] = self._scene.add_label(
+                f"{self._node}/{name}",
+                text,
+                visible=False,
+                font_size_mode="scene",
+                font_scene_height=HEIGHT,
+                anchor="center-left",
+            )
+        label = self._labels[name]
+        if label.text != text:
+            label.text = text
+        label.visible = visible
+        self._points[name] = np.array(point, dtype=float)
+
+    def arrange(self, view: Viewpoint = FROM_THE_SIDE) -> None:
+        """Spread the visible labels for a camera."""
+        seen = [name for name, label in self._labels.items() if label.visible]
+        self._lines.visible = bool(seen)
+        if not seen:
+            return
+        points = np.array([self._points[name] for name in seen])
+        places = apart(points, view)
+        for name, place in zip(seen, places, strict=True):
+            self._labels[name].position = place
+        self._lines.points = np.stack([points, places], axis=1).astype(np.float32)
+
+    def remove(self) -> None:
+        for handle in (*self._labels.values(), self._lines):
+            handle.remove()
+        self._labels.clear()
+
+
+def apart(points: Array, view: Viewpoint) -> Array:
+    """Places (n, 3) [m] of labels at points (n, 3): at the same depths, each at a different height in the picture."""
+    away = points - view.position
+    depth = away @ view.forward
+    seen = depth > NEAR
+    places = points + ASIDE * np.cross(view.forward, view.up)
+    if seen.any():
+        heights = away[seen] @ view.up / depth[seen]
+        # a single point close to the camera must not push the others out of the picture
+        near = max(float(depth[seen].min()), CLOSE * float(np.median(depth[seen])))
+        up = (spread(heights, SPACING / near) - heights) * depth[seen]
+        places[seen] += up[:, None] * view.up
+    return np.asarray(places)
+
+
+def spread(heights: Array, spacing: float) -> Array:
+    """The nearest heights (n,), in the same order, of which no two are closer than `spacing`; least squares."""
+    order = np.argsort(heights, kind="stable")
+    steps = spacing * np.arange(len(heights))
+    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease. Runs that do get their mean.
+    runs: list[tuple[float, int]] = []
+    for value in np.asarray(heights, dtype=float)[order] - steps:
+        mean, count = float(value), 1
+        while runs and runs[-1][0] > mean:
+            before, number = runs.pop()
+            mean, count = (before * number + mean * count) / (number + count), number + count
+        runs.append((mean, count))
+    result = np.empty(len(heights))
+    result[order] = np.concatenate([np.full(count, mean) for mean, count in runs]) + steps
+    return result

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import viser
+
 from trocar.palette import ACCENT, rgb
+from trocar.recording import Recording
 from trocar.robot.messages import Frame
-from trocar.spatial import quaternion
+from trocar.spatial import Array, quaternion
 from trocar.view.model_drawing import ModelDrawing
-from trocar.view.panel import Panel, Tab
-from trocar.view.plain_text import plain
-from trocar.view.selection import Selection
+from trocar.view.panel import Panel, Selection, Tab, plain
 from trocar.view.server import address
-from trocar.view.stage import Camera, add_floor, add_lights, default_camera
 from trocar.view.viser_internals import PageServer
 
 RIGHT, LEFT = 260, 244  # smallest widths of the panels beside the scene [px]: half of a window of 1024 px
@@ -29,6 +32,12 @@ MAX_MESSAGES = 1000  # number kept
 MAX_FAILURES = 20  # number of different errors of the page that are reported
 BASE = "/base"  # node of the scene that is the base of the selected arm
 
+ZENITH, HORIZON = (0.72, 0.78, 0.85), (0.93, 0.94, 0.95)  # colours of the backdrop
+DISTANCE, ABOVE = 1.3, 0.1  # camera's distance from several arms; height above their bases of the point it looks at [m]
+FROM_CART, FROM_BASES = np.array([0.42, 0.86, 0.28]), np.array([0.5, -0.8, 0.35])  # directions to the camera
+LISTENERS = dict.fromkeys(("button", "button_group"), "on_click") | {"upload_button": "on_upload"}  # of other controls
+
+Camera = tuple[Array, Array]  # position and point to look at (3,) [m] in the world
 P = TypeVar("P", bound=Panel)
 
 
@@ -36,7 +45,8 @@ class Page:
     """A scene and panels in the browser.
 
     Args:
-        source: returns the latest frame.
+        source: returns the latest frame; called with the names of the arms whose states the panels read, or
+            without them.
         panels: from top to bottom.
         title: title of the controls.
         camera: first position and point to look at (3,) [m] in the world. Default: the whole scene.
@@ -52,7 +62,7 @@ class Page:
     def __init__(
         self,
         server: PageServer,
-        source: Callable[[], Frame],
+        source: Callable[..., Frame],
         panels: Sequence[Panel],
         *,
         title: str = "trocar",
@@ -90,23 +100,22 @@ class Page:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(max([RIGHT, *(panel.width for panel in self.panels if not panel.left)]))
         self._message = gui.add_markdown("", visible=False)
-        left: Any = None
-        right: Any = None
+        sides: dict[bool, Any] = {}  # tab groups on the left and on the right
         tabs: dict[tuple[bool, Tab], Any] = {}
         self.tabs: dict[Panel, Any] = {}
         for panel in self.panels:
+            panel.page = self
             if panel.tab is None:
                 panel.build(self)
                 continue
+            if panel.left not in sides:
+                sides[panel.left] = gui.add_panel() if panel.left else gui.add_tab_group()
+                if panel.left:
+                    sides[True].dock_left()
+                    sides[True].set_width(max([LEFT, *(other.width for other in self.panels if other.left)]))
             key = panel.left, panel.tab
-            if panel.left and left is None:
-                left = gui.add_panel()
-                left.dock_left()
-                left.set_width(max([LEFT, *(other.width for other in self.panels if other.left)]))
-            elif not panel.left and right is None:
-                right = gui.add_tab_group()
             if key not in tabs:
-                tabs[key] = (left if panel.left else right).add_tab(*panel.tab)
+                tabs[key] = sides[panel.left].add_tab(*panel.tab)
             self.tabs[panel] = tabs[key]
             with tabs[key]:
                 panel.build(self)
@@ -147,6 +156,18 @@ class Page:
 
     # -- for panels ----------------------------------------------------------------------------------------------------
 
+    def add(
+        self, kind: str, label: Any, action: Callable[[Any], object] | None = None, *values: Any, **look: Any
+    ) -> Any:
+        """Add a control of viser, such as "slider", with its label or content, values and appearance.
+
+        action: called with the event when a user changes the control; its error becomes a message.
+        """
+        handle = getattr(self.server.gui, f"add_{kind}")(label, *values, **look)
+        if action is not None:
+            getattr(handle, LISTENERS.get(kind, "on_update"))(self.on(action))
+        return handle
+
     def on(self, action: Callable[[Any], object]) -> Callable[[Any], None]:
         """A callback that runs `action(event)` if a user changed a control, not the program; errors become messages."""
 
@@ -176,8 +197,10 @@ class Page:
 
     def draw(self) -> None:
         """Draw the latest frame and refresh the panels whose time has come."""
-        now = time.perf_counter()
-        selection = Selection.of(self.source(), self.selected)
+        now, selected = time.perf_counter(), self.selected
+        due = [panel for panel in self.panels if now >= self.due[panel]]
+        arms = {arm for panel in due for arm in panel.arms(selected)}  # the states of others would cost time
+        selection = Selection.of(self.source(arms), selected)
         before, self.selection = self.selection, selection
         if selection.frame.scene is not before.frame.scene or selection.name != before.name:
             if selection.frame.scene.spec is not before.frame.scene.spec:
@@ -189,10 +212,9 @@ class Page:
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = position, look_at
         self.drawing.update(selection.frame.qpos)
-        for panel in self.panels:
-            if now >= self.due[panel]:
-                self.due[panel] = now + panel.interval - PERIOD / 2
-                panel.refresh(selection)
+        for panel in due:
+            self.due[panel] = now + panel.interval - PERIOD / 2
+            panel.refresh(selection)
         self._tell(now)
 
     def _hang(self, selection: Selection) -> None:
@@ -238,3 +260,58 @@ class Page:
             self._until = now + MESSAGE_TIME
         if self._message.visible and now > self._until:
             self._message.visible = False
+
+
+def send_recording(client: Any, recording: Recording, name: str) -> None:
+    """Send a recording to a browser as a file of a name, .npz or .csv."""
+    with tempfile.TemporaryDirectory() as folder:
+        content = recording.save(Path(folder) / name).read_bytes()
+    client.send_file_download(name, content, save_immediately=True)
+
+
+# -- light, floor and first view ---------------------------------------------------------------------------------------
+
+
+def add_lights(scene: viser.SceneApi) -> None:
+    """Add light and backdrop."""
+    # pale enough for dark marks, dark enough for the pale arm
+    shade = np.linspace(ZENITH, HORIZON, 128)[:, None] * np.ones((1, 2, 1))
+    scene.set_background_image(np.round(255 * shade).astype(np.uint8), format="png")
+    scene.configure_default_lights(enabled=False)
+    scene.configure_environment_map("studio", environment_intensity=0.25)
+    scene.add_light_ambient("/lights/ambient", intensity=0.3)
+    scene.add_light_directional("/lights/key", position=(1.2, -0.8, 2.2), intensity=1.1, cast_shadow=True)
+    scene.add_light_directional("/lights/fill", position=(-1.5, 1.0, 1.0), intensity=0.35)
+
+
+def default_camera(frame: Frame, extent: tuple[Array, Array]) -> Camera:
+    """A camera that sees the arms of a frame, or one arm between two corners (3,) [m]."""
+    if len(frame.scene.arms) > 1:
+        arms = frame.scene.arms.values()
+        patient_side = [about for about in arms if about.arm.carries is not None] or list(arms)
+        bases = np.array([about.T_world_base[:3, 3] for about in patient_side])
+        centre = bases.mean(axis=0) + [0.0, 0.0, ABOVE]
+        away = DISTANCE + float(np.linalg.norm(bases - bases.mean(axis=0), axis=1).max())
+        on_cart = any(about.set_up is not None for about in arms)
+        return centre + away * (FROM_CART if on_cart else FROM_BASES), centre
+    low, high = extent
+    centre, radius = (low + high) / 2, float(np.linalg.norm(high - low)) / 2
+    # the mechanism on the left, the instrument on the right
+    return centre + 1.95 * radius * np.array([0.78, -0.53, 0.33]), centre
+
+
+def add_floor(scene: viser.SceneApi, extent: tuple[Array, Array]) -> None:
+    """Add a grid below a box between two corners (3,) [m]."""
+    low, high = extent
+    centre = (low + high) / 2
+    scene.add_grid(
+        "/floor",
+        width=4.0,
+        height=4.0,
+        cell_size=0.1,
+        section_size=0.5,
+        cell_color=(205, 211, 218),
+        section_color=(178, 186, 196),
+        position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
+        shadow_opacity=0.2,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import count
 from pathlib import Path
 
@@ -14,11 +14,10 @@ from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole
-from trocar.view.endoscope import EndoscopeRenderer, endoscope_of
 from trocar.view.page import Page
 from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
-from trocar.view.panels.endoscope import EndoscopePanel
+from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endoscope_of
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
 from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
@@ -90,15 +89,15 @@ def shadow_page(server: PageServer, shadow: Shadow, name: str) -> Page:
     """A robot that is only watched; `name`: of its arm in ROS; `trocar view --ros1`."""
     numbers = count(1)
     panels = [ShadowStatePanel(shadow, name), ShadowCurvePanel(shadow)]
-    return Page(server, lambda: shadow.frame(next(numbers)), panels)
+    return Page(server, lambda *_: shadow.frame(next(numbers)), panels)
 
 
-def delayed(robot: Robot, delay: float) -> Callable[[], Frame]:
+def delayed(robot: Robot, delay: float) -> Callable[..., Frame]:
     """A source of frames as they are seen after a network delay [s]; before the first has arrived, of current ones."""
     simulation, line, latest = robot.simulation(), Channel(delay), list[Frame]()
 
-    def source() -> Frame:
-        frame = simulation.frame()
+    def source(arms: Collection[str] | None = None) -> Frame:
+        frame = simulation.frame(arms)
         line.send(frame.time, frame)
         arrived = line.receive(frame.time)
         latest[:] = [arrived or (latest[0] if latest else frame)]

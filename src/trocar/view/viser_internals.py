@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Union
+from weakref import WeakSet
 
 import msgspec
 import viser
@@ -106,18 +107,11 @@ class _Refused(Exception):
     """A message that the page must not see; its text, if any, is for the user."""
 
 
-class Sender:
-    """One browser. Attributes: looks: it has sent its camera pose; viser knows the browser from then on."""
-
-    def __init__(self) -> None:
-        self.looks = False
-
-
 @dataclass
 class Upload:
     """An upload in progress: announced size [bytes], and the parts and bytes that are still missing."""
 
-    sender: Sender
+    sender: object
     size: int
     parts: set[int]
     left: int
@@ -135,17 +129,21 @@ class Inbox:
 
     def __init__(self, server: viser.ViserServer) -> None:
         self._server = server
-        self._decoder: Any = msgspec.msgpack.Decoder(_union(_STRUCTS))
+        self._decoder: Any = msgspec.msgpack.Decoder(Union[tuple(_STRUCTS)])  # noqa: UP007
         self._uploads: dict[str, Upload] = {}
+        self._looking = WeakSet[Any]()  # senders of a camera pose; viser knows a browser from then on
         self.report: Callable[[str], object] = lambda text: None
         self.accepted: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
 
-    def checked(self, raw: bytes | str, sender: Sender) -> bytes | None:
-        """The message for viser to read; None if it is refused."""
+    def checked(self, raw: bytes | str, sender: object) -> bytes | None:
+        """The message of a browser for viser to read; None if it is refused."""
         kind = "shape"
         try:
-            message = self._read(raw)
+            try:
+                message = self._decoder.decode(raw)  # a text raises too
+            except Exception as error:  # malformed bytes can raise anything in a decoder
+                raise _Refused(f"a message of a wrong shape was refused: {_short(error)}") from None
             kind = type(message).__name__
             self._check(kind, message, sender)
         except _Refused as refusal:
@@ -156,21 +154,15 @@ class Inbox:
         self.accepted[kind] += 1
         return msgspec.msgpack.encode(message)  # only the fields that were checked
 
-    def forget(self, sender: Sender) -> None:
+    def forget(self, sender: object) -> None:
         """Forget a browser that has disconnected, and its unfinished uploads."""
         self._uploads = {key: upload for key, upload in self._uploads.items() if upload.sender is not sender}
 
-    def _read(self, raw: bytes | str) -> Any:
-        try:
-            return self._decoder.decode(raw)  # a text raises too
-        except Exception as error:  # malformed bytes can raise anything in a decoder
-            raise _Refused(f"a message of a wrong shape was refused: {_short(error)}") from None
-
-    def _check(self, kind: str, message: Any, sender: Sender) -> None:
+    def _check(self, kind: str, message: Any, sender: object) -> None:
         gui = self._server.gui
         if kind == "ViewerCameraMessage":
-            sender.looks = True
-        elif not sender.looks:
+            self._looking.add(sender)
+        elif sender not in self._looking:
             raise _Refused  # viser would change the control without notifying anyone
         elif kind == "GuiUpdateMessage":
             handle = gui._gui_input_handle_from_uuid.get(message.uuid)
@@ -197,7 +189,7 @@ class Inbox:
             if kind == "TransformControlsUpdateMessage" and abs(math.hypot(*message.wxyz) - 1.0) > 1e-3:
                 raise _Refused(f"{message.name}: the orientation is not a unit quaternion")
 
-    def _start_upload(self, message: Any, sender: Sender) -> None:
+    def _start_upload(self, message: Any, sender: object) -> None:
         button = self._server.gui._gui_input_handle_from_uuid.get(message.source_component_uuid)
         if not isinstance(button, viser.GuiUploadButtonHandle) or button.disabled:
             raise _Refused("an upload was refused: there is no such button")
@@ -213,7 +205,7 @@ class Inbox:
         if message.part_count:
             self._uploads[message.transfer_uuid] = Upload(sender, size, set(range(message.part_count)), left=size)
 
-    def _take_part(self, message: Any, sender: Sender) -> None:
+    def _take_part(self, message: Any, sender: object) -> None:
         upload = self._uploads.get(message.transfer_uuid)
         if upload is None or upload.sender is not sender:
             raise _Refused  # the rest of an upload that was refused
@@ -246,13 +238,6 @@ def _short(value: object) -> str:
     """A text of at most 100 characters."""
     text = str(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
-
-
-def _union(types: Iterable[Any]) -> Any:
-    first, *others = types
-    for other in others:
-        first = first | other
-    return first
 
 
 # -- connections -------------------------------------------------------------------------------------------------------
@@ -302,15 +287,15 @@ class PageServer(viser.ViserServer):
             for name, value in (HEADERS | {"Set-Cookie": self.access.cookie}).items():
                 response.headers[name] = value
         elif len(self._connections) >= MAX_BROWSERS:
-            return connection.respond(
-                HTTPStatus.SERVICE_UNAVAILABLE, f"refused: {MAX_BROWSERS} browsers are connected already\n"
-            )
+            text = f"refused: {MAX_BROWSERS} browsers are connected already\n"
+            return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, text)
         else:
             self._connections.add(connection)
         return response
 
     def release(self, connection: ServerConnection) -> None:
         """Release the place of a connection that has ended."""
+        self.inbox.forget(connection)
         self._connections.discard(connection)
 
 
@@ -322,31 +307,26 @@ class _CheckedConnection(ServerConnection):
 
     def __init__(self, page: PageServer, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._page, self._sender = page, Sender()
+        self._page = page
         self._allowance, self._counted = float(BURST), time.monotonic()
 
     async def recv(self, decode: bool | None = None) -> Any:
         while True:
             raw = await super().recv(decode)
             await self._wait()
-            checked = self._page.inbox.checked(raw, self._sender)
-            if checked is not None:
+            if (checked := self._page.inbox.checked(raw, self)) is not None:
                 return checked
 
     async def _wait(self) -> None:
         """Wait until the rate allows another message."""
-        self._allowance -= 1.0
-        while self._refilled() < 0.0 and self.state is State.OPEN:
-            await asyncio.sleep(min(-self._allowance / self._page.rate, POLL_INTERVAL))
-
-    def _refilled(self) -> float:
-        now = time.monotonic()
-        self._allowance = min(self._allowance + (now - self._counted) * self._page.rate, float(BURST))
-        self._counted = now
-        return self._allowance
+        now, rate = time.monotonic(), self._page.rate
+        self._allowance = min(self._allowance + (now - self._counted) * rate, float(BURST)) - 1.0
+        self._counted, wait = now, -self._allowance / rate
+        while wait > 0.0 and self.state is State.OPEN:
+            await asyncio.sleep(min(wait, POLL_INTERVAL))
+            wait -= POLL_INTERVAL
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._page.inbox.forget(self._sender)
         self._page.release(self)
         super().connection_lost(exc)
 

@@ -19,6 +19,8 @@ from trocar.control.trajectories.reference import Trajectory, at_rest, checked_t
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
 
+Rates = ArrayLike | None  # velocities or accelerations (n,) at an end; None: 0
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -59,13 +61,7 @@ class Polynomial(Trajectory):
 
 
 def cubic(
-    q0: ArrayLike,
-    q1: ArrayLike,
-    duration: float,
-    t0: float = 0.0,
-    *,
-    dq0: ArrayLike | None = None,
-    dq1: ArrayLike | None = None,
+    q0: ArrayLike, q1: ArrayLike, duration: float, t0: float = 0.0, *, dq0: Rates = None, dq1: Rates = None
 ) -> Polynomial:
     """Cubic from q0 with velocity dq0 to q1 with velocity dq1 in `duration` [s] from t0. Default velocities: 0.
 
@@ -86,10 +82,10 @@ def quintic(
     duration: float,
     t0: float = 0.0,
     *,
-    dq0: ArrayLike | None = None,
-    dq1: ArrayLike | None = None,
-    ddq0: ArrayLike | None = None,
-    ddq1: ArrayLike | None = None,
+    dq0: Rates = None,
+    dq1: Rates = None,
+    ddq0: Rates = None,
+    ddq1: Rates = None,
 ) -> Polynomial:
     """Quintic from q0 to q1 in `duration` [s] from t0, of minimum jerk. Default velocities and accelerations: 0.
 
@@ -106,8 +102,8 @@ def cubic_spline(
     via: ArrayLike,
     ends: str = "clamped",
     *,
-    dq0: ArrayLike | None = None,
-    dq1: ArrayLike | None = None,
+    dq0: Rates = None,
+    dq1: Rates = None,
     arm: Arm | None = None,
 ) -> Polynomial:
     """Cubics through via points (k, n) [rad, m] at times (k,) [s], with continuous velocity and acceleration.
@@ -200,8 +196,8 @@ def time_optimal(
     jerk: ArrayLike | None = None,
     scale: float = 1.0,
     straight: bool = True,
-    dq0: ArrayLike | None = None,
-    dq1: ArrayLike | None = None,
+    dq0: Rates = None,
+    dq1: Rates = None,
     t0: float = 0.0,
 ) -> TimeOptimal:
     """Time-optimal motion through via points (k, n) [rad, m] within the arm's published velocities and accelerations.

@@ -11,7 +11,7 @@ from trocar.errors import TrocarError
 from trocar.robot import interface
 from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import part
-from trocar.robot.messages import Bool, Floats, Frame, Message, String
+from trocar.robot.messages import Bool, Floats, Message, String
 
 CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)  # angles of a jaw [rad]
 
@@ -206,8 +206,3 @@ class SimulationClient(DeviceClient, interface=interface.SIMULATION):
     def arm(self, name: str) -> ArmSimulationClient:
         """Services for one arm: control laws, pushes, changes and recordings."""
         return ArmSimulationClient(self.robot, f"{self._name}/{name}")
-
-    def frame(self) -> Frame:
-        """The current moment: a copy, for any thread."""
-        frame: Frame = self.receive("frame")
-        return frame

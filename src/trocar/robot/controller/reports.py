@@ -66,7 +66,7 @@ class Reports:
 
     def services(self) -> dict[str, Callable[..., Any]]:
         return {
-            "operating_state": lambda: self.state,
+            "operating_state": lambda: self._arm.states.message(self._hardware.stamp),
             "forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=True),
             "local/forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=False),
             "inverse_kinematics": self.inverse_kinematics,
@@ -80,8 +80,10 @@ class Reports:
         return self._arm.arm
 
     @property
-    def state(self) -> m.OperatingState:
-        return self._arm.states.message(self._hardware.stamp)
+    def flags(self) -> tuple[bool, bool, bool]:
+        """True if the arm is enabled, homed, busy."""
+        states = self._arm.states
+        return states.state == "ENABLED", states.homed, states.busy
 
     @property
     def tip_ready(self) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +15,14 @@ from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.simulation.engine import STIFFENING
 from trocar.simulation.export.links import ROOT, own_inertias
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
-from trocar.simulation.export.mjcf import lit_scene, mjcf
-from trocar.simulation.export.sdf import BANDWIDTH, MIN_MASS, VERSION, config, sdf, world
+from trocar.simulation.export.mjcf import mjcf
+from trocar.simulation.export.sdf import BANDWIDTH, MIN_MASS, VERSION, sdf
 from trocar.simulation.export.urdf import srdf, urdf
+from trocar.simulation.export.xml import filled, quoted, texts
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
-from trocar.toml_file import read_toml
-
-
-@cache
-def texts() -> dict[str, Any]:
-    """Texts of a model folder, by name."""
-    return read_toml(Path(__file__).with_name("texts.toml"), "file")
 
 
 def readme(scene: Scene, name: str, formats: tuple[str, ...]) -> str:
@@ -75,13 +67,10 @@ def _summary(scene: Scene, alone: bool) -> str:
 
 
 def _derivation(kind: str, simulated: SimulatedArm) -> list[str]:
-    sources = {
-        key: simulated.arm.sources.get(key, "given in Python") for key in ("serial", "joints", "geometry", "motors")
-    }
-    text = texts()["derivation"]
-    steps = [
-        f"{i}. {step.format(**sources, source=simulated.parameters.source)}" for i, step in enumerate(text["steps"], 1)
-    ]
+    keys, text = ("serial", "joints", "geometry", "motors"), texts()["derivation"]
+    sources = {key: simulated.arm.sources.get(key, "given in Python") for key in keys}
+    sources["source"] = simulated.parameters.source
+    steps = [f"{i}. {step.format(**sources)}" for i, step in enumerate(text["steps"], 1)]
     return [text["title"].format(it=f"the {kind}" if kind else "it"), "", *steps, ""]
 
 
@@ -95,10 +84,8 @@ def _limits(kinds: dict[str, SimulatedArm], formats: tuple[str, ...]) -> list[st
                 lines.append(text["friction"].format(drives=", ".join(varying), of=_of(kind)))
             for cable in simulated.parameters.elastics:
                 if isinstance(cable, CableTorque):
-                    words = {"joint": cable.joint, "lower": cable.lower, "upper": cable.upper, "of": _of(kind)}
-                    lines.append(
-                        text["cable"].format(coefficients=", ".join(f"{c:g}" for c in cable.coefficients), **words)
-                    )
+                    coefficients = ", ".join(f"{c:g}" for c in cable.coefficients)
+                    lines.append(text["cable"].format(**vars(cable) | {"coefficients": coefficients, "of": _of(kind)}))
     if "urdf" in formats or "sdf" in formats:
         lines.append(text["tree"])
     if "urdf" in formats:
@@ -110,31 +97,26 @@ def _rotors(simulated: SimulatedArm) -> str:
     """The rotor inertias, which URDF cannot express, in joint coordinates."""
     drives, names = simulated.mechanism.drives, simulated.arm.joint_names
     R = drives.A.T @ np.diag(drives.Im) @ drives.A
-    entries = [
-        f"`{names[i]}` {R[i, j]:.6g}" if i == j else f"`{names[i]}`-`{names[j]}` {R[i, j]:.6g}"
-        for i, j in zip(*np.triu_indices(len(names)), strict=True)
-        if abs(R[i, j]) > 1e-12
-    ]
-    return ", ".join(entries) or "none"
+    entries = np.argwhere(np.triu(np.abs(R) > 1e-12))
+    pairs = [f"`{names[i]}`" + (f"-`{names[j]}`" if i != j else "") + f" {R[i, j]:.6g}" for i, j in entries]
+    return ", ".join(pairs) or "none"
 
 
 def _about_sdf(kinds: dict[str, SimulatedArm]) -> list[str]:
     """The section on the SDF model."""
     text = texts()["sdf"]
     bare = {body.kind for arm in kinds.values() for body in arm.arm.bodies if body.name not in own_inertias(arm)}
-    included = {
-        "mimic": True,
-        "controllers": True,
+    cameras = any(arm.arm.carries == "endoscope" for arm in kinds.values())
+    holds = {
         "mass": bool(bare),
         "discs": "revolute" in bare,
-        "rotors": True,
-        "cameras": any(arm.arm.carries == "endoscope" for arm in kinds.values()),
+        "cameras": cameras,
         "arms": "" not in kinds,
-        "tested": True,
+        "title": False,
     }
     which = "of the other joints" if "revolute" in bare else "of the motors"
     words = {"bandwidth": BANDWIDTH, "mass": MIN_MASS, "which": which}
-    return [text[key].format(**words) for key, holds in included.items() if holds]
+    return [line.format(**words) for key, line in text.items() if holds.get(key, True)]
 
 
 FORMATS = ("mjcf", "urdf", "sdf", "rviz")
@@ -172,22 +154,24 @@ def model_files(
         start = {arm: np.array(simulated.arm.home) for arm, simulated in scene.arms.items()}
     seen = meshes(scene.spec, {arm: simulated.arm.name.lower() for arm, simulated in scene.arms.items()})
     file, title, (centre, extent, lowest) = name.lower(), _title(scene), _extent(scene, start, seen)
+    words = {"name": quoted(name), "file": quoted(file), "title": quoted(title), "version": VERSION}
     content = {"README.md": readme(scene, name, chosen), "LICENSE": texts()["licence"]}
     content["CHANGELOG.md"] = texts()["changelog"]
     if "mjcf" in chosen:
         below = lowest if scene.cart is not None else float(centre[2]) - 0.75 * extent
-        floor = None if scene.gravity[:2].any() else below  # no floor below an arm with a tilted mounting
+        # no floor below an arm with a tilted mounting
+        floor = "" if scene.gravity[:2].any() else filled("floor", height=round(below, 2))
         content |= {
             f"{file}.xml": mjcf(scene, name, title, start, seen),
-            "scene.xml": lit_scene(file, centre, extent, floor),
+            "scene.xml": filled("scene", **words, floor=floor, centre=np.round(centre, 2), extent=round(extent, 2)),
         }
     if "urdf" in chosen:
         content |= {f"{file}.urdf": urdf(scene, name, title, seen), f"{file}.srdf": srdf(scene, name, start, seen)}
     if "sdf" in chosen:
         content |= {
             "model.sdf": sdf(scene, name, title, start, seen),
-            "model.config": config(name, title),
-            "world.sdf": world(name, VERSION),
+            "model.config": filled("config", **words),
+            "world.sdf": filled("world", **words),
         }
     if "rviz" in chosen:
         x, y, z = (round(float(value), 2) for value in centre)

@@ -18,17 +18,22 @@ from scipy.optimize import nnls
 from trocar.appearance.endoscope_camera import BASELINE, FAR, NEAR, R_TIP_OPTICAL, VIEW
 from trocar.appearance.lens import Lens
 from trocar.appearance.sketch import MATERIALS
-from trocar.arms.arm import GRAVITY, Arm, poses_at_zero
+from trocar.arms.arm import Arm, poses_at_zero
 from trocar.arms.parameters import Inertia
 from trocar.mechanics import Mechanism
 from trocar.simulation.export.links import ROOT, Link, fixed_links, flat, link_name, links, own_inertias, upper_triangle
 from trocar.simulation.export.meshes import Mesh
 from trocar.simulation.export.urdf import placed
-from trocar.simulation.export.xml import add, add_texts, document, numbers
+from trocar.simulation.export.xml import add, add_texts, document, numbers, texts
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, pose, roll_pitch_yaw, rotation
 
+VERSION = "1.11"
+DRAKE = "http://drake.mit.edu"  # namespace of Drake's own elements, which others ignore
+BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
+# Gazebo's camera looks along x with z up; the optical frame has x right, y down, z away.
+R_OPTICAL_CAMERA = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc relative to that about its axis; 0.5 for zero thickness
 MIN_MASS, MIN_INERTIA = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
 
@@ -63,20 +68,11 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
 
 def _rates(arm: Arm, name: str) -> Array:
     """Angular velocity (3, n) of a body in its own axes per joint velocity, at q = 0."""
-    T = poses_at_zero(arm.bodies)
-    W = np.zeros((3, arm.n))
-    for carrier in arm.carriers(name):
-        body = arm.body(carrier)
+    T, W = poses_at_zero(arm.bodies), np.zeros((3, arm.n))
+    for body in map(arm.body, arm.carriers(name)):
         if body.kind == "revolute":
-            row = [body.coupling.get(joint, 0.0) for joint in arm.joint_names]
-            W += np.outer(T[carrier][:3, 2], row)
+            W += np.outer(T[body.name][:3, 2], [body.coupling.get(joint, 0.0) for joint in arm.joint_names])
     return np.asarray(T[name][:3, :3].T @ W)
-
-
-BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
-ENGINE = "gz-physics-bullet-featherstone-plugin"
-# Gazebo's camera looks along x with z up; the optical frame has x right, y down, z away.
-R_OPTICAL_CAMERA = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 
 def frame_text(T: Array) -> str:
@@ -107,19 +103,10 @@ def add_controllers(
         values = np.diag(mechanism.mass_matrix(q)), mechanism.gravity(q), q
         for joint, M, weight, target in zip(arm.joints, *values, strict=True):
             plugin = _system(model, "joint-position-controller", "JointPositionController")
-            add_texts(
-                plugin,
-                joint_name=flat(prefix + joint.name),
-                p_gain=M * BANDWIDTH**2,
-                i_gain=M * BANDWIDTH**3 / 4,
-                d_gain=2.0 * M * BANDWIDTH,
-                i_max=joint.effort,
-                i_min=-joint.effort,
-                cmd_max=joint.effort,
-                cmd_min=-joint.effort,
-                cmd_offset=weight,
-                initial_position=target,
-            )
+            P, I, D = M * BANDWIDTH**2, M * BANDWIDTH**3 / 4, 2.0 * M * BANDWIDTH
+            add_texts(plugin, joint_name=flat(prefix + joint.name), p_gain=P, i_gain=I, d_gain=D)
+            add_texts(plugin, i_max=joint.effort, i_min=-joint.effort, cmd_max=joint.effort, cmd_min=-joint.effort)
+            add_texts(plugin, cmd_offset=weight, initial_position=target)
     _system(model, "joint-state-publisher", "JointStatePublisher")
 
 
@@ -136,31 +123,8 @@ def add_cameras(link: Element, name: str, T_link_tip: Array) -> None:
         add_texts(add(camera, "clip"), near=NEAR, far=FAR)
 
 
-def world(name: str, version: str) -> str:
-    """Text of world.sdf: the model in a world with the physics engine that enforces its mimic joints."""
-    root = Element("sdf", version=version)
-    element = add(root, "world", name=f"{name}_world")
-    add_texts(element, gravity=[0.0, 0.0, -GRAVITY])
-    physics = add(element, "physics", name="1ms", type="ignored")
-    add_texts(physics, max_step_size=1e-3, real_time_factor=1.0)
-    engine = _system(element, "physics", "Physics")
-    add(add(engine, "engine"), "filename", ENGINE)
-    _system(element, "user-commands", "UserCommands")
-    _system(element, "scene-broadcaster", "SceneBroadcaster")
-    sensors = _system(element, "sensors", "Sensors")
-    add(sensors, "render_engine", "ogre2")
-    light = add(element, "light", name="sun", type="directional")
-    add_texts(light, pose=[0.0, 0.0, 10.0, 0.0, 0.0, 0.0], diffuse=[0.8, 0.8, 0.8, 1.0], direction=[-0.5, 0.3, -0.9])
-    add(add(element, "include"), "uri", f"model://{name.lower()}")
-    return document(root, [f"GZ_SIM_RESOURCE_PATH=<folder of {name.lower()}> gz sim world.sdf"])
-
-
 def _system(parent: Element, file: str, name: str) -> Element:
     return add(parent, "plugin", filename=f"gz-sim-{file}-system", name=f"gz::sim::systems::{name}")
-
-
-VERSION = "1.11"
-DRAKE = "http://drake.mit.edu"  # namespace of Drake's own elements, which others ignore
 
 
 def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
@@ -187,7 +151,8 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
     inertias = {arm: with_discs(simulated) for arm, simulated in scene.arms.items()}
     cameras: dict[str, Element] = {}
     for link in tree:
-        T = _base(scene, link.arm) @ poses_at_zero(scene.arms[link.arm].arm.bodies)[link.body]
+        T_base = scene.T_world_base(link.arm) if scene.stepped[link.arm].prefix else np.eye(4)
+        T = T_base @ poses_at_zero(scene.arms[link.arm].arm.bodies)[link.body]
         cameras[f"{link.arm}/{link.body}"] = _link(model, link, T, inertias[link.arm][link.body])
     for link in tree:
         _joint(model, link)
@@ -198,28 +163,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
         if facts.carries == "endoscope":
             add_cameras(cameras[f"{arm}/{facts.tip_body}"], flat(prefix + "endoscope"), facts.T_body_tip)
     add_controllers(model, scene, start, inertias)
-    return document(
-        root,
-        [
-            f"{title} See README.md.",
-            "Mimic joints replace loops and cables: use the engine bullet-featherstone, see world.sdf.",
-        ],
-    )
-
-
-def config(name: str, title: str) -> str:
-    """Text of model.config, by which Gazebo finds a model."""
-    root = Element("model")
-    add_texts(root, name=name, version="1.0")
-    add(root, "sdf", "model.sdf", version=VERSION)
-    add_texts(add(root, "author"), name="The trocar authors")
-    add(root, "description", f"dVRK: {title}")
-    return document(root)
-
-
-def _base(scene: Scene, arm: str) -> Array:
-    """Base (4, 4) of an arm in the root link."""
-    return scene.T_world_base(arm) if scene.stepped[arm].prefix else np.eye(4)
+    return document(root, [f"{title} See README.md.", texts()["comments"]["sdf"]])
 
 
 def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:
@@ -236,10 +180,8 @@ def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:
         shape = add(add(collision, "geometry"), kind)
         if kind == "box":
             add_texts(shape, size=2.0 * size)
-        elif kind == "sphere":
-            add_texts(shape, radius=size[0])
         else:
-            add_texts(shape, radius=size[0], length=2.0 * size[1])
+            add_texts(shape, radius=size[0], **({"length": 2.0 * size[1]} if kind == "capsule" else {}))
     return element
 
 

@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element
 import mujoco
 import numpy as np
 
-from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms import Arm
 from trocar.arms.parameters import Inertia
@@ -28,7 +27,8 @@ from trocar.simulation.export.links import (
 )
 from trocar.simulation.export.meshes import BASE, Mesh
 from trocar.simulation.export.mjcf import GEOMS
-from trocar.simulation.export.xml import add, document, number
+from trocar.simulation.export.xml import add, document, number, texts
+from trocar.simulation.planning.collision import collision_shapes
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose, quaternion, roll_pitch_yaw
 
@@ -53,14 +53,7 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
         prefix, facts = stepped.prefix, scene.arms[arm].arm
         tip = add(root, "link", name=flat(prefix + TIP)).get("name")
         _fixed_joint(root, link_name(prefix + facts.tip_body), str(tip), facts.T_body_tip)
-    return document(
-        root,
-        [
-            f"{title} See README.md.",
-            "A tree cannot have loops: links moved by loops have mimic joints. URDF cannot express rotor inertias, the"
-            " friction of coupled drives, springs and cables.",
-        ],
-    )
+    return document(root, [f"{title} See README.md.", texts()["comments"]["urdf"]])
 
 
 def _fixed_joint(root: Element, parent: str, child: str, T: Array) -> None:
@@ -110,10 +103,9 @@ def _collision(parent: Element, geom: mujoco.MjsGeom) -> None:
     shape = add(element, "geometry")
     if kind == "box":
         add(shape, "box", size=2.0 * size)
-    elif kind == "sphere":
-        add(shape, "sphere", radius=size[0])
     else:
-        add(shape, "cylinder", radius=size[0], length=2.0 * (size[1] + size[0]))
+        length = None if kind == "sphere" else 2.0 * (size[1] + size[0])
+        add(shape, "cylinder" if length else "sphere", radius=size[0], length=length)
 
 
 def placed(geom: mujoco.MjsGeom) -> tuple[Array, Array, str]:
@@ -145,14 +137,7 @@ def srdf(scene: Scene, name: str, start: dict[str, Array], meshes: list[Mesh]) -
             add(root, "passive_joint", name=link.joint)
     for arm, q in start.items():
         _allowed_collisions(root, scene, arm, q, [link for link in tree if link.arm == arm])
-    return document(
-        root,
-        [
-            f"Never, Always: over {SAMPLES} random states within the joint limits. Default: at home. User: at some"
-            " states the simple shapes of the URDF overlap; within the joint limits the links of the real arm pass"
-            " each other.",
-        ],
-    )
+    return document(root, [texts()["comments"]["srdf"].format(samples=SAMPLES)])
 
 
 def _allowed_collisions(root: Element, scene: Scene, name: str, q: Array, tree: list[Link]) -> None:
@@ -222,9 +207,7 @@ def collision_matrix(arm: Arm, home: Array, joined: Iterable[tuple[str, str]]) -
 
 def _solids(arm: Arm) -> mujoco.MjModel:
     """The links with the shapes of the URDF, where a capsule is a cylinder of its full length; all can collide."""
-    spec, _ = kinematic_arm(arm)
-    for part in (*spec.pairs, *(geom for geom in spec.geoms if not geom.contype), *spec.meshes):
-        spec.delete(part)
+    spec = collision_shapes(arm)
     for geom in spec.geoms:
         T, size, kind = placed(geom)
         geom.fromto = np.full(6, np.nan)

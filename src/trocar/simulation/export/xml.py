@@ -1,15 +1,38 @@
-"""Shared parts of the XML formats: elements with numeric attributes, and the text of a whole tree."""
+"""Shared parts of the formats: texts, elements with numeric attributes, and the text of a whole tree."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.toml_file import read_toml
+
 ROUNDING = 1e-15  # smaller numbers are rounding errors of quarter-turn rotations
+
+
+@cache
+def texts() -> dict[str, Any]:
+    """Texts of a model folder, by name."""
+    return read_toml(Path(__file__).with_name("texts.toml"), "file")
+
+
+def filled(key: str, **words: ArrayLike) -> str:
+    """An XML text of the model folder with its {words}, XML or numbers, filled in."""
+    words = {name: word if isinstance(word, str) else numbers(word) for name, word in words.items()}
+    return str(texts()[key].format(**words))
+
+
+def quoted(text: str) -> str:
+    """A text for use inside XML."""
+    return escape(text, {'"': "&quot;"})
 
 
 def number(value: float) -> str:

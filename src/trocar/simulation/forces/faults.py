@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from trocar.spatial import Array
 
 if TYPE_CHECKING:
     from trocar.simulation.stepped_arm import SteppedArm
+
+
+AT_REST = (0.0, 0.0, False)  # memory of a motor on its cable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +73,8 @@ class FaultInjection:
         self.reported = np.zeros(self._arm.n)
         for fault in faults:
             self._check(fault)
-        self._rotors = {fault: _Rotor(stepped, fault) for fault in faults if _frees_motor(fault)}
+        breaks = [fault for fault in faults if isinstance(fault, CableBreak) and fault.cable != "counterweight"]
+        self._rotors = {fault: _Rotor(stepped, fault) for fault in breaks}
 
     def reset(self) -> None:
         """Undo the changes of the faults to the model, so that they can occur again."""
@@ -80,7 +84,7 @@ class FaultInjection:
         self._guides.clear()
         self.reported[:] = 0.0
         for rotor in self._rotors.values():
-            rotor.memory = (0.0, 0.0, False)
+            rotor.memory = AT_REST
 
     def deliver(self, ctrl: Array) -> None:
         """Replace the commanded motor efforts by the delivered ones, in place."""
@@ -107,9 +111,10 @@ class FaultInjection:
         for fault in active:
             if isinstance(fault, EncoderBias) and not velocity:
                 motor[self._motor(fault.motor)] += fault.bias
-            elif isinstance(fault, CableBreak) and fault in self._rotors and self._rotors[fault].free:
-                rotor = self._rotors[fault]
-                motor[self._motor(fault.cable)] = rotor.ds if velocity else rotor.s
+            elif isinstance(fault, CableBreak) and fault in self._rotors:
+                s, ds, free = self._rotors[fault].memory
+                if free:
+                    motor[self._motor(fault.cable)] = ds if velocity else s
         return self._arm.motors.coupling @ motor
 
     @property
@@ -158,12 +163,8 @@ class FaultInjection:
             raise TrocarError(f"the bias of an encoder must be finite and not 0, got {fault.bias!r}")
 
 
-def _frees_motor(fault: Fault) -> TypeGuard[CableBreak]:
-    return isinstance(fault, CableBreak) and fault.cable != "counterweight"
-
-
 class _Rotor:
-    """A motor that has lost its load: Im s'' = tau - Fv s' - Fc sign(s')."""
+    """A motor that has lost its load: Im s'' = tau - Fv s' - Fc sign(s'). `memory`: s, s', True once it is loose."""
 
     def __init__(self, stepped: SteppedArm, fault: CableBreak) -> None:
         drives = [d for d in stepped.parameters.drives if dict(d.motors) == {fault.cable: 1.0}]
@@ -178,23 +179,15 @@ class _Rotor:
             sum(getattr(d, term) for d in drives) if stepped.options.friction else 0.0 for term in ("Fv", "Fc")
         )
         self.row = np.linalg.inv(stepped.arm.motors.coupling)[stepped.arm.motors.names.index(fault.cable)]
-        self.free = False
-        self.s = self.ds = 0.0
-
-    @property
-    def memory(self) -> tuple[float, float, bool]:
-        return self.s, self.ds, self.free
-
-    @memory.setter
-    def memory(self, memory: tuple[float, float, bool]) -> None:
-        self.s, self.ds, self.free = memory
+        self.memory = AT_REST
 
     def step(self, tau: float, q: Array, dq: Array) -> None:
         """Advance one timestep under an effort; the first step starts from the state of the joints."""
-        if not self.free:
-            self.s, self.ds, self.free = float(self.row @ q), float(self.row @ dq), True
-        speed = self.ds + self.dt * tau / self.Im
+        s, ds, free = self.memory
+        if not free:
+            s, ds = float(self.row @ q), float(self.row @ dq)
+        speed = ds + self.dt * tau / self.Im
         # implicit friction: it slows the motor down but does not reverse it
         slowed = np.sign(speed) * max(abs(speed) - self.dt * self.Fc / self.Im, 0.0)
-        self.ds = float(slowed / (1.0 + self.dt * self.Fv / self.Im))
-        self.s += self.dt * self.ds
+        ds = float(slowed / (1.0 + self.dt * self.Fv / self.Im))
+        self.memory = (s + self.dt * ds, ds, True)

@@ -56,12 +56,8 @@ def build(
     check_consistent(parameters.inertias)
     parameters.check_drives()
     spec = mujoco.MjSpec()
-    spec.modelname = arm.name
-    spec.compiler.degree = False
-    spec.compiler.autolimits = True
-    spec.option.timestep = timestep
-    spec.option.integrator = INTEGRATORS[accuracy]
-    spec.option.gravity = gravity
+    spec.modelname, spec.compiler.degree, spec.compiler.autolimits = arm.name, False, True
+    spec.option.timestep, spec.option.integrator, spec.option.gravity = timestep, INTEGRATORS[accuracy], gravity
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     # small, because the wrist's friction is 1e-4 of the solver's default tolerance
     spec.option.tolerance = 1e-14
@@ -80,7 +76,10 @@ def build(
     hard = {"solref": stiff, "solimp": IMPEDANCE}
     _close_loops(spec, arm, hard)
     _add_transmissions(spec, arm, options.transmission, hard)
-    _add_brakes(spec, arm, hard)
+    for (
+        braked
+    ) in arm.brakes:  # released; engaged, each holds the joint of a driven body at a value set by the simulator
+        spec.add_equality(name=f"brake_{braked}", name1=arm.driven[braked], active=False, **JOINT, **hard)
     for drive in parameters.drives:
         _add_drive(spec, arm, drive, options.friction, stiff)
     for element in parameters.elastics:
@@ -102,6 +101,8 @@ def _add_bodies(
     stiff: Sequence[float],
     root: mujoco.MjsBody | None,
 ) -> None:
+    ratios = [(joint, arm.body(arm.driven[joint.name]).coupling[joint.name]) for joint in arm.joints]
+    spans = {arm.driven[joint.name]: sorted((ratio * joint.lower, ratio * joint.upper)) for joint, ratio in ratios}
     for body in arm.bodies:
         link, joint = add_link(spec, body, root)
         inertia = inertias.get(body.name)
@@ -111,27 +112,11 @@ def _add_bodies(
             link.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
         elif body.name in arm.transmissions and body.name in arm.carriers(arm.tip_body):
             joint.armature = FOLLOWER_INERTIA
-        span = _range(arm, body.name)
-        if limits and span is not None:
-            joint.limited, joint.range = True, span
+        if limits and body.name in spans:
+            joint.limited, joint.range = True, spans[body.name]
             joint.solref_limit, joint.solimp_limit = stiff, IMPEDANCE
-    spec.body(arm.tip_body).add_site(
-        name="tip",
-        pos=arm.T_body_tip[:3, 3],
-        quat=quaternion(arm.T_body_tip[:3, :3]),
-        size=[1e-3] * 3,
-        group=4,
-    )
-
-
-def _range(arm: Arm, body: str) -> tuple[float, float] | None:
-    """Limits of a body's joint, if it is the driven body of one independent joint."""
-    for joint in arm.joints:
-        if body == arm.driven[joint.name]:
-            ratio = arm.body(body).coupling[joint.name]
-            low, high = sorted((ratio * joint.lower, ratio * joint.upper))
-            return low, high
-    return None
+    tip, turn = arm.T_body_tip[:3, 3], quaternion(arm.T_body_tip[:3, :3])
+    spec.body(arm.tip_body).add_site(name="tip", pos=tip, quat=turn, size=[1e-3] * 3, group=4)
 
 
 def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
@@ -156,15 +141,8 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: M
             tendon.wrap_joint(follower, 1.0)
             tendon.wrap_joint(leader, -ratio)
         elif follower != arm.counterweight or kind == "rigid":
-            spec.add_equality(
-                name=follower, name1=follower, name2=leader, data=[0.0, ratio, *[0.0] * 10], **JOINT, **hard
-            )
-
-
-def _add_brakes(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None:
-    """Add released brakes: when engaged, each holds the joint of a driven body at a value set by the simulator."""
-    for joint in arm.brakes:
-        spec.add_equality(name=f"brake_{joint}", name1=arm.driven[joint], active=False, **JOINT, **hard)
+            rule = [0.0, ratio, *[0.0] * 10]
+            spec.add_equality(name=follower, name1=follower, name2=leader, data=rule, **JOINT, **hard)
 
 
 def _weights(arm: Arm, row: Array) -> dict[str, float]:

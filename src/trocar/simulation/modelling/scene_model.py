@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import mujoco
+import numpy as np
 
 from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
 from trocar.appearance.sketch import COLLISION, VISUAL
-from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
@@ -19,53 +20,68 @@ from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")
+# Inertia of a finger about its pin [kg m^2]: a gram at 3 mm. A finger that only follows the other has almost none in
+# the parameters, and its coupling would yield to the slightest contact.
+FINGER_INERTIA = 1e-8
+# Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
+# defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
+IMPRATIO = 10.0
+# With soft bodies the solver needs about 150 iterations at the arm's tolerance.
+SOFT_ITERATIONS = 300
 
 
-def scene_model(
-    arms: Mapping[str, tuple[Mechanism, SceneArm]],
-    bases: Mapping[str, Array],
-    mounts: Mapping[str, str],
-    *,
-    cart: Cart | None,
-    objects: Sequence[SceneObject],
-    gravity: Array,
-    timestep: float,
-    accuracy: str,
-    contacts: bool,
-    prefixed: bool,
-    visual: bool,
-) -> mujoco.MjSpec:
-    """The specification of a scene.
+@dataclass(frozen=True)
+class SceneModel:
+    """Arms, a cart and objects, from which the specification of a scene is built.
 
-    Args:
-        arms: equations and options of every arm. visual: add visual shapes.
-        bases: T_world_base (4, 4) of every arm. mounts: mount of each arm on the cart. gravity: (3,) [m/s^2].
-        prefixed: False for one arm whose base is the world: its names are then not prefixed by `name/`.
+    Attributes:
+        arms: equations and options of every arm. bases: T_world_base (4, 4) of every arm.
+        mounts: mount of each arm on the cart. gravity: (3,) in the world [m/s^2].
+        objects, timestep, accuracy, contacts: as for `Scene`.
     """
-    models = {name: build(*arm, gravity, timestep, accuracy, visual) for name, arm in arms.items()}
-    if objects:
-        for name, model in models.items():
-            mechanism, _ = arms[name]
-            firm_fingers(model, mechanism.arm, mechanism.dynamic_parameters.inertias)
-    scene = _attached(models, bases) if prefixed else next(iter(models.values()))
-    add_objects(scene, objects, accuracy)
-    if len(arms) > 1:
-        friction_cone(scene)
-        # arms are not coupled by joints, so most entries of the matrices are zero
-        scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
-    if not contacts:
-        scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-    if cart is not None and visual:
-        add_patient_cart(scene, cart, mounts)
-    return scene
+
+    arms: Mapping[str, tuple[Mechanism, SceneArm]]
+    bases: Mapping[str, Array]
+    mounts: Mapping[str, str]
+    cart: Cart | None
+    gravity: Array
+    objects: Sequence[SceneObject]
+    timestep: float
+    accuracy: str
+    contacts: bool
+
+    @property
+    def prefixed(self) -> bool:
+        """False for one arm whose base is the world: its names are then not prefixed by `name/`."""
+        return len(self.arms) > 1 or not np.array_equal(next(iter(self.bases.values())), np.eye(4))
+
+    def spec(self, visual: bool) -> mujoco.MjSpec:
+        """The specification, with or without visual shapes."""
+        models = {
+            name: build(*arm, self.gravity, self.timestep, self.accuracy, visual) for name, arm in self.arms.items()
+        }
+        for name, (mechanism, _) in self.arms.items():
+            for follower in mechanism.arm.transmissions if self.objects else ():
+                if follower not in mechanism.dynamic_parameters.inertias:
+                    models[name].joint(follower).armature += FINGER_INERTIA
+        scene = _attached(models, self.bases) if self.prefixed else next(iter(models.values()))
+        _add_objects(scene, self.objects, self.accuracy)
+        if self.objects or len(self.arms) > 1:
+            scene.option.cone, scene.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+        if len(self.arms) > 1:
+            # arms are not coupled by joints, so most entries of the matrices are zero
+            scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+        if not self.contacts:
+            scene.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+        if self.cart is not None and visual:
+            add_patient_cart(scene, self.cart, self.mounts)
+        return scene
 
 
 def _attached(models: Mapping[str, mujoco.MjSpec], bases: Mapping[str, Array]) -> mujoco.MjSpec:
     """The models of several arms in one, each on its base."""
     scene = mujoco.MjSpec()
-    scene.modelname = "scene"
-    scene.compiler.degree = False
-    scene.compiler.autolimits = True
+    scene.modelname, scene.compiler.degree, scene.compiler.autolimits = "scene", False, True
     for k, (name, model) in enumerate(models.items()):
         for option in OPTIONS:  # all arms are built with the same options
             setattr(scene.option, option, getattr(model.option, option))
@@ -90,18 +106,7 @@ def simulated(spec: mujoco.MjSpec, alone: bool = True) -> mujoco.MjSpec:
     return copy
 
 
-# Inertia of a finger about its pin [kg m^2]: a gram at 3 mm. A finger that only follows the other has almost none in
-# the parameters, and its coupling would yield to the slightest contact.
-FINGER_INERTIA = 1e-8
-# Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
-# defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
-IMPRATIO = 10.0
-# With soft bodies the solver needs about 150 iterations at the arm's tolerance.
-SOFT_ITERATIONS = 300
-
-
-def add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: str) -> None:
-    """Add objects to the model of one arm or several, and the settings of the solver that contact needs."""
+def _add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: str) -> None:
     names = [thing.name for thing in objects]
     for name in names:
         if names.count(name) > 1:
@@ -111,29 +116,10 @@ def add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: s
         raise TrocarError(f'{soft[0]} is soft: it needs accuracy="discrete", not {accuracy!r}')
     for thing in objects:
         thing.add_to(spec)
-    if not objects:
-        return
-    friction_cone(spec)
-    spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
+    if objects:
+        spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if soft:
         spec.option.iterations = SOFT_ITERATIONS
-
-
-def firm_fingers(spec: mujoco.MjSpec, arm: Arm, with_inertia: Container[str]) -> None:
-    """Add inertia to followers that have none, in the model of an arm whose instrument touches things.
-
-    Args:
-        with_inertia: names of the bodies whose inertia is in the parameters.
-    """
-    for follower in arm.transmissions:
-        if follower not in with_inertia:
-            spec.joint(follower).armature += FINGER_INERTIA
-
-
-def friction_cone(spec: mujoco.MjSpec) -> None:
-    """Solver settings for contacts."""
-    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    spec.option.impratio = IMPRATIO
 
 
 def set_contacts(model: mujoco.MjModel, objects: Sequence[SceneObject], tips: Sequence[int]) -> None:

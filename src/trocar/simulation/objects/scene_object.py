@@ -1,8 +1,9 @@
-"""Objects of a scene: what all kinds have in common, and an object in the state of a simulation."""
+"""Objects of a scene: what all kinds have in common, a contact, and an object in the state of a simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import mujoco
@@ -47,6 +48,20 @@ class SceneObject:
 def check_name(name: str) -> None:
     if not name or not isinstance(name, str):
         raise TrocarError(f"an object needs a name, got {name!r}")
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The nearest pair of shapes: names, and their distance [m], negative if they overlap."""
+
+    first: str
+    second: str
+    distance: float
+
+    def __str__(self) -> str:
+        if self.distance >= 0:
+            return f"{self.first} is {1e3 * self.distance:.3g} mm from {self.second}"
+        return f"{self.first} overlaps {self.second} by {-1e3 * self.distance:.3g} mm"
 
 
 class PlacedObject:

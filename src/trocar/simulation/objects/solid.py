@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import mujoco
 import numpy as np
@@ -15,6 +15,9 @@ from trocar import checks
 from trocar.errors import TrocarError
 from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJECT_GROUP, SceneObject, check_name
 from trocar.spatial import Array, checked_pose, pose, quaternion
+
+if TYPE_CHECKING:
+    from trocar.simulation.scene import Scene
 
 
 class Obstacle(Protocol):
@@ -214,3 +217,38 @@ def needle(
     shapes = [Capsule(a, b, diameter / 2) for a, b in pairwise(points)]
     mass = STEEL * np.pi / 4 * diameter**2 * radius * arc
     return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
+
+
+# Practice objects: a plate below the tips of the instruments, with a block and a needle on it.
+GAP = 0.02  # between the jaws and the plate [m]
+PLATE = np.array([0.16, 0.16, 0.008])  # [m]
+BLOCK, BLOCK_MASS = 0.01, 0.002  # edge [m], [kg]
+WIRE = 1e-3  # diameter of the needle [m]
+APART = 0.03  # distance of block and needle from the centre [m]
+TISSUE, CLAY = (0.78, 0.42, 0.38), (0.25, 0.45, 0.65)
+
+
+def practice_objects(scene: Scene) -> tuple[Solid, ...]:
+    """Objects below all instruments of a scene in its current state; world frame, z up."""
+    instruments = {name: arm.arm.jaw_length for name, arm in scene.arms.items() if arm.arm.jaw_length > 0}
+    if not instruments:
+        raise TrocarError("practice objects require an instrument: use a PSM or a scene with one")
+    tips = np.array([scene.T_world_tip(name)[:3, 3] for name in instruments])
+    return objects_below(tips, max(instruments.values()))
+
+
+def objects_below(tips: Array, jaw_length: float) -> tuple[Solid, ...]:
+    """Objects below tips (k, 3) of instruments, with jaws of a length [m]; world frame, z up."""
+    x, y = tips[:, :2].mean(axis=0)
+    top = float(tips[:, 2].min()) - jaw_length - GAP
+    return (
+        Solid("plate", Box(np.zeros(3), PLATE), pose(p=[x, y, top - PLATE[2] / 2]), colour=TISSUE),
+        Solid(
+            "block",
+            Box(np.zeros(3), np.full(3, BLOCK)),
+            pose(p=[x + APART, y, top + BLOCK / 2]),
+            mass=BLOCK_MASS,
+            colour=CLAY,
+        ),
+        needle("needle", pose(p=[x - APART, y, top + WIRE / 2]), diameter=WIRE),
+    )

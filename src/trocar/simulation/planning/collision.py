@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from trocar.appearance.kinematic_model import attach_arm, collide_with_others, kinematic_arm
 from trocar.arms import Arm
-from trocar.errors import TrocarError, check_known
-from trocar.simulation.objects.contact import Contact
+from trocar.errors import TrocarError, check_known, check_type
+from trocar.simulation.objects.scene_object import Contact
 from trocar.simulation.objects.solid import Obstacle
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, checked_pose
@@ -53,7 +53,7 @@ class CollisionScene:
         check_known("arm of the scene", self.arms, *(bases or {}))
         spec = mujoco.MjSpec()
         for k, (name, arm) in enumerate(self.arms.items()):
-            shapes = _collision_shapes(arm)
+            shapes = collision_shapes(arm)
             collide_with_others(shapes, k, len(self.arms))
             attach_arm(spec, shapes, name, checked_pose((bases or {}).get(name, np.eye(4))))
         for name, obstacle in self.obstacles.items():
@@ -140,7 +140,7 @@ class CollisionScene:
         return Contact(self._names[first], self._names[second], distance)
 
 
-def _collision_shapes(arm: Arm) -> mujoco.MjSpec:
+def collision_shapes(arm: Arm) -> mujoco.MjSpec:
     """The links of an arm with only their collision shapes, as freely placed bodies."""
     spec, _ = kinematic_arm(arm)
     seen = [geom for geom in spec.geoms if not geom.contype and not geom.conaffinity]
@@ -165,8 +165,6 @@ def _label(model: mujoco.MjModel, geom: int) -> str:
 
 
 def _arm(arm: Arm | SimulatedArm) -> Arm:
-    if isinstance(arm, SimulatedArm):
-        return arm.arm
-    if isinstance(arm, Arm):
-        return arm
-    raise TrocarError(f"a collision scene needs an Arm or a Simulator, got {type(arm).__name__}")
+    arm = arm.arm if isinstance(arm, SimulatedArm) else arm
+    check_type("arms", arm, Arm, "an Arm or a Simulator")
+    return arm

@@ -16,13 +16,19 @@ offers it in `trocar teleop`.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from trocar.teleoperation.devices.device import DEVICES, DeviceKind, DeviceLost, DeviceSample, InputDevice
+from trocar.teleoperation.devices.device import (
+    DEVICES,
+    DeviceKind,
+    DeviceLost,
+    DeviceSample,
+    Hand,
+    HandState,
+    InputDevice,
+)
 from trocar.teleoperation.devices.device_console import DeviceConsole, pair_topics
 from trocar.teleoperation.devices.gamepad import Gamepad
-from trocar.teleoperation.devices.hand import Hand, HandState
-from trocar.teleoperation.devices.keyboard import Keyboard
 from trocar.teleoperation.devices.motion_log import MotionLog
-from trocar.teleoperation.devices.mouse import Mouse
+from trocar.teleoperation.devices.page_devices import Keyboard, Mouse
 from trocar.teleoperation.devices.practice import TASKS, training_scene
 from trocar.teleoperation.devices.scripted import Scripted
 from trocar.teleoperation.devices.spacemouse import SpaceMouse

@@ -15,11 +15,10 @@ from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.interface import MTM, Interface
 from trocar.spatial import Array, pose, rotation
-from trocar.teleoperation.camera import BOX
 from trocar.teleoperation.channel import Channel
-from trocar.teleoperation.devices.device import InputDevice
-from trocar.teleoperation.devices.hand import Hand, HandState
-from trocar.teleoperation.samples import CameraSample, PairSample
+from trocar.teleoperation.component import CameraSample, PairSample
+from trocar.teleoperation.devices.device import Hand, HandState, InputDevice
+from trocar.teleoperation.ecm_teleoperation import BOX
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.wiring import CAMERA, Teleoperation
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import DEVICES, OPEN, Deadband, DeviceKind, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, deadband
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
 FULL = 32768.0  # full deflection
@@ -60,7 +60,6 @@ class Gamepad:
         except pygame.error as error:
             raise TrocarError(f"no gamepad can be used: {error}") from error
         self.name = f"gamepad {index + 1}"
-        self._deadband = Deadband()
         self._rumbles = False
 
     @property
@@ -73,7 +72,7 @@ class Gamepad:
         game, pad = self._pygame, self._pad
         game.event.clear()  # also pumps events; nothing else reads the queue
         stick = {
-            name: self._deadband(pad.get_axis(getattr(game, f"CONTROLLER_AXIS_{name}")) / FULL)
+            name: deadband(pad.get_axis(getattr(game, f"CONTROLLER_AXIS_{name}")) / FULL)
             for name in ("LEFTX", "LEFTY", "RIGHTX", "RIGHTY")
         }
 

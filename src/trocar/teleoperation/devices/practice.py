@@ -9,7 +9,7 @@ import numpy as np
 from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
-from trocar.simulation.objects.practice import objects_below
+from trocar.simulation.objects.solid import objects_below
 
 TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
 PSMS = ("PSM1", "PSM2", "PSM3")

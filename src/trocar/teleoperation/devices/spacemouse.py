@@ -10,9 +10,10 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar.teleoperation.devices.device import DEVICES, OPEN, Deadband, DeviceKind, DeviceSample
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, deadband
 
 SPEED, TURN = 0.10, 1.5  # of the hand at full deflection [m/s, rad/s]
+DEADBAND = 0.05  # share of the full deflection
 MAX_REPORTS = 16  # in one reading; the mouse sends 125 of each kind per second
 # Axes of the mouse (x right, y away, z up) in the display (x left, y up, z away).
 R_DISPLAY_MOUSE = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
@@ -33,7 +34,6 @@ class SpaceMouse:
     def __init__(self, index: int = 0, mouse: Any = None) -> None:
         self.name = f"SpaceMouse {index + 1}"
         self._mouse = _open(index) if mouse is None else mouse
-        self._deadband = Deadband(0.05)
 
     @property
     def connected(self) -> bool:
@@ -47,8 +47,8 @@ class SpaceMouse:
             state = self._mouse.read()
             if state.t == read:  # no new report
                 break
-        v = SPEED * R_DISPLAY_MOUSE @ [self._deadband(x) for x in (state.x, state.y, state.z)]
-        w = TURN * R_DISPLAY_MOUSE @ [self._deadband(x) for x in (state.roll, state.pitch, state.yaw)]
+        v = SPEED * R_DISPLAY_MOUSE @ [deadband(x, DEADBAND) for x in (state.x, state.y, state.z)]
+        w = TURN * R_DISPLAY_MOUSE @ [deadband(x, DEADBAND) for x in (state.roll, state.pitch, state.yaw)]
         first, second = (len(state.buttons) > k and bool(state.buttons[k]) for k in (0, 1))
         held = "camera" if first and second else "clutch" if second else ""
         closed = first and not second

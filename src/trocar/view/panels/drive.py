@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +16,8 @@ from trocar.robot.messages import ArmFrame, Bool, Empty, JointState
 from trocar.spatial import Array, quaternion
 from trocar.view.overlays import aim, arrows
 from trocar.view.page import BASE, Page
-from trocar.view.panel import Panel, Tab
-from trocar.view.panels.controls import STEPS, Entry, Sliders, inside
-from trocar.view.panels.tip_target import HANDLE, TipTarget
-from trocar.view.selection import Selection
+from trocar.view.panel import RobotPanel, Selection, Tab
+from trocar.view.panels.controls import HANDLE, STEPS, Entry, Sliders, TipTarget, inside
 
 SPRING, MAX_PULL = 50.0, 10.0  # stiffness of the hand that pulls at the tip [N/m], and its largest force [N]
 FOLDERS = {"joint": "Joint targets", "torque": "Efforts", "cartesian": "Tip target"}
@@ -40,44 +39,38 @@ class ArmControls:
     """
 
     def __init__(self, page: Page, robot: Robot, selection: Selection, base: str) -> None:
-        gui, on = page.server.gui, page.on
-        self._page, self._robot, self._simulation = page, robot, robot.simulation()
+        gui, add = page.server.gui, page.add
+        self._robot, self._simulation = robot, robot.simulation()
         self._lock = threading.RLock()  # guards the displayed and the commanded values
         self._acted = -np.inf  # real time of the last action [s]
-        self._held = False  # True while someone drags the hand
         self._selection, self._simulated = selection, self._simulation.arm(selection.name)
-        self._follows_efforts = _follows_efforts(selection)
-        self.choice: Any = gui.add_dropdown(
-            "Arm", robot.arms, initial_value=selection.name, hint="the others hold their targets"
+        self._held = self._follows_efforts = False  # held: someone drags the hand
+        hint = "the others hold their targets"
+        self.choice = add("dropdown", "Arm", None, robot.arms, initial_value=selection.name, hint=hint)
+        self.mode = add(
+            "dropdown", "Mode", lambda _: self.set_mode(self.mode.value), tuple(FOLDERS), hint="what you command"
         )
-        self.mode: Any = gui.add_dropdown("Mode", tuple(FOLDERS), hint="what you command")
-        self.law: Any = gui.add_dropdown("Control law", tuple(LAWS))
+        self.law = add("dropdown", "Control law", lambda _: self._simulated.set_law(self.law.value), tuple(LAWS))
         self._about = gui.add_markdown("")
         self._gains_folder = gui.add_folder("Gains", expand_by_default=False)
-        self._gains = Sliders(gui, self._gains_folder, on(lambda _: self._on_gains()))
+        self._gains = Sliders(page, self._gains_folder, self._on_gains)
         self._folders = {mode: gui.add_folder(title, visible=False) for mode, title in FOLDERS.items()}
-        self.joints = Sliders(gui, self._folders["joint"], on(lambda _: self._on_joints()))
+        self.joints = Sliders(page, self._folders["joint"], self._on_joints)
         with self._folders["torque"]:
-            self.compensated: Any = gui.add_checkbox("Gravity compensation", True)
-            zero = gui.add_button("Zero", icon=viser.Icon.EQUAL)
-        self.efforts = Sliders(gui, self._folders["torque"], on(lambda _: self._on_efforts()))
+            self.compensated = add("checkbox", "Gravity compensation", lambda _: self._on_compensated(), True)
+            add("button", "Zero", lambda _: self._zero_efforts(), icon=viser.Icon.EQUAL)
+        self.efforts = Sliders(page, self._folders["torque"], self._on_efforts)
         with self._folders["cartesian"]:
             self.tip = TipTarget(page, base, self.move_tip)
         with gui.add_folder("Push the tip", expand_by_default=False):
-            self._hand: Any = gui.add_checkbox("Hand", False, hint="a handle that pulls at the tip like a spring")
+            self._hand = add("checkbox", "Hand", None, False, hint="a handle that pulls at the tip like a spring")
             gui.add_markdown("Force in base axes:")
-            forces = [f"{axis} [N]" for axis in "xyz"]
-            self.push = Entry(gui, forces, 0.1, ("Push", viser.Icon.HAND_FINGER), on(lambda _: self._on_force()))
-            release = gui.add_button("Let go", icon=viser.Icon.HAND_OFF)
+            self.push = Entry(page, ["x [N]", "y [N]", "z [N]"], 0.1, "Push", viser.Icon.HAND_FINGER, self._on_force)
+            add("button", "Let go", lambda _: self.let_go(), icon=viser.Icon.HAND_OFF)
         self.grip: Any = page.server.scene.add_transform_controls(
             f"{base}/hand", scale=0.7 * HANDLE, disable_rotations=True, depth_test=False, visible=False
         )
-        self.mode.on_update(on(lambda _: self.set_mode(self.mode.value)))
-        self.law.on_update(on(lambda _: self._simulated.set_law(self.law.value)))
-        self.compensated.on_update(on(lambda _: self._on_compensated()))
-        zero.on_click(on(lambda _: self._zero_efforts()))
-        release.on_click(on(lambda _: self.let_go()))
-        self.grip.on_update(on(self._on_grip))
+        self.grip.on_update(page.on(self._on_grip))
         self._show_arm(selection)
 
     # -- following the arm ---------------------------------------------------------------------------------------------
@@ -89,20 +82,20 @@ class ArmControls:
             return
         before = self._selection
         if selection.name != before.name:
-            self._simulation.arm(before.name).push(np.zeros(3))
+            self._simulated.push(np.zeros(3))
             self._show_arm(selection)
         elif selection.about is not before.about:
             self._mechanism = selection.about.mechanism()
             self.joints.limit(map(inside, selection.about.arm.joints))
         self._selection, state = selection, selection.state
         with self._lock:
-            if state.law is not None and (state.law, dict(state.gains)) != self._law:
-                self._show_law(selection)
-            if _follows_efforts(selection) is not self._follows_efforts:  # perhaps changed by another window
-                self._follows_efforts, self._target = _follows_efforts(selection), np.zeros(0)
+            if (state.law, dict(state.gains)) != self._law:
+                self._show_law(state)
+            if _follows_efforts(state) is not self._follows_efforts:  # perhaps changed by another window
+                self._follows_efforts, self._target = _follows_efforts(state), np.zeros(0)
                 self._show_mode("torque" if self._follows_efforts else "joint" if self.mode.value == "torque" else "")
             if time.monotonic() - self._acted > FOLLOW_DELAY:
-                self._show_target(selection)
+                self._show_target(state)
         self.tip.handle.visible = self.mode.value == "cartesian"
         self.grip.visible = bool(self._hand.value)
         if self._held:
@@ -113,12 +106,12 @@ class ArmControls:
 
     def _show_arm(self, selection: Selection) -> None:
         """Make the controls of an arm."""
-        arm = selection.about.arm
+        arm, state = selection.about.arm, selection.state
         self._selection, self._mechanism = selection, selection.about.mechanism()
         self._simulated = self._simulation.arm(selection.name)
         self._has_jaw = f"{selection.name}/jaw/move_jp" in self._robot.bus.topics
-        self._law: tuple[str, dict[str, float]] | None = None
-        self._follows_efforts, self._target = _follows_efforts(selection), np.zeros(0)
+        self._law: tuple[str | None, dict[str, float]] = None, {}
+        self._follows_efforts, self._target = _follows_efforts(state), np.zeros(0)
         self.choice.value, self.choice.visible = selection.name, len(self._robot.arms) > 1
         self.joints.make((j.name, j.unit, inside(j), STEPS[j.unit], inside(j)[0]) for j in arm.joints)
         self.efforts.make((j.name, j.effort_unit, (-j.effort, j.effort), j.effort / 500, 0.0) for j in arm.joints)
@@ -126,8 +119,8 @@ class ArmControls:
         self._hand.value = self._held = False
         self.push.show(np.zeros(3))
         self._show_mode("torque" if self._follows_efforts else "joint")
-        self._show_law(selection)
-        self._show_target(selection)
+        self._show_law(state)
+        self._show_target(state)
 
     def _show_mode(self, mode: str) -> None:
         if mode:
@@ -135,27 +128,24 @@ class ArmControls:
         for name, folder in self._folders.items():
             folder.visible = name == self.mode.value
 
-    def _show_law(self, selection: Selection) -> None:
-        name = selection.state.law
-        if name is None:
+    def _show_law(self, state: ArmFrame) -> None:
+        if state.law is None:
             return
-        law, gains = LAWS[name], dict(selection.state.gains)
-        before, self._law = self._law, (name, gains)
-        self.law.value, self._about.content = name, law.about
+        law, gains = LAWS[state.law], dict(state.gains)
+        before, self._law = self._law[0], (state.law, gains)
+        self.law.value, self._about.content = state.law, law.about
         self._gains_folder.visible = bool(law.gains)
-        if before is not None and before[0] == name:
-            if time.monotonic() - self._acted > FOLLOW_DELAY:
-                self._gains.show(list(gains.values()))
-            return
-        self._gains.make(
-            (key, gain.unit, (gain.minimum, gain.maximum), (gain.maximum - gain.minimum) / 200, gains[key])
-            for key, gain in law.gains.items()
-        )
+        if before != state.law:
+            self._gains.make(
+                (key, gain.unit, (gain.minimum, gain.maximum), (gain.maximum - gain.minimum) / 200, gains[key])
+                for key, gain in law.gains.items()
+            )
+        elif time.monotonic() - self._acted > FOLLOW_DELAY:
+            self._gains.show(list(gains.values()))
 
-    def _show_target(self, selection: Selection) -> None:
+    def _show_target(self, state: ArmFrame) -> None:
         """Show the target that the arm follows, if it is another one than the controls show."""
-        target = selection.state.target
-        target = selection.state.q if target is None else target
+        target = state.q if state.target is None else state.target
         if len(target) == len(self._target) and np.abs(target - self._target).max() < SAME:
             return
         if self._follows_efforts:
@@ -175,21 +165,17 @@ class ArmControls:
             if mode == "torque":
                 self.compensated.value = True
                 self._publish("use_gravity_compensation", Bool(value=True))
-                self.efforts.show(np.zeros(len(self.efforts.handles)))
-                self._on_efforts()
+                self._zero_efforts()
             elif self._follows_efforts:
                 self._publish("hold", Empty())
 
     def move_joints(self, q: Array) -> None:
         """Move the arm to joint positions (n,) [rad, m]."""
         self._act(q)
-        if not self._robot.playing:
+        if self._robot.playing:
+            self._publish_joints("move_jp", "position", q)
+        else:
             self._simulated.place(q)
-            return
-        m = self._selection.about.arm.tip_joints
-        self._publish("move_jp", JointState(position=q[:m]))
-        if self._has_jaw:
-            self._publish("jaw/move_jp", JointState(position=q[m:]))
 
     def move_tip(self, T: Array) -> None:
         """Move the tip to a pose (4, 4) in the base."""
@@ -209,11 +195,8 @@ class ArmControls:
 
     def _on_efforts(self) -> None:
         with self._lock:
-            tau, m = self.efforts.values, self._selection.about.arm.tip_joints
-            self._act(tau)
-            self._publish("servo_jf", JointState(effort=tau[:m]))
-            if self._has_jaw:
-                self._publish("jaw/servo_jf", JointState(effort=tau[m:]))
+            self._act(self.efforts.values)
+            self._publish_joints("servo_jf", "effort", self._target)
 
     def _on_compensated(self) -> None:
         """Switch gravity compensation; the arm stays at rest, because its efforts take over what holds it."""
@@ -245,9 +228,10 @@ class ArmControls:
             try:
                 self._simulated.push(force)
             except Exception:
-                self.push.show(self._now().force)
+                force = self._now().force
                 raise
-            self.push.show(force)
+            finally:
+                self.push.show(force)
 
     def let_go(self) -> None:
         """End the push."""
@@ -256,7 +240,8 @@ class ArmControls:
         self._simulated.push(np.zeros(3))
 
     def _now(self) -> ArmFrame:
-        return self._simulation.frame().arms[self._selection.name]
+        name = self._selection.name
+        return self._simulation.frame((name,)).arms[name]
 
     def _act(self, target: Array) -> None:
         """Remember that the user commands a target: the controls show it until the arm has it, or has refused it."""
@@ -265,25 +250,29 @@ class ArmControls:
     def _publish(self, topic: str, message: Any) -> None:
         self._robot.bus.publish(f"{self._selection.name}/{topic}", message)
 
+    def _publish_joints(self, topic: str, field: str, values: Array) -> None:
+        """Publish values (n,) of all joints, those of a jaw on its own topic."""
+        m = self._selection.about.arm.tip_joints
+        for name, part in ((topic, values[:m]), *([(f"jaw/{topic}", values[m:])] if self._has_jaw else [])):
+            message: dict[str, Any] = {field: part}
+            self._publish(name, JointState(**message))
 
-class DrivePanel(Panel):
+
+class DrivePanel(RobotPanel):
     """Controls of the selected arm. Attributes: controls: see `ArmControls`."""
 
     tab: Tab | None = ("Drive", viser.Icon.DEVICE_GAMEPAD_2)
     interval: ClassVar[float] = 0.0
 
-    def __init__(self, robot: Robot) -> None:
-        self._robot = robot
-
     def build(self, page: Page) -> None:
-        self.controls = ArmControls(page, self._robot, page.selection, BASE)
+        self.controls = ArmControls(page, self.robot, page.selection, BASE)
         self.controls.choice.on_update(page.on(lambda _: page.select(self.controls.choice.value)))
 
     def refresh(self, selection: Selection) -> None:
         self.controls.refresh(selection)
 
 
-class SecondArmPanel(Panel):
+class SecondArmPanel(RobotPanel):
     """Controls, handles and push of another arm than the selected one; bars, curves and marks show the selected one.
 
     Attributes: name: of the arm. controls: see `ArmControls`.
@@ -293,23 +282,23 @@ class SecondArmPanel(Panel):
     interval: ClassVar[float] = 0.0
     base: ClassVar[str] = "/second_base"  # node of the scene that is the base of this arm
 
-    def __init__(self, robot: Robot) -> None:
-        self._robot, self.name = robot, robot.arms[1]
-
     def build(self, page: Page) -> None:
-        self._page, self._first = page, page.selected
+        self._first, self.name = page.selected, self.robot.arms[1]
         self._base = page.server.scene.add_frame(self.base, show_axes=False)
         self._push = arrows(page.server.scene, f"{self.base}/push", "push")
         with page.server.gui.add_folder("Second arm", expand_by_default=False):
-            self.controls = ArmControls(page, self._robot, Selection(page.selection.frame, self.name), self.base)
+            self.controls = ArmControls(page, self.robot, Selection(page.selection.frame, self.name), self.base)
         self.controls.choice.on_update(page.on(lambda _: self._select(self.controls.choice.value)))
 
     def _select(self, name: str) -> None:
         """Drive another arm. If it is the selected arm, the two are swapped."""
-        if name == self._page.selected:
-            self._page.select(self.name)
+        if name == self.page.selected:
+            self.page.select(self.name)
         else:
             self.name = name
+
+    def arms(self, selected: str) -> Collection[str]:
+        return (selected, self.name, self._first)
 
     def refresh(self, selection: Selection) -> None:
         """Follow the robot. While a recording is shown there is no second arm."""
@@ -321,11 +310,13 @@ class SecondArmPanel(Panel):
             self.name = self._first
         self._first = selection.name
         second = Selection(selection.frame, self.name)
+        if second.name not in selection.frame.arms:  # chosen while the frame was read
+            return
         self.controls.refresh(second)
         T = second.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])
         aim(self._push, np.array([[second.state.T_tip[:3, 3], second.state.force]]), True)
 
 
-def _follows_efforts(selection: Selection) -> bool:
-    return selection.state.q_ref is None and selection.state.target is not None
+def _follows_efforts(state: ArmFrame) -> bool:
+    return state.q_ref is None and state.target is not None

@@ -10,13 +10,12 @@ from viser import uplot
 
 from trocar.arms import Arm
 from trocar.mechanics import Mechanism
+from trocar.palette import CAUSES, of_cause
 from trocar.plots import COLOURS
-from trocar.robot import Robot
+from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array
-from trocar.view.effort_bars import bars
 from trocar.view.page import Page
-from trocar.view.panel import Panel, Tab
-from trocar.view.selection import Selection
+from trocar.view.panel import Panel, RobotPanel, Selection, Tab
 
 TAB: Tab = ("Efforts and curves", viser.Icon.CHART_BAR)
 HEIGHT = 150  # height of a plot [px]
@@ -32,10 +31,15 @@ UNITS = {
     "position": "{0.unit}",
     "velocity": "{0.unit}/s",
     "effort": "{0.effort_unit}",
+    "residual": "{0.effort_unit}",
     "tracking error": "m{0.unit}",
     "engine - equations": "m{0.effort_unit}",
     "difference of positions": "m{0.unit}",
 }
+BARS, NAME, VALUE, ROW, BAR = 270, 62, 62, 26, 12  # widths of the bars, names and values; heights of a row, a bar [px]
+
+
+# -- bars --------------------------------------------------------------------------------------------------------------
 
 
 class EffortPanel(Panel):
@@ -45,29 +49,84 @@ class EffortPanel(Panel):
     left: ClassVar[bool] = True
 
     def build(self, page: Page) -> None:
-        self._page, self._html = page, page.server.gui.add_html("")
+        self._html = page.add("html", "")
 
     def refresh(self, selection: Selection) -> None:
-        self._html.content = bars(self._page.mechanism, selection.state)
+        self._html.content = bars(self.page.mechanism, selection.state)
 
 
-class CurvePanel(Panel):
+def composition(mechanism: Mechanism, state: ArmFrame) -> dict[str, Array]:
+    """Parts (n,) of the effort by name [N m, N]: M ddq + c + g - J' F - contact + friction = tau.
+
+    Gravity includes springs and cables. Friction is the remainder, with joint limits where they act; where no effort
+    was recorded, it is zero.
+    """
+    M, c, g = mechanism.terms(state.q, state.dq)
+    J, zero = mechanism.jacobian(state.q), np.zeros_like(g)
+    inertia = zero if state.ddq is None else M @ state.ddq
+    push = np.pad(-J[:3].T @ state.force, (0, len(g) - J.shape[1]))
+    contact = zero if state.contact_effort is None else -state.contact_effort
+    friction = zero if state.tau is None else state.tau - (g + c + inertia + push + contact)
+    return dict(zip(CAUSES, (g, inertia, c, push, contact, friction), strict=True))
+
+
+def bars(mechanism: Mechanism, state: ArmFrame) -> str:
+    """Effort of every joint with its number, as bars stacked by cause: HTML with one SVG."""
+    arm, parts = mechanism.arm, composition(mechanism, state)
+    total = state.tau if state.tau is not None else sum(parts.values(), start=np.zeros(arm.n))
+    # both directions of the stack must fit: the motors' range, or more if the effort exceeds it
+    room = np.maximum([joint.effort for joint in arm.joints], 1e-9)
+    stack = np.maximum(*(np.sum([np.maximum(s * p, 0.0) for p in parts.values()], axis=0) for s in (1, -1)))
+    # the range shown is the motors' range times a power of two, so that the scale does not flicker
+    span = room * 2.0 ** np.ceil(np.log2(np.maximum(stack / room, 2.0**-7)))
+    middle, half = NAME + (BARS - NAME - VALUE) / 2, (BARS - NAME - VALUE) / 2 - 2
+    rows = []
+    for j, joint in enumerate(arm.joints):
+        y = j * ROW + 6
+        rows.append(f'<text x="0" y="{y + 10}">{joint.name}</text>')
+        rows.append(f'<rect x="{middle - half:.1f}" y="{y}" width="{2 * half:.1f}" height="{BAR}" fill="#8882"/>')
+        edge = [0.0, 0.0]  # ends of the stack to the left and to the right
+        for name, part in parts.items():
+            length, side = half * abs(part[j]) / span[j], int(part[j] > 0)
+            x = middle + edge[1] if side else middle - edge[0] - length
+            edge[side] += length
+            rows.append(f'<rect x="{x:.2f}" y="{y}" width="{length:.2f}" height="{BAR}" fill="{of_cause(name)}"/>')
+        x = middle + half * float(np.clip(total[j] / span[j], -1, 1))
+        value = f"{total[j]:.3f}" if abs(total[j]) >= 5e-4 else "0.000"  # no sign that flickers around zero
+        limit = f"&#177;{span[j]:.2g}" if room[j] > 1e-6 else ""
+        rows += [
+            f'<path d="M{x:.2f} {y - 3}v{BAR + 6}" stroke="currentColor" stroke-width="2"/>',
+            f'<text x="{BARS}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">{value} {joint.effort_unit}'
+            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'
+            f"{limit}</text>",
+        ]
+    causes = " ".join(
+        f'<span style="white-space:nowrap"><span style="color:{of_cause(name)}">&#9632;</span> {name}</span>'
+        for name in CAUSES
+    )
+    return (
+        '<div style="padding:0.4em 1.4em 0.4em 0.6em;font-size:12px">'
+        f'<svg viewBox="0 0 {BARS} {arm.n * ROW + 8}" width="100%" fill="currentColor" font-size="11" '
+        f'style="font-variant-numeric:tabular-nums">{"".join(rows)}</svg>'
+        f"<div>{causes}<br><b>&#124;</b> effort of the joint, the sum; &#177; the range of the bar</div></div>"
+    )
+
+
+# -- curves ------------------------------------------------------------------------------------------------------------
+
+
+class CurvePanel(RobotPanel):
     """The last seconds of one joint. Attributes: joint: dropdown."""
 
     tab: Tab | None = TAB
     left: ClassVar[bool] = True
     interval: ClassVar[float] = 0.25
 
-    def __init__(self, robot: Robot) -> None:
-        self._simulation = robot.simulation()
-
     def build(self, page: Page) -> None:
-        gui = page.server.gui
-        self._page = page
-        self._draw: Any = gui.add_checkbox("Draw curves", True)
-        self.joint: Any = gui.add_dropdown("Joint", page.selection.about.arm.joint_names)
-        self._legend = gui.add_html(legend("engine", "reference, or effort by the equations"))
-        self._plots = {name: new_plot(gui, labels) for name, labels in CURVES.items()}
+        self._draw = page.add("checkbox", "Draw curves", None, True)
+        self.joint = page.add("dropdown", "Joint", None, page.selection.about.arm.joint_names)
+        self._legend = page.add("html", legend("engine", "reference, or effort by the equations"))
+        self._plots = {name: new_plot(page, labels) for name, labels in CURVES.items()}
 
     @property
     def draws(self) -> bool:
@@ -79,12 +138,12 @@ class CurvePanel(Panel):
         return "curves" if self.draws else ""
 
     def refresh(self, selection: Selection) -> None:
-        frame, mechanism = selection.frame, self._page.mechanism
+        frame, mechanism = selection.frame, self.page.mechanism
         self._legend.visible = frame.live
         if not (frame.live and self.draws):
             hide(self._plots)
             return
-        arrays = self._simulation.arm(selection.name).history().arrays()
+        arrays = self.simulation.arm(selection.name).history().arrays()
         t = arrays["t"]
         if (not frame.playing and self._plots["position"].visible) or len(t) < 2:
             return
@@ -97,7 +156,7 @@ class CurvePanel(Panel):
         equations = mechanism.inverse_dynamics(arrays["q"], arrays["dq"], arrays["ddq"], friction=friction)[:, j]
         curves = ((q, q_ref), (dq,), (tau, equations), (1e3 * (q_ref - q),), (1e3 * (tau - equations),))
         for name, values in zip(CURVES, curves, strict=True):
-            fill_plot(self._plots[name], plot_title(mechanism, j, name), t, *values)
+            fill_plot(self._plots[name], plot_title(mechanism.arm, j, name), t, *values)
 
 
 def legend(first: str, second: str | None) -> str:
@@ -112,26 +171,17 @@ def chosen_joint(dropdown: Any, arm: Arm) -> int:
     """Index of the chosen joint of an arm; the dropdown offers the joints of this arm from now on."""
     names = arm.joint_names
     if dropdown.value not in names or tuple(dropdown.options) != names:
-        value = dropdown.value if dropdown.value in names else names[0]
-        dropdown.options, dropdown.value = names, value
+        dropdown.options, dropdown.value = names, dropdown.value if dropdown.value in names else names[0]
     return names.index(dropdown.value)
 
 
-def new_plot(gui: viser.GuiApi, labels: tuple[str, ...]) -> Any:
+def new_plot(page: Page, labels: tuple[str, ...]) -> Any:
     """A plot over time of one or two curves, hidden until it is filled."""
-    nothing = np.array([0.0, 1.0])
     series = [uplot.Series(label="t [s]"), uplot.Series(label=labels[0], stroke=COLOURS[0], width=2)]
     series += [uplot.Series(label=label, stroke=COLOURS[1], width=1.5, dash=(6, 3)) for label in labels[1:]]
-    return gui.add_uplot(
-        (nothing, *(0.0 * nothing for _ in labels)),
-        tuple(series),
-        title="",
-        height=HEIGHT,
-        scales=_scales(0.0, 1.0),
-        legend=uplot.Legend(show=False),
-        padding=(8, 12, 0, 0),
-        visible=False,
-    )
+    look = {"legend": uplot.Legend(show=False), "padding": (8, 12, 0, 0), "visible": False}
+    data = (np.array([0.0, 1.0]), *(np.zeros(2) for _ in labels))
+    return page.add("uplot", data, None, tuple(series), title="", height=HEIGHT, scales=_scales(0.0, 1.0), **look)
 
 
 def fill_plot(plot: Any, title: str, t: Array, *curves: Array) -> None:
@@ -151,10 +201,9 @@ def hide(plots: dict[str, Any]) -> None:
         plot.visible = False
 
 
-def plot_title(mechanism: Mechanism, j: int, name: str) -> str:
+def plot_title(arm: Arm, j: int, name: str) -> str:
     """Joint, quantity and unit of a plot."""
-    joint = mechanism.arm.joints[j]
-    return f"{joint.name} {name} [{UNITS[name].format(joint)}]"
+    return f"{arm.joints[j].name} {name} [{UNITS[name].format(arm.joints[j])}]"
 
 
 def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> dict[str, Any]:
@@ -163,7 +212,5 @@ def _scales(low: float, high: float, start: float = 0.0, end: float = 1.0) -> di
     bottom, top = np.floor(low / grain - 0.2) * grain, np.ceil(high / grain + 0.2) * grain
     if end - start > 2:
         start, end = float(np.floor(start)), float(np.ceil(end))
-    return {
-        "x": uplot.Scale(time=False, range=(start, end)),
-        "y": uplot.Scale(range=(round(float(bottom), 6), round(float(top), 6))),
-    }
+    y = round(float(bottom), 6), round(float(top), 6)
+    return {"x": uplot.Scale(time=False, range=(start, end)), "y": uplot.Scale(range=y)}

@@ -37,26 +37,22 @@ class ReportPanel(Panel):
         self._lock = threading.RLock()  # two browsers may press at once
 
     def build(self, page: Page) -> None:
-        gui = page.server.gui
-        self._page = page
-        self.choice: Any = gui.add_dropdown("Report", tuple(self.files))
-        read = gui.add_button("Read", icon=viser.Icon.BOOK)
-        save = gui.add_button("Save as HTML", icon=viser.Icon.DOWNLOAD)
-        read.on_click(page.on(lambda _: self.read()))
-        save.on_click(page.on(self._on_save))
+        self.choice = page.add("dropdown", "Report", None, tuple(self.files))
+        page.add("button", "Read", lambda _: self.read(), icon=viser.Icon.BOOK)
+        page.add("button", "Save as HTML", self._on_save, icon=viser.Icon.DOWNLOAD)
 
     def read(self) -> None:
-        """Show the chosen report."""
-        name, gui = self.choice.value, self._page.server.gui
-        content = _framed(self.files[name].read_text(encoding="utf-8"))
+        """Show the chosen report in a frame, with its own styles and without scripts."""
+        name = self.choice.value
+        source = html.escape(self.files[name].read_text(encoding="utf-8"))
+        style = "width:100%;height:68vh;border:0;background:#fff"
         with self._lock:
             self.dismiss()
-            self._open = gui.add_panel()
+            self._open = self.page.server.gui.add_panel()
             self._open.float(x=12, y=12, width=WIDTH)
             with self._open.add_tab(name, viser.Icon.REPORT):
-                gui.add_html(content)
-                close = gui.add_button("Close", icon=viser.Icon.X)
-        close.on_click(self._page.on(lambda _: self.dismiss()))
+                self.page.add("html", f'<iframe sandbox title="report" srcdoc="{source}" style="{style}"></iframe>')
+                self.page.add("button", "Close", lambda _: self.dismiss(), icon=viser.Icon.X)
 
     def dismiss(self) -> None:
         """Hide the report."""
@@ -69,11 +65,3 @@ class ReportPanel(Panel):
         path = self.files[self.choice.value]
         if event.client is not None:
             event.client.send_file_download(path.name, path.read_bytes(), save_immediately=True)
-
-
-def _framed(page: str) -> str:
-    """An HTML page in a frame, with its own styles and without scripts."""
-    return (
-        f'<iframe sandbox title="report" srcdoc="{html.escape(page)}" '
-        'style="width:100%;height:68vh;border:0;background:#fff"></iframe>'
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import viser
@@ -12,23 +12,21 @@ import viser
 from trocar.appearance.endoscope_camera import arrow_ends
 from trocar.palette import of_cause, rgb
 from trocar.robot import Robot
-from trocar.robot.messages import Pose
 from trocar.spatial import Array, inverse, pose, quaternion
 from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse
-from trocar.teleoperation.devices.keyboard import KEYS
+from trocar.teleoperation.devices.page_devices import KEYS
 from trocar.view.overlays import linear_rgb
 from trocar.view.page import Page
-from trocar.view.panel import Panel, Tab
+from trocar.view.panel import Panel, Selection, Tab, TextPanel
 from trocar.view.panels.endoscope import TAB
-from trocar.view.selection import Selection
+from trocar.view.panels.states import COLOURS
 
 HANDLE = 0.04  # size [m]
 ARROW = 0.002  # radius of a shaft [m]
 MAX_LINES = 6  # messages listed, newest first
-COLOURS = {"error": "#c92a2a", "warning": "#e67700", "status": "inherit"}
 
 
-class PairPanel(Panel):
+class PairPanel(TextPanel):
     """States, scales and contact forces of the pairs, and the latest messages."""
 
     tab: Tab | None = TAB
@@ -37,19 +35,13 @@ class PairPanel(Panel):
     def __init__(self, console: DeviceConsole) -> None:
         self._console = console
 
-    def build(self, page: Page) -> None:
-        self.html: Any = page.server.gui.add_html("")
-
-    def refresh(self, selection: Selection) -> None:
+    def text(self) -> str:
         rows = [f"<b>{arm}</b> {text}" for arm, text in self._console.summary().items()]
         latest = {message.text: message for message in list(self._console.messages)}  # each text once
         for message in sorted(latest.values(), reverse=True)[:MAX_LINES]:
-            rows.append(
-                f'<span style="color: {COLOURS[message.kind]}">{message.time:.1f} s {escape(message.text)}</span>'
-            )
-        text = f'<div style="padding: 0.5em 1em; font-size: 90%">{"<br>".join(rows)}</div>'
-        if text != self.html.content:
-            self.html.content = text
+            colour = COLOURS.get(message.kind, "inherit")
+            rows.append(f'<span style="color: {colour}">{message.time:.1f} s {escape(message.text)}</span>')
+        return "<br>".join(rows)
 
 
 class DevicePanel(Panel):
@@ -59,20 +51,18 @@ class DevicePanel(Panel):
         self._console = console
 
     def build(self, page: Page) -> None:
-        gui, console = page.server.gui, self._console
+        console = self._console
         for psm, hand in console.hands.items():
-            gui.add_markdown(f"**{psm}: {hand.device.name}**  \n{hand.device.help}")
-        gui.add_markdown("To begin, pinch: close the gripper and open it.")
-        self.clutch: Any = gui.add_checkbox("Clutch", initial_value=False, hint="The PSM holds while the hand moves")
-        self.camera: Any = gui.add_checkbox("Camera pedal", initial_value=False, hint="The hand moves the endoscope")
-        self.scale: Any = gui.add_slider("Scale", 0.05, 1.0, 0.05, console.scale)
+            page.add("markdown", f"**{psm}: {hand.device.name}**  \n{hand.device.help}")
+        page.add("markdown", "To begin, pinch: close the gripper and open it.")
+        self.clutch = page.add("checkbox", "Clutch", initial_value=False, hint="The PSM holds while the hand moves")
+        self.camera = page.add("checkbox", "Camera pedal", initial_value=False, hint="The hand moves the endoscope")
+        self.scale = page.add("slider", "Scale", lambda _: self._set_scale(), 0.05, 1.0, 0.05, console.scale)
         for button, box in (("clutch", self.clutch), ("camera", self.camera)):
             box.on_update(partial(self._press, button))
-        self.scale.on_update(page.on(lambda _: self._set_scale()))
         keyboards = [hand.device for hand in console.hands.values() if isinstance(hand.device, Keyboard)]
         for key, name in KEYS.items() if keyboards else ():
-            command = gui.add_command(f"{key}: {name}", hotkey=cast(Any, key))
-            command.on_trigger(partial(_strike, keyboards[0], key))
+            page.add("command", f"{key}: {name}", hotkey=key).on_trigger(lambda _, key=key: keyboards[0].press(key))
 
     def refresh(self, selection: Selection) -> None:
         if abs(self.scale.value - self._console.scale) > 1e-9:  # a button of a device has changed it
@@ -96,14 +86,12 @@ class MouseHandles(Panel):
         self._mice = {psm: hand.device for psm, hand in console.hands.items() if isinstance(hand.device, Mouse)}
 
     def build(self, page: Page) -> None:
-        gui, scene = page.server.gui, page.server.scene
         self._selection = page.selection
-        self.grippers: dict[str, Any] = {}
         self.handles: dict[str, Any] = {}
         for psm, mouse in self._mice.items():
-            box = self.grippers[psm] = gui.add_checkbox(f"Close the gripper of {psm}", initial_value=False)
-            box.on_update(partial(_squeeze, mouse))
-            handle = scene.add_transform_controls(f"/hand_{psm}", scale=HANDLE, depth_test=False)
+            box = page.add("checkbox", f"Close the gripper of {psm}", initial_value=False)
+            box.on_update(lambda event, mouse=mouse: mouse.squeeze(bool(event.target.value)))
+            handle = page.server.scene.add_transform_controls(f"/hand_{psm}", scale=HANDLE, depth_test=False)
             handle.on_update(page.on(partial(self._drag, psm, mouse)))
             self.handles[psm] = handle
 
@@ -130,9 +118,8 @@ class MouseHandles(Panel):
         return T_display_base @ inverse(self._selection.frame.scene.arms[psm].T_world_base)
 
     def _pose(self, topic: str) -> Array:
-        message = self._robot.bus.read(topic)
-        assert isinstance(message, Pose)
-        return message.T
+        message: Any = self._robot.bus.read(topic)
+        return np.asarray(message.T)
 
 
 class ContactArrows(Panel):
@@ -141,22 +128,12 @@ class ContactArrows(Panel):
     interval = 0.0
 
     def build(self, page: Page) -> None:
-        width: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
+        look: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}
         colour = linear_rgb(rgb(of_cause("contact")))
-        self.arrows: Any = page.server.scene.add_arrows(
-            "/contacts", np.zeros((1, 2, 3)), colour, visible=False, **width
-        )
+        self.arrows: Any = page.server.scene.add_arrows("/contacts", np.zeros((1, 2, 3)), colour, visible=False, **look)
 
     def refresh(self, selection: Selection) -> None:
         ends = arrow_ends(selection.frame.contacts)
         if len(ends):
             self.arrows.points = ends.astype(np.float32)
         self.arrows.visible = bool(len(ends))
-
-
-def _strike(keyboard: Keyboard, key: str, _event: Any) -> None:
-    keyboard.press(key)
-
-
-def _squeeze(mouse: Mouse, event: Any) -> None:
-    mouse.squeeze(bool(event.target.value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import viser
 
@@ -16,9 +16,7 @@ from trocar.robot import Robot
 from trocar.robot.laws import LAWS
 from trocar.robot.messages import Frame
 from trocar.view.page import Page
-from trocar.view.panel import Panel
-from trocar.view.plain_text import length, plain
-from trocar.view.selection import Selection
+from trocar.view.panel import RobotPanel, Selection, length, plain
 
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
@@ -27,55 +25,54 @@ SLOW = 0.9  # of the requested speed
 SETTLING_TIME = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]
 
 
-class TransportPanel(Panel):
+class TransportPanel(RobotPanel):
     """Controls of a robot's clock; recordings have separate ones. Attributes: play, speed: button and slider."""
 
     def __init__(self, robot: Robot) -> None:
-        self._robot, self._simulation = robot, robot.simulation()
-        self._stepping, self._lock = threading.Lock(), threading.Lock()
+        super().__init__(robot)
+        self._stepping, self._lock, self._pace = threading.Lock(), threading.Lock(), SlowDown()
 
     def build(self, page: Page) -> None:
-        gui, on, simulation = page.server.gui, page.on, self._simulation
-        self._page = page
-        self._status = gui.add_markdown("")
-        self._warning = gui.add_markdown("", visible=False)
-        self._pace, self._slow = SlowDown(), gui.add_markdown("", visible=False)
-        with gui.add_folder(None) as self._buttons:
-            self.play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY, color="green")
-            step = gui.add_button_group("Step", tuple(STEPS))
-            reset = gui.add_button("Reset", icon=viser.Icon.REWIND_BACKWARD_5)
-            speed = self._robot.simulation().frame().speed
-            self.speed = gui.add_slider("Speed [×]", *SPEEDS, 0.05, speed, hint="simulated time per real time")
-        self.play.on_click(on(lambda _: simulation.pause() if self._robot.playing else simulation.play()))
-        step.on_click(on(lambda event: self._step(STEPS[event.target.value])))
-        reset.on_click(on(lambda _: simulation.reset()))
-        self.speed.on_update(on(lambda _: self._set_speed()))
+        add, simulation = page.add, self.simulation
+        self._status = add("markdown", "")
+        self._warning, self._slow = (add("markdown", "", visible=False) for _ in range(2))
+        with page.server.gui.add_folder(None) as self._buttons:
+            self.play = add("button", "Play", lambda _: self._play(), icon=viser.Icon.PLAYER_PLAY, color="green")
+            add("button_group", "Step", lambda event: self._step(STEPS[event.target.value]), tuple(STEPS))
+            add("button", "Reset", lambda _: simulation.reset(), icon=viser.Icon.REWIND_BACKWARD_5)
+            speed, hint = simulation.frame(()).speed, "simulated time per real time"
+            self.speed = add("slider", "Speed [×]", lambda _: self._set_speed(), *SPEEDS, 0.05, speed, hint=hint)
+
+    def _play(self) -> None:
+        (self.simulation.pause if self.robot.playing else self.simulation.play)()
 
     def _step(self, steps: int) -> None:
         """Take steps, unless earlier ones are still running: steps take longer than key presses."""
         if self._stepping.acquire(blocking=False):
             try:
-                self._simulation.pause()
-                self._simulation.step(steps)
+                self.simulation.pause()
+                self.simulation.step(steps)
             finally:
                 self._stepping.release()
 
     def _set_speed(self) -> None:
         with self._lock:  # viser calls from many threads: the last speed is the newest
-            self._simulation.set_speed(self.speed.value)
+            self.simulation.set_speed(self.speed.value)
+
+    def arms(self, selected: str) -> Collection[str]:
+        return self.robot.arms
 
     def refresh(self, selection: Selection) -> None:
         frame = selection.frame
         self._buttons.visible = frame.live
-        label = "Pause" if frame.playing else "Play"
-        if frame.live and self.play.label != label:
-            self.play.label = label
+        if frame.live:
+            self.play.label = "Pause" if frame.playing else "Play"
             self.play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
             self.play.color = "orange" if frame.playing else "green"
         self._status.content = self._text(selection)
-        self._warning.content = warning = _singular(selection, self._page.mechanism)
+        self._warning.content = warning = _singular(selection, self.page.mechanism)
         self._warning.visible = bool(warning)
-        costly = [name for panel in self._page.panels if (name := panel.costly)]
+        costly = [name for panel in self.page.panels if (name := panel.costly)]
         self._slow.content = advice = self._pace.advice(frame, time.monotonic(), costly)
         self._slow.visible = bool(advice)
 
@@ -96,8 +93,8 @@ class TransportPanel(Panel):
         if off:
             pieces.append("without " + " and ".join(off))
         lines = [what, ", ".join(pieces)]
-        if frame.live and self._robot.error is not None:
-            lines.append(f"**The simulation has stopped:** {plain(str(self._robot.error) or repr(self._robot.error))}")
+        if frame.live and self.robot.error is not None:
+            lines.append(f"**The simulation has stopped:** {plain(str(self.robot.error) or repr(self.robot.error))}")
         return "  \n".join(lines)
 
 
@@ -129,21 +126,16 @@ class SlowDown:
             self._began = None
             self._ratios.clear()
             return ""
-        if self._began is None:
-            self._began = now
+        self._began = now if self._began is None else self._began
         self._ratios.append((now, frame.factor / frame.speed))
         while now - self._ratios[0][0] > SETTLING_TIME:
             self._ratios.popleft()
-        if now - self._began < SETTLING_TIME:
-            return ""
         ratio = sum(each for _, each in self._ratios) / len(self._ratios)
-        if ratio > SLOW:
+        if now - self._began < SETTLING_TIME or ratio > SLOW:
             return ""
-        factor = ratio * frame.speed
+        factor, arms = ratio * frame.speed, frame.arms.items()
         # share of one core: a Cartesian law takes about 0.3, the endoscope's view 0.12, curves 0.02
-        off = [
-            f"the Cartesian law of {name}" for name, arm in frame.arms.items() if arm.law and LAWS[arm.law].cartesian
-        ]
+        off = [f"the Cartesian law of {name}" for name, arm in arms if arm.law and LAWS[arm.law].cartesian]
         off += costly
         if frame.scene.arguments["objects"]:
             off.append("objects (start without them)")

@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import ssl
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import cache
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import msgspec
+import numpy as np
+from msgspec import Meta
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
@@ -24,27 +29,94 @@ from websockets.http11 import Request, Response
 
 from trocar.errors import TrocarError
 from trocar.teleoperation.devices import TrackedHand
+from trocar.teleoperation.devices.device import MAX_DISTANCE
 from trocar.view.access import EVERY_ADDRESS, Access
 from trocar.view.webxr.certificate import certificate_file, network_address
-from trocar.view.webxr.pose_messages import MAX_MESSAGE, refusal
 
 FILES = {"/": ("page.html", "text/html"), "/page.js": ("page.js", "text/javascript")}
 FILES |= {name: (name[1:], "text/javascript") for name in ("/poses.js", "/headset.js")}
 SOCKET = "/poses"
-RATE, BURST = 250.0, 500.0  # messages of one device: per second, and at once; headsets send up to 120 a second
+RATE, BURST = (250.0, 500.0)  # messages of one device: per second, and at once; headsets send up to 120 a second
 MAX_CONNECTIONS = 8  # open websockets, including those that are being replaced
 PERIOD = 1 / 20  # between two reports to the devices [s]
 TIMEOUT = 20.0  # for a handshake, and for the answer to a ping; poses are stale much earlier [s]
 FELT = 0.02  # resolution of the force [N]
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("open_timeout", "ping_interval", "ping_timeout"), TIMEOUT),
+    "max_queue": 16,
+    "compression": None,
+    "close_timeout": 1.0,
+    "server_header": None,
+}
 HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
     "Permissions-Policy": "xr-spatial-tracking=(self), accelerometer=(self), gyroscope=(self), magnetometer=(self)",
 }
+MAX_MESSAGE = 4096  # [bytes]; both hands take 500
+UNIT = 1e-3  # tolerance of the length of a quaternion; WebXR has single precision
+
+Metres = Annotated[float, Meta(ge=-MAX_DISTANCE, le=MAX_DISTANCE)]  # neither NaN nor infinite
+Part = Annotated[float, Meta(ge=-1.0 - UNIT, le=1.0 + UNIT)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Button = Literal["clutch", "camera", "slower", "faster"]
 _quiet = logging.getLogger("trocar.view.webxr")  # failed handshakes are the other side's problem
 _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+class HandPose(msgspec.Struct, forbid_unknown_fields=True):
+    """One hand in the axes of WebXR.
+
+    Attributes:
+        p: position [m]. q: orientation, a quaternion xyzw. closed: gripper, 0 open to 1 closed. buttons: held.
+    """
+
+    p: tuple[Metres, Metres, Metres]
+    q: tuple[Part, Part, Part, Part]
+    closed: Share
+    buttons: Annotated[list[Button], Meta(max_length=4)]
+
+
+class PoseMessage(msgspec.Struct, forbid_unknown_fields=True):
+    """Both hands at one time; None if a hand is not tracked."""
+
+    right: HandPose | None = None
+    left: HandPose | None = None
+
+
+_DECODER = msgspec.json.Decoder(PoseMessage)
+
+
+def refusal(raw: str | bytes, hands: dict[str, TrackedHand]) -> str:
+    """Pass a message on to its hands; returns the reason if it is refused, "" otherwise.
+
+    Args:
+        hands: by "right" and "left", those that the sender drives. All of them hold after a refused message.
+    """
+    try:
+        message = _DECODER.decode(raw)
+        quaternions = [pose.q for pose in (message.right, message.left) if pose is not None]
+        if any(abs(math.hypot(*q) - 1.0) > UNIT for q in quaternions):
+            raise ValueError("orientation is not a unit quaternion")
+    except Exception as error:  # whatever strange bytes make a decoder do
+        for hand in hands.values():
+            hand.lose(f"sends a message that is refused ({str(error)[:70]})")
+        return str(error)
+    for side, hand in hands.items():
+        pose: HandPose | None = getattr(message, side)
+        if pose is None:
+            hand.lose("is not tracked")
+        else:
+            hand.put(np.array(pose.p), np.array(pose.q), pose.closed, frozenset(pose.buttons))
+    return ""
+
+
+# -- server ------------------------------------------------------------------------------------------------------------
 
 
 class PoseServer:
@@ -83,18 +155,18 @@ class PoseServer:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_cert_chain(certificate or certificate_file(host))
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._stopping: asyncio.Event
-        started: list[int | OSError] = []
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(port, started, ready), name="trocar-webxr", daemon=True)
+        started = Future[int]()  # the port
+        serving = lambda: asyncio.run(self._serve(port, started))  # noqa: E731
+        self._thread = threading.Thread(target=serving, name="trocar-webxr", daemon=True)
         self._thread.start()
-        ready.wait()
-        (port_or_error,) = started
-        if isinstance(port_or_error, OSError):
+        try:
+            self.port = started.result()
+        except OSError as error:
             self._thread.join()
-            raise TrocarError(f"host {host}, port {port}: {port_or_error.strerror}; choose another one") from None
-        self.port = port_or_error
+            problem = error.strerror or error
+            raise TrocarError(f"host {host}, port {port}: {problem}; choose another one") from None
 
     def addresses(self) -> dict[str, str]:
         """Address of every device's page, with the token that opens it."""
@@ -111,14 +183,8 @@ class PoseServer:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
 
-    def _run(self, port: int, started: list[int | OSError], ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve(port, started, ready))
-        finally:
-            self._loop.close()
-
-    async def _serve(self, port: int, started: list[int | OSError], ready: threading.Event) -> None:
+    async def _serve(self, port: int, started: Future[int]) -> None:
+        self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         try:
             server: Server = await serve(
@@ -128,21 +194,13 @@ class PoseServer:
                 ssl=self._context,
                 process_request=self._answer,
                 max_size=MAX_MESSAGE,
-                max_queue=16,
-                compression=None,
-                open_timeout=TIMEOUT,
-                ping_interval=TIMEOUT,
-                ping_timeout=TIMEOUT,
-                close_timeout=1.0,
                 logger=_quiet,
-                server_header=None,
+                **OPTIONS,
             )
         except OSError as error:
-            started.append(error if error.strerror else OSError(0, str(error)))
-            ready.set()
+            started.set_exception(error)
             return
-        started.append(int(server.sockets[0].getsockname()[1]))
-        ready.set()
+        started.set_result(int(server.sockets[0].getsockname()[1]))
         await self._stopping.wait()
         server.close()
         await server.wait_closed()
@@ -208,7 +266,7 @@ class PoseServer:
         while True:
             raw = await connection.recv()
             now = time.monotonic()
-            allowance, counted = min(allowance + (now - counted) * RATE, BURST) - 1.0, now
+            allowance, counted = (min(allowance + (now - counted) * RATE, BURST) - 1.0, now)
             if allowance < 0.0:
                 await connection.close(CloseCode.POLICY_VIOLATION, "too many messages")
                 return f"sent more than {RATE:g} messages a second and was disconnected"

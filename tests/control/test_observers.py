@@ -309,9 +309,8 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
     One of 18 windows of 1 s is 6.1 g off, as the claim reports.
     """
-    from trocar.experiments.wang2019.payload import payload_claims
+    from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
     from trocar.experiments.wang2019.recordings import IdentifiedArm
-    from trocar.experiments.wang2019.tip_force import tip_force_claims
 
     context = Context(data=Path(DATA), video=None, progress=lambda text: None)
     arm = IdentifiedArm(Path(DATA))
@@ -329,9 +328,8 @@ def test_weights_and_forces_on_the_real_robot_with_the_model_of_another_recordin
 
 
 def test_without_recordings_the_claims_are_skipped_with_a_reason():
-    from trocar.experiments.wang2019.payload import payload_claims
+    from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
     from trocar.experiments.wang2019.recordings import identified_arm
-    from trocar.experiments.wang2019.tip_force import tip_force_claims
 
     context = Context(data=None, video=None, progress=lambda text: None)
     arm = identified_arm(context.data)

@@ -10,7 +10,7 @@ import pytest
 import trocar as tr
 from tools import readme_table
 from trocar.experiments import EXPERIMENTS, Context
-from trocar.experiments.patel2018 import kinematics
+from trocar.experiments.patel2018 import model
 
 
 # One group for all tests of a publication, so that one worker reproduces it once.
@@ -136,23 +136,23 @@ def test_rewriting_the_readme_changes_the_block_and_nothing_else():
 def test_the_printed_table_of_patel_misses_the_rcm_and_the_corrected_one_does_not():
     q = np.array([0.3, -0.2, 0.1, 0.4, 0.2, 0.1])
     for corrected, miss in ((False, 0.107), (True, 0.0)):
-        T = kinematics.table(q, corrected)[6]
-        assert np.linalg.norm(np.cross(T[:3, 2], T[:3, 3] - kinematics.RCM)) == pytest.approx(miss, abs=1e-4)
+        T = model.table(q, corrected)[6]
+        assert np.linalg.norm(np.cross(T[:3, 2], T[:3, 3] - model.RCM)) == pytest.approx(miss, abs=1e-4)
 
 
 def test_gradient_steps_of_two_never_shrink_the_insertion_error():
     mech = tr.load_mechanism("PSM")
     q = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0])
     target = mech.forward_kinematics(q + [0, 0, 0.05, 0, 0, 0, 0])[:3, 3]
-    errors = kinematics.gradient_descent(mech, target, q, 2.0, 50)
+    errors = model.gradient_descent(mech, target, q, 2.0, 50)
     np.testing.assert_allclose(errors, 0.05, atol=1e-12)
-    assert kinematics.gradient_descent(mech, target, q, 1.0, 3)[-1] < 1e-12
+    assert model.gradient_descent(mech, target, q, 1.0, 3)[-1] < 1e-12
 
 
 def test_decoupling_the_wrist_is_wrong_by_its_offset():
     """With the wrist bent by a right angle, the tip is off by a sideways and by a along the shaft."""
     mech = tr.load_mechanism("PSM")
     q = np.array([[0.0, 0.0, 0.2, 0, 0, 0, 0], [0.0, 0.0, 0.2, 0, 1.39, 0, 0]])
-    straight, bent = kinematics.decoupled(mech, q)
+    straight, bent = model.decoupled(mech, q)
     assert straight < 1e-12
     assert bent == pytest.approx(0.0091 * np.sqrt(2), rel=0.15)

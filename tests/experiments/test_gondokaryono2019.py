@@ -7,7 +7,7 @@ import trocar as tr
 from trocar.calibration import model_distances, pivot
 from trocar.control import ComputedTorque, hold, sinusoid
 from trocar.experiments import Context
-from trocar.experiments.gondokaryono2019 import TABLE_6, timing, tracking
+from trocar.experiments.gondokaryono2019 import TABLE_6, simulation
 from trocar.experiments.gondokaryono2019 import frames as tables
 from trocar.experiments.gondokaryono2019.capture import HARDWARE_RCM, SIDES, SIMULATED_RCM, own_rcm
 from trocar.simulation import simulate
@@ -81,7 +81,7 @@ def test_the_rcm_of_the_engine_stays_within_a_micrometre_of_its_geometry(arm):
 
 
 def test_sinusoids_are_tracked_and_the_arm_leaves_its_limits_only_where_they_are_off():
-    published, within = (tracking.track(case, periods=0.5) for case in tracking.CASES)
+    published, within = (simulation.track(case, periods=0.5) for case in simulation.CASES)
     limit = published.recording.commands["q"][:, 1].max()
     assert limit == pytest.approx(1.0, abs=1e-4)
     assert published.recording.q[:, 1].max() > 0.95
@@ -93,7 +93,7 @@ def test_sinusoids_are_tracked_and_the_arm_leaves_its_limits_only_where_they_are
 
 
 def test_the_gains_of_table_8_act_on_joints_not_on_motors():
-    arm = tracking.in_joint_space(tr.load_arm("PSM", "gondokaryono2019"))
+    arm = simulation.in_joint_space(tr.load_arm("PSM", "gondokaryono2019"))
     np.testing.assert_array_equal(arm.motors.coupling, np.eye(7))
     assert arm.gains.kp[:6] == (70, 70, 400, 10, 10, 10)
     assert arm.gains.ki[:6] == (0.1, 0.1, 0.01, 0.1, 0.1, 0.1)
@@ -109,18 +109,18 @@ def test_a_reference_may_leave_the_limits_of_a_simulator_without_limits():
 
 
 def test_rows_of_the_claims_are_in_the_order_of_the_runs():
-    assert tables.TABLE.entries["table 9/{row}{how}"]["rows"] == list(timing.CONFIGURATIONS)
+    assert tables.TABLE.entries["table 9/{row}{how}"]["rows"] == list(simulation.CONFIGURATIONS)
     assert tables.TABLE.entries["fig 10 {run}/rms {row}"]["rows"] == list(tr.load_arm("PSM").joint_names[:6])
     assert tables.TABLE.entries["{arm}/axes {row}"]["rows"] == [", ".join(pair) for pair in SIDES]
 
 
 def test_every_configuration_of_table_9_is_timed_in_every_way(monkeypatch):
     factor = {"3 PSMs": 0.5}
-    names = {configuration: name for name, configuration in timing.CONFIGURATIONS.items()}
-    monkeypatch.setattr(timing, "real_time_factor", lambda c, how, duration: factor.get(names[c], 2.0))
+    names = {configuration: name for name, configuration in simulation.CONFIGURATIONS.items()}
+    monkeypatch.setattr(simulation, "real_time_factor", lambda c, how, duration: factor.get(names[c], 2.0))
     context = Context(data=None, video=None, progress=lambda text: None)
-    holds = {claim.id.rsplit("/", 1)[1]: claim.holds for claim in timing.real_time_claims(context)}
-    assert len(holds) == 6 * len(timing.TIMINGS) + 1
+    holds = {claim.id.rsplit("/", 1)[1]: claim.holds for claim in simulation.real_time_claims(context)}
+    assert len(holds) == 6 * len(simulation.TIMINGS) + 1
     assert holds["PSM"] is True
     assert holds["3 PSMs"] is False
     assert holds["3 PSMs (identified parameters, engine alone)"] is False
@@ -129,10 +129,10 @@ def test_every_configuration_of_table_9_is_timed_in_every_way(monkeypatch):
 
 @pytest.mark.parametrize("name", ["2 PSM + ECM", "SUJ + 3 PSM + ECM"])
 def test_a_configuration_of_table_9_matches_its_name(name):
-    scene = timing.CONFIGURATIONS[name].scene(timing.SET)
+    scene = simulation.CONFIGURATIONS[name].scene(simulation.SET)
     arms = [arm.arm.name for arm in scene.arms.values()]
     assert (arms.count("PSM"), arms.count("ECM")) == ((2, 1) if name.startswith("2") else (3, 1))
     assert (scene.cart is not None) == name.startswith("SUJ")
     assert {arm.parameters.name for arm in scene.arms.values()} == {"gondokaryono2019"}
-    for how in timing.TIMINGS[:2]:
-        assert timing.real_time_factor(timing.CONFIGURATIONS[name], how, 0.005) > 0
+    for how in simulation.TIMINGS[:2]:
+        assert simulation.real_time_factor(simulation.CONFIGURATIONS[name], how, 0.005) > 0

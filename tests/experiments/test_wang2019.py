@@ -9,8 +9,8 @@ import pytest
 import trocar as tr
 from trocar.experiments import wang2019
 from trocar.experiments.wang2019.contact import mismatched
+from trocar.experiments.wang2019.identification import left_out_error
 from trocar.experiments.wang2019.recordings import ONE
-from trocar.experiments.wang2019.validation import left_out_error
 from trocar.identification.pipeline import identify
 from trocar.identification.prediction import relative_error
 

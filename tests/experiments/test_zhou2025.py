@@ -9,8 +9,8 @@ import pytest
 
 import trocar as tr
 from trocar.control import GravityCompensation
-from trocar.experiments.zhou2025 import loop, printed, runs
-from trocar.experiments.zhou2025.others import sensitivity, unlike
+from trocar.experiments.zhou2025 import other_arms, printed, runs
+from trocar.experiments.zhou2025.other_arms import sensitivity, unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.si.gravity import fit_gravity
@@ -113,8 +113,8 @@ def test_an_approach_with_a_final_oscillation_leaves_the_arm_inside_the_friction
 
 
 def test_the_motion_of_the_loop_keeps_the_limits_and_has_the_stated_condition_number():
-    stated = json.loads(Path(loop.__file__).with_name("excitation.json").read_text())
-    mechanism, motion = tr.load_mechanism(runs.ARM), loop.excitation()
+    stated = json.loads(Path(other_arms.__file__).with_name("excitation.json").read_text())
+    mechanism, motion = tr.load_mechanism(runs.ARM), other_arms.excitation()
     arm = mechanism.arm
     setpoints = motion(np.linspace(0.0, motion.duration, 1000))
     assert ((setpoints.q > arm.lower) & (setpoints.q < arm.upper)).all()
@@ -143,12 +143,12 @@ def test_the_band_of_static_friction_counts_friction_with_memory(truth):
 def test_the_error_of_the_identified_compensation_is_below_friction():
     parameters = unlike(0)
     sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
-    data = loop.noisy(loop.record(sim))
+    data = other_arms.noisy(other_arms.record(sim))
     result = identify_si(*data, gravity=sim.mechanism.gravity_vector)
     assert result.status == "optimal"
-    assert loop.holding_error(parameters, result.parameters).max() < 1.0
+    assert other_arms.holding_error(parameters, result.parameters).max() < 1.0
     plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
-    assert loop.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
+    assert other_arms.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
 
 
 def test_a_wrong_model_uses_part_of_the_friction_and_no_model_exceeds_it(model):

@@ -443,7 +443,7 @@ def test_a_motion_of_a_master_is_found_executed_and_identified():
 @needs_recording
 def test_the_recorded_motion_has_about_the_condition_number_of_the_authors_command(psm):
     """Their command: 390 (48 parameters) and 4757 (49). Recorded, the wrist lags behind it."""
-    from trocar.experiments.wang2019.excitation import HARMONICS, fitted
+    from trocar.experiments.wang2019.identification import HARMONICS, fitted
     from trocar.experiments.wang2019.recordings import ONE, measured
     from trocar.identification.excitation.search import SAMPLES
     from trocar.identification.recipes.recipe import load_recipe

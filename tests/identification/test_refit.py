@@ -13,7 +13,7 @@ from trocar.arms.parameters import Drive, load_parameters
 from trocar.arms.tables import DATA as SETS_FOLDER
 from trocar.control import GravityCompensation, hold
 from trocar.control.observers import PointMass
-from trocar.experiments.wang2019.payload import BAR, BAR_POINT, COLUMN, COLUMN_AT_ZERO
+from trocar.experiments.wang2019.external_loads import BAR, BAR_POINT, COLUMN, COLUMN_AT_ZERO
 from trocar.identification.identified_file import covariance
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import prepared

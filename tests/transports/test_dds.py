@@ -30,13 +30,12 @@ from tools.bench import dds
 from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
 from trocar.transports.codec import codec
-from trocar.transports.ros2 import graph
 from trocar.transports.ros2.bridge import Ros2Bridge
 from trocar.transports.ros2.client import Ros2Client
+from trocar.transports.ros2.cyclonedds_internals import delete
 from trocar.transports.ros2.domain import domain_sockets
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import discovery_qos, topic_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.node import DISCOVERY, DISCOVERY_TYPE
+from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken, topic_qos
 from trocar.transports.ros2.services import user_data
 from trocar.transports.scene_topics import DESCRIPTION, JOINT_STATES, TF, TF_STATIC
 from trocar.transports.shadow import follow
@@ -120,8 +119,8 @@ def test_endpoints_have_the_names_types_and_hashes_of_ros_2(participant):
 
 
 def test_the_node_is_announced_with_all_of_its_endpoints(robot, participant):
-    reader = participant.reader(graph.TOPIC, graph.TYPE, discovery_qos(100))
-    infos = wait_for(lambda: [codec(2).message_in(s.cdr, graph.TYPE) for s in taken(reader)], "ros_discovery_info")
+    reader = participant.reader(DISCOVERY, DISCOVERY_TYPE, discovery_qos(100))
+    infos = wait_for(lambda: [codec(2).message_in(s.cdr, DISCOVERY_TYPE) for s in taken(reader)], "ros_discovery_info")
     (node,) = (node for info in infos for node in info.node_entities_info_seq if node.node_name == "dvrk")
     assert node.node_namespace == "/"
     commands = [topic for topic in robot.bus.topics.values() if topic.direction is Direction.command]
@@ -289,7 +288,7 @@ def test_an_arm_holds_after_its_client_disconnects(robot, participant):
     wait_for(writer.get_matched_subscriptions, "the robot")
     writer.write(sample_class(JOINTS)(codec(2).encode(m.JointState(effort=np.zeros(6)), JOINTS)))
     wait_for(lambda: robot.controllers["PSM1"].mode == "effort", "effort mode")
-    participant.delete(writer)
+    delete(writer)
     wait_for(lambda: robot.controllers["PSM1"].mode == "position", "the arm to hold")
 
 

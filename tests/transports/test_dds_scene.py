@@ -28,8 +28,7 @@ pytest.importorskip("cyclonedds")
 
 from trocar.transports.codec import bag_name, codec
 from trocar.transports.ros2.client import Ros2Client
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import topic_qos
+from trocar.transports.ros2.participant import Participant, taken, topic_qos
 
 pytestmark = pytest.mark.xdist_group("dds")
 DOMAIN = 1 + (os.getpid() + 1) % 80  # other test runs on this machine have others

@@ -20,7 +20,7 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.recording import load_recording
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.devices import devices, topics_of_nodes
+from trocar.transports.remote_bus import devices, topics_of_nodes
 from trocar.transports.ros1 import debian
 from trocar.transports.ros1.client import Ros1Client
 

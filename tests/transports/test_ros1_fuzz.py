@@ -10,10 +10,9 @@ from tests.support.crtk_robot import started
 from tests.support.odd_values import INPUTS, SEED, number, numbers, rounds, text
 from trocar.errors import TrocarError
 from trocar.robot.interface import INTERFACES, Direction
-from trocar.transports.devices import devices, topics_of_nodes
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.remote_bus import devices, topics_of_nodes
+from trocar.transports.ros_conversion import answer, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES
-from trocar.transports.ros_services import answer
 
 # Numbers of 1e308 overflow in comparisons with a limit; they only have to be rejected.
 pytestmark = [
@@ -43,7 +42,7 @@ def odd(rng, kind):
 
 def filled(rng, message):
     made = message()
-    for name, kind in message._fields:
+    for name, kind in message._fields.items():
         value = odd(rng, kind)
         if value is not None:  # a time stays 0
             setattr(made, name, value)

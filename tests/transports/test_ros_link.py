@@ -8,8 +8,17 @@ import pytest
 
 from trocar.errors import TrocarError
 from trocar.robot.messages import JointState
-from trocar.transports.link import MAX_BYTES, ProcessLink, receive, send
-from trocar.transports.protocol import Answer, Call, CommandBatch, Publish, RefusedMessage
+from trocar.transports.link import (
+    MAX_BYTES,
+    Answer,
+    Call,
+    CommandBatch,
+    ProcessLink,
+    Publish,
+    RefusedMessage,
+    receive,
+    send,
+)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -148,24 +149,22 @@ def arm_lines(robot: Robot, arms: Sequence[str]) -> list[Line]:
 
 def echo(pipe: Connection, domain: int, count: int) -> None:
     """Return every sample of the lines unchanged until the pipe is closed."""
-    from trocar.transports.ros2.names import topic_name
-    from trocar.transports.ros2.participant import Participant, taken
-    from trocar.transports.ros2.qos import topic_qos
+    from trocar.transports.ros2.participant import Participant, taken, topic_name, topic_qos
 
     with Participant(domain) as participant:
-        pairs = []
+
+        def write_all(reader: Any, writer: Any) -> None:
+            for sample in taken(reader):
+                writer.write(sample)
+
         for line in echo_lines(count):
             reader = participant.reader(topic_name(line.command), JOINTS, topic_qos(JOINTS, Direction.command))
-            pairs.append(
-                (reader, participant.writer(topic_name(line.state), JOINTS, topic_qos(JOINTS, Direction.state)))
-            )
-            participant.wake_for_samples(reader)
+            writer = participant.writer(topic_name(line.state), JOINTS, topic_qos(JOINTS, Direction.state))
+            participant.on_samples(reader, partial(write_all, reader, writer))
         send(pipe, None)
         while not pipe.poll():
-            for number in participant.wait(0.2):
-                reader, writer = pairs[number]
-                for sample in taken(reader):
-                    writer.write(sample)
+            for handler in participant.wait(0.2):
+                handler()
 
 
 def client(pipe: Connection, domain: int) -> None:
@@ -178,17 +177,15 @@ def client(pipe: Connection, domain: int) -> None:
 
 def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) -> Trips:
     """Send commands at a rate for some time and receive states meanwhile."""
-    from trocar.transports.ros2.names import topic_name
-    from trocar.transports.ros2.participant import Participant, taken
-    from trocar.transports.ros2.qos import topic_qos
-    from trocar.transports.ros2.samples import sample_class
+    from trocar.transports.ros2.participant import Participant, sample_class, taken, topic_name, topic_qos
 
     with Participant(domain) as participant:
+        ready: list[int] = []
         command, state = (topic_qos(JOINTS, direction) for direction in (Direction.command, Direction.state))
         writers = [participant.writer(topic_name(line.command), JOINTS, command) for line in lines]
         readers = [participant.reader(topic_name(line.state), JOINTS, state) for line in lines]
-        for reader in readers:
-            participant.wake_for_samples(reader)
+        for number, reader in enumerate(readers):
+            participant.on_samples(reader, partial(ready.append, number))
         kind, encoders = sample_class(JOINTS), [Encoder(JOINTS, codec(2)) for _ in lines]
         decoders = [Decoder(Topic(line.state, JointState, Direction.state, JOINTS), codec(2)) for line in lines]
         sent: list[dict[float, float]] = [{} for _ in lines]  # time of writing by the first position
@@ -211,7 +208,9 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
             due = max(due + 1.0 / rate, time.perf_counter() + NO_TIME)  # a late client skips commands, and also reads
             left = due - time.perf_counter()
             while left > 0.0:
-                for number in participant.wait(left):
+                for handler in participant.wait(left):
+                    handler()
+                    number = ready.pop()
                     for sample in taken(readers[number]):
                         now = time.perf_counter()
                         received: Any = decoders[number](sample.cdr)

@@ -12,10 +12,9 @@ import numpy as np
 
 from trocar.robot.interface import INTERFACES, Direction
 from trocar.spatial import Array
-from trocar.transports.link import receive, send
-from trocar.transports.protocol import LOOPBACK
-from trocar.transports.ros1.node import use_master
-from trocar.transports.ros1.wire import wire_class
+from trocar.transports.link import LOOPBACK, receive, send
+from trocar.transports.ros1.debian import use_master
+from trocar.transports.ros1.rospy_types import wire_class
 
 RATE = 250.0  # commands on every topic [Hz]
 LINES = 4  # pairs of topics of the echo

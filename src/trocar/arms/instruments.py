@@ -205,22 +205,17 @@ def _fields(key: str | PathLike[str], arm: str) -> Fields:
     arms = _arms(fields)
     if arm not in arms:
         belongs = " and ".join(dict.fromkeys(GENERATIONS[other] for other in arms))
+        digits = re.search(r"\d(\d{3})(_GEARED)?$", fields.name)
+        same = [other for other in names(arm) if digits and other.endswith(digits[1])]  # the same last three digits
         raise TrocarError(
-            f"{fields.name} is one of the {belongs}, for {' and '.join(arms)}; {arm} takes "
-            f"{GENERATIONS[arm]}{_counterpart(fields.name, arm)}"
+            f"{fields.name} is one of the {belongs}, for {' and '.join(arms)}; {arm} takes {GENERATIONS[arm]}"
+            + (f". Did you mean {same[0]}?" if same else "")
         )
     return fields
 
 
 def _arms(fields: Fields) -> tuple[str, ...]:
     return fields.some_of("arms", tuple(GENERATIONS))
-
-
-def _counterpart(name: str, arm: str) -> str:
-    """Suggestion of the instrument for this arm with the same last three digits, to end an error message."""
-    digits = re.search(r"\d(\d{3})(_GEARED)?$", name)
-    same = [other for other in names(arm) if digits and other.endswith(digits[1])]
-    return f". Did you mean {same[0]}?" if same else ""
 
 
 def _number(name: str) -> str:

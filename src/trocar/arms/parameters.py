@@ -28,7 +28,7 @@ FILE_FIELDS = (
 
 # Parameter sets of each arm, the best one first; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
-    "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019"),
+    "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019", "ferro2022_scene"),
     "ECM": ("gondokaryono2019",),
     "MTML": ("wang2019", "wang2019_refit", "wang2019_published"),
     "MTMR": ("wang2019", "wang2019_refit", "wang2019_published"),
@@ -316,7 +316,10 @@ def to_toml(parameters: Parameters, comments: Sequence[str] = ()) -> str:
     content: dict[str, Any] = {key: getattr(parameters, key) for key in ("name", "arm", "geometry", "source")}
     if not parameters.physical:
         content["physical"] = False
-    content["bodies"] = {name: _inertia_entry(body) for name, body in parameters.inertias.items()}
+    content["bodies"] = {
+        name: {"mass": float(body.mass), "com": body.com.tolist(), "inertia": body.I[np.triu_indices(3)].tolist()}
+        for name, body in parameters.inertias.items()
+    }
     content["drives"] = {drive.name: _drive_entry(drive) for drive in parameters.drives}
     content["elastics"] = {element.name: _elastic_entry(element) for element in parameters.elastics}
     return toml_text({key: value for key, value in content.items() if value or key != "elastics"}, comments)
@@ -327,10 +330,6 @@ def _elastic_entry(element: Elastic) -> dict[str, Any]:
     numbers = {f.name: getattr(element, f.name) for f in fields(element) if f.name not in ("name", "joint")}
     floats = {key: value if isinstance(value, tuple) else float(value) for key, value in numbers.items()}
     return {"kind": kind, "joint": element.joint, **floats}
-
-
-def _inertia_entry(body: Inertia) -> dict[str, Any]:
-    return {"mass": float(body.mass), "com": body.com.tolist(), "inertia": body.I[np.triu_indices(3)].tolist()}
 
 
 def _drive_entry(drive: Drive) -> dict[str, Any]:

@@ -53,16 +53,18 @@ class Dataset:
         new, missing = [], []
         for k, (name, checksum) in enumerate(self.files.items()):
             progress(k / len(self.files))
-            if _has(root / name, checksum):
+            if (root / name).is_file() and pooch.file_hash(str(root / name)) == checksum:
                 continue
             try:
                 keeper.fetch(name, downloader=download)
             except requests.HTTPError as error:
                 missing.append(f"{name} ({error})")
             except requests.RequestException as error:
+                plain = {requests.Timeout: "timed out", requests.ConnectionError: "no connection"}
+                reason = next((text for kind, text in plain.items() if isinstance(error, kind)), type(error).__name__)
                 raise TrocarError(
-                    f"{self.url} does not answer ({_reason(error)}). You can copy the files of {self.repository} to "
-                    f"{root} in the same layout"
+                    f"{self.url} does not answer ({reason}). You can copy the files of {self.repository} to {root} "
+                    "in the same layout"
                 ) from error
             except ValueError:  # raised by pooch for a wrong checksum
                 missing.append(f"{name} (differs from the published file: its SHA-256 should be {checksum})")
@@ -74,12 +76,6 @@ class Dataset:
                 f"{there} of {len(self.files)} files of {self.repository} are in {root}; missing: {', '.join(missing)}"
             )
         return new
-
-
-def _has(path: Path, checksum: str) -> bool:
-    import pooch
-
-    return path.is_file() and bool(pooch.file_hash(str(path)) == checksum)
 
 
 def fetched_folder() -> Path:
@@ -99,12 +95,3 @@ def _load(name: str) -> Dataset:
 
 
 DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}
-
-
-def _reason(error: Exception) -> str:
-    """A short description of a failed connection; the library's message is a dump of internal objects."""
-    import requests  # imported here because it is slow and only `fetch` needs it
-
-    if isinstance(error, requests.Timeout):
-        return "timed out"
-    return "no connection" if isinstance(error, requests.ConnectionError) else type(error).__name__

@@ -14,7 +14,8 @@ The name of an entry is the claim's id within the publication:
 `rows` makes one claim per item; any other value may then be a list of the same length. The code that computes our
 numbers fills in the fields in braces. `published` may name another entry to use its numbers; if it is computed from
 several printed numbers, the code provides it. `kind` is the type of evidence, one of `trocar.report.KINDS`. Defaults:
-tolerance 0, kind "engine", no unit, no note.
+tolerance 0, kind "engine", no unit, no note. The table `[texts]` has paragraphs of the report and captions of its
+figures, by name, likewise with fields in braces.
 """
 
 from __future__ import annotations
@@ -46,10 +47,16 @@ class ClaimTable:
         self.publication = publication
         self.prefix = f"{publication}/" if prefix is None else prefix
         self.entries: dict[str, dict[str, Any]] = tomllib.loads(text)
+        self.texts: dict[str, str] = self.entries.pop("texts", {})
         for name, entry in self.entries.items():
             if isinstance(entry.get("published"), str):
                 entry["published"] = self.entries[entry["published"]]["published"]
             self._check(name, entry)
+
+    def text(self, name: str, **fields: Any) -> str:
+        """A paragraph or caption, with values for its braces."""
+        check_known(f"text of {self.publication}", self.texts, name)
+        return self.texts[name].format(**fields)
 
     def claim(self, name: str, ours: float | str | None, **fields: Any) -> Claim:
         """The claim of an entry without rows. See `claims` for `fields`."""
@@ -84,6 +91,7 @@ class ClaimTable:
 
     def _check(self, name: str, entry: dict[str, Any]) -> None:
         where = f"claims.toml of {self.publication}, claim {name!r}"
+        rows = len(entry.get("rows", ()))
         if unknown := entry.keys() - REQUIRED - DEFAULTS.keys() - {"rows"}:
             raise TrocarError(f"{where}: unknown field '{min(unknown)}'")
         if lacking := REQUIRED - entry.keys():
@@ -91,14 +99,12 @@ class ClaimTable:
         if "rows" in entry and "{row}" not in name:
             raise TrocarError(f"{where}: it has rows, so its name needs {{row}}")
         for key, value in entry.items():
-            if isinstance(value, list) and len(value) != len(entry.get("rows", ())):
-                raise TrocarError(f"{where}: '{key}' has {len(value)} values for {len(entry.get('rows', ()))} rows")
-        kinds = entry.get("kind", "engine")
-        if not set(kinds if isinstance(kinds, list) else [kinds]) <= KINDS.keys():
-            raise TrocarError(f"{where}: kind is {kinds!r}; allowed: {', '.join(KINDS)}")
-        relations = entry["relation"] if isinstance(entry["relation"], list) else [entry["relation"]]
-        if not set(relations) <= set(RELATIONS):
-            raise TrocarError(f"{where}: relation is {entry['relation']!r}; allowed: {', '.join(RELATIONS)}")
+            if isinstance(value, list) and len(value) != rows:
+                raise TrocarError(f"{where}: '{key}' has {len(value)} values for {rows} rows")
+        for key, allowed in (("kind", KINDS), ("relation", RELATIONS)):
+            value = (DEFAULTS | entry)[key]
+            if not set(value if isinstance(value, list) else [value]) <= set(allowed):
+                raise TrocarError(f"{where}: {key} is {value!r}; allowed: {', '.join(allowed)}")
 
 
 def _item(columns: Mapping[str, Any], i: int) -> dict[str, Any]:

@@ -70,8 +70,8 @@ class ArmKinematics:
         """Pose (..., 4, 4) in the base of a frame of the mechanism; "tip" through the closed chain."""
         q = self.checked_state(q)
         body, _ = self._frame(frame)
-        motion = self.links.motion(batch_last(q), only=[] if body is None else self.links.path(body))
-        return self._pose(motion, frame, q.shape[:-1])
+        only = [] if body is None else self.links.path(body)
+        return self._pose(self.links.motion(batch_last(q), only=only), frame, q.shape[:-1])
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses (..., 4, 4) in the base of every frame at once."""
@@ -134,10 +134,8 @@ class ArmKinematics:
         """
         J = self.jacobian(q)
         f = checks.real_array("force", force, " of shape (..., 3) or (..., 6)")
-        if f.ndim == 0 or f.shape[-1] not in (3, 6):
-            raise TrocarError(f"force must have shape (..., 3) or (..., 6), got {f.shape}")
-        if not np.isfinite(f).all():
-            raise TrocarError(f"force must be finite, got {shown(f)}")
+        if f.ndim == 0 or f.shape[-1] not in (3, 6) or not np.isfinite(f).all():
+            raise TrocarError(f"force must be finite numbers of shape (..., 3) or (..., 6), got {shown(f)}")
         try:
             tau = (np.swapaxes(J[..., : f.shape[-1], :], -1, -2) @ f[..., None])[..., 0]
         except ValueError:
@@ -159,8 +157,7 @@ class ArmKinematics:
         T = checked_pose(T)
         if T.ndim == 2 and self._one_pose is not None:
             seeds = self._seeds(q_seed, ())
-            q = self._one_pose(T, seeds[0]) if len(seeds) == 1 else None
-            if q is not None:
+            if len(seeds) == 1 and (q := self._one_pose(T, seeds[0])) is not None:
                 return q
         return self._solved(ik.nearest, T, q_seed)
 

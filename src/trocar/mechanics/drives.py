@@ -90,7 +90,6 @@ class Drives:
         self._directions = np.ascontiguousarray(self.A[owners].T)
 
     # -- potentials ----------------------------------------------------------------------------------------------
-
     def springs(self, q: Array) -> Array:
         """Efforts of the potential terms: constant, linear and quadratic in position."""
         linear = q @ self.stiffness + self.constant
@@ -115,7 +114,6 @@ class Drives:
         return s @ self.K0 + 0.5 * (s**2 @ self.K) + s**3 @ self.K2 / 3.0
 
     # -- friction ------------------------------------------------------------------------------------------------
-
     def coulomb(self, q: Array, load: Array | None) -> Array:
         """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n): gravity."""
         F = self.Fc + self.Fx * (q @ self.A.T)
@@ -138,7 +136,6 @@ class Drives:
         return dahl_states((q @ self.A.T)[..., self.owner], self.delta, z0)
 
     # -- regressor -----------------------------------------------------------------------------------------------
-
     def regressor(self, q: Array, dq: Array, ddq: Array, load: Array | None, z: Array | None = None) -> Array:
         """Columns (..., n, k) for the drive parameters. The load is held fixed: mu |g| is not linear in masses."""
         s, ds, dds = (x @ self.A.T for x in (q, dq, ddq))
@@ -177,8 +174,6 @@ def check_dissipative(drives: Drives, arm: Arm) -> None:
 
 
 # -- elastic elements --------------------------------------------------------------------------------------------------
-
-
 class Elastics:
     """All elastic elements of an arm; q is (..., n). Their efforts are gradients of their energy."""
 

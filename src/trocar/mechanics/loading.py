@@ -68,8 +68,12 @@ class ArmOptions:
             parameters = with_endoscope(parameters, facts, self.endoscope)
         if self.added_mass:
             parameters = with_added_mass(parameters, facts, self.added_mass)
-        if parameters is not None:
-            _check_bodies(facts, parameters)
+        bodies = [body.name for body in facts.bodies]
+        if parameters is not None and (missing := sorted(set(parameters.inertias) - set(bodies))):
+            raise TrocarError(
+                f"parameter set '{parameters.name}' of {facts.name} has inertias of {', '.join(missing)}, which "
+                f"{facts.name} with {facts.instrument} lacks; its bodies are {', '.join(bodies)}"
+            )
         return Mechanism(facts, parameters, counterweight=self.counterweight, gravity=gravity, mounting=mounting)
 
     def _built_in(self, name: str) -> tuple[Arm, Parameters | None]:
@@ -152,15 +156,6 @@ def _geometry_and_set(
     # a user's set gives the path of its geometry file relative to its own folder
     beside = Path(loaded.path).parent / loaded.geometry
     return beside if beside.suffix == ".toml" else loaded.geometry, loaded
-
-
-def _check_bodies(arm: Arm, parameters: Parameters) -> None:
-    missing = sorted(set(parameters.inertias) - {body.name for body in arm.bodies})
-    if missing:
-        raise TrocarError(
-            f"parameter set '{parameters.name}' of {arm.name} has inertias of {', '.join(missing)}, which {arm.name} "
-            f"with {arm.instrument} lacks; its bodies are {', '.join(body.name for body in arm.bodies)}"
-        )
 
 
 def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:

@@ -66,8 +66,12 @@ class PinocchioTree:
         for i in carrying:
             # FromDynamicParameters divides by the mass, which may be zero for a body that only carries others; the
             # other constructor rejects published inertias that are not positive definite
-            massive = i in inertia.massive
-            link = pin.Inertia.FromDynamicParameters(_dynamic_parameters(inertia, i)) if massive else pin.Inertia.Zero()
+            link = pin.Inertia.Zero()
+            if i in inertia.massive:
+                m, c = float(inertia.mass[i]), inertia.com[i]
+                L = inertia.I[i] + m * (c @ c * np.eye(3) - np.outer(c, c))  # about the link origin
+                moments = L[0, 0], L[0, 1], L[1, 1], L[0, 2], L[1, 2], L[2, 2]
+                link = pin.Inertia.FromDynamicParameters(np.array([m, *(m * c), *moments]))
             self.model.appendBodyToJoint(index[bodies[i].name], link, pin.SE3.Identity())
         self.model.gravity.linear = g
         self._own = _WorkSpace(self.model)
@@ -142,10 +146,3 @@ def _carrying(bodies: Sequence[Body], inertia: TreeInertia) -> list[int]:
         if i in carrying and parent is not None:
             carrying.add(names.index(parent))
     return sorted(carrying)
-
-
-def _dynamic_parameters(inertia: TreeInertia, i: int) -> Array:
-    """(10,) in Pinocchio's order: mass, first moment, inertia about the link origin as xx xy yy xz yz zz."""
-    m, c = float(inertia.mass[i]), inertia.com[i]
-    L = inertia.I[i] + m * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.array([m, *(m * c), L[0, 0], L[0, 1], L[1, 1], L[0, 2], L[1, 2], L[2, 2]])

@@ -61,7 +61,10 @@ def bounding_box(arm: Arm) -> tuple[Array, Array]:
     """Lower and upper corner (3,) [m] in the base of a box that contains all points the tip reaches."""
     lengths = arm.structure
     if not isinstance(lengths, GimballedArm | RollingShaft | WristedShaft):
-        return _sampled_box(arm)
+        m = arm.tip_joints
+        tips = SerialChain(arm)(arm.lower[:m] + (arm.upper - arm.lower)[:m] * sobol(m, CORNERS))[0][:, :3, 3]
+        margin = MARGIN * np.linalg.norm(np.ptp(tips, axis=0))
+        return tips.min(0) - margin, tips.max(0) + margin
     q1, q2, q3 = _limits(arm)
     sine, cosine = _sine_range(q1), _negative(cosine_range(*q1))
     if isinstance(lengths, GimballedArm):
@@ -93,14 +96,6 @@ def _search_reaches(arm: Arm, p: Array) -> Array:
         _, error = solved(arm, T, q, lower, upper, length=0.0, tolerance=SEARCH)
         reached[rows[error <= SEARCH]] = True
     return reached
-
-
-def _sampled_box(arm: Arm) -> tuple[Array, Array]:
-    m = arm.tip_joints
-    q = arm.lower[:m] + (arm.upper - arm.lower)[:m] * sobol(m, CORNERS)
-    tips = SerialChain(arm)(q)[0][:, :3, 3]
-    low, high = tips.min(0), tips.max(0)
-    return low - MARGIN * np.linalg.norm(high - low), high + MARGIN * np.linalg.norm(high - low)
 
 
 def _shaft_reaches(arm: Arm, offset: float, a: float, bend: float, p: Array) -> Array:

@@ -61,7 +61,9 @@ def mass_and_gravity(tree: Tree, inertia: TreeInertia, q: Array, g: Array) -> tu
         R = motion.R[i]
         RI = np.einsum("ikn,kl->iln", R, inertia.I[i])
         mass[i], h[i] = float(inertia.mass[i]), inertia.mass[i] * c
-        L[i] = np.einsum("iln,jln->ijn", RI, R) + inertia.mass[i] * _parallel_axis(c)
+        L[i] = np.einsum("iln,jln->ijn", RI, R) + inertia.mass[i] * (
+            _dot(c, c) * np.eye(3)[:, :, None] - c[:, None] * c[None]
+        )
     M, tau = np.zeros((tree.n, tree.n, N)), np.zeros((tree.n, N))
     axes = [joint_axis(tree, motion, i) for i in range(count)]
     for i in reversed(range(count)):
@@ -205,11 +207,6 @@ def _body_jacobian(tree: Tree, motion: Motion, body: int) -> Array:
         lin = into(motion.R[body], cross(z, motion.p[body] - motion.p[i]) if tree.turns[i] else z)
         tree.add(J, i, lin, into(motion.R[body], z))
     return J
-
-
-def _parallel_axis(c: Array) -> Array:
-    """c.c 1 - c c' (3, 3, N)."""
-    return _dot(c, c) * np.eye(3)[:, :, None] - c[:, None] * c[None]
 
 
 def _dot(a: Array, b: Array) -> Array:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.arms import Arm
-from trocar.arms.structure import GimballedArm, RollingShaft, Shaft, WristedShaft
+from trocar.arms.structure import GimballedArm, RollingShaft, WristedShaft
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.inverse_kinematics.descent import LENGTH
@@ -30,6 +30,15 @@ from trocar.mechanics.reach import HALF_PI, Range, cosine_range, distance_range
 from trocar.spatial import Array
 
 Moves = dict[tuple[str, tuple[str, ...]], Array]  # (factor, joints) -> move (..., joints) onto its singular set
+# Equation of every singular set, and its geometric meaning.
+SETS = {
+    "pitch": ("cos q2 = 0", "the shaft lies along the yaw axis"),
+    "pivot": ("L = 0", "the wrist pitch axis passes through the remote centre"),
+    "wrist": ("L cos q5 + a = 0", "the wrist yaw axis passes through the remote centre"),
+    "shoulder": ("a_2 sin q2 + r cos(q2 + q3 + gamma) = 0", "the wrist centre lies on the yaw axis"),
+    "elbow": ("cos(q3 + gamma) = 0", "the wrist centre is in line with shoulder and elbow"),
+    "gimbal": ("cos q6 = 0 and sin q5 = 0", "all four wrist axes lie in one plane"),
+}
 
 
 @dataclass(frozen=True)
@@ -103,25 +112,17 @@ def singularity(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) 
     length = checks.positive("length", length, "m")
     measure, determinant, factors, moves = _determinant(mechanism, q)
     unit = {j.name: 1.0 if j.kind == "prismatic" else length for j in mechanism.arm.joints}
-    routes = []
-    for (factor, joints), move in moves.items():
-        distance = np.linalg.norm(move * np.array([unit[name] for name in joints]), axis=-1)
-        routes.append(Route(factor, joints, move, distance))
+    routes = tuple(
+        Route(factor, joints, move, np.linalg.norm(move * np.array([unit[name] for name in joints]), axis=-1))
+        for (factor, joints), move in moves.items()
+    )
     if routes:
         distances = np.stack([route.distance for route in routes])
         nearest, distance = np.array([route.factor for route in routes])[distances.argmin(0)], distances.min(0)
     else:
         nearest, distance = np.full(q.shape[:-1], ""), np.full(q.shape[:-1], np.nan)
-    return Singularity(
-        measure=measure,
-        determinant=determinant,
-        factors=factors,
-        routes=tuple(routes),
-        nearest=nearest,
-        distance=distance,
-        smallest_singular_value=singular_values(mechanism, q, length)[..., -1],
-        length=length,
-    )
+    smallest = singular_values(mechanism, q, length)[..., -1]
+    return Singularity(measure, determinant, factors, routes, nearest, distance, smallest, length)
 
 
 def scaled_jacobian(mechanism: ArmKinematics, q: ArrayLike, length: float = LENGTH) -> Array:
@@ -171,8 +172,7 @@ def singular_sets(mechanism: ArmKinematics) -> tuple[SingularSet, ...]:
 def _pitch_set(arm: Arm) -> SingularSet:
     pitch = arm.joints[1]
     limits = pitch.lower, pitch.upper
-    zeros = _zeros_of_cosine(pitch.name, limits)
-    return SingularSet("pitch", "cos q2 = 0", "the shaft lies along the yaw axis", cosine_range(*limits), zeros)
+    return SingularSet("pitch", *SETS["pitch"], cosine_range(*limits), _zeros_of_cosine(pitch.name, limits))
 
 
 def _determinant(mechanism: ArmKinematics, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
@@ -182,7 +182,8 @@ def _determinant(mechanism: ArmKinematics, q: Array) -> tuple[str, Array, dict[s
         case GimballedArm():
             return _gimballed_form(arm, lengths, q)
         case RollingShaft() if not arm.T_last_tip[:3, 3].any():
-            return _rolling_form(arm, lengths, q)
+            L, (factors, moves) = q[..., 2] + lengths.offset, _pitch_form(arm, q[..., 1])
+            return "det J'J", factors["pitch"] ** 2 * (1.0 + L * L) ** 2, factors, moves
         case WristedShaft():
             return _wristed_form(arm, lengths, q)
     J = mechanism.jacobian(q)
@@ -192,14 +193,7 @@ def _determinant(mechanism: ArmKinematics, q: Array) -> tuple[str, Array, dict[s
 
 
 def _pitch_form(arm: Arm, q2: Array) -> tuple[dict[str, Array], Moves]:
-    moves: Moves = {("pitch", (arm.joint_names[1],)): _onto(q2, HALF_PI, np.pi)[..., None]}
-    return {"pitch": np.cos(q2)}, moves
-
-
-def _rolling_form(arm: Arm, lengths: Shaft, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
-    L = q[..., 2] + lengths.offset
-    factors, moves = _pitch_form(arm, q[..., 1])
-    return "det J'J", factors["pitch"] ** 2 * (1.0 + L * L) ** 2, factors, moves
+    return {"pitch": np.cos(q2)}, {("pitch", (arm.joint_names[1],)): _onto(q2, HALF_PI, np.pi)[..., None]}
 
 
 def _wristed_form(arm: Arm, lengths: WristedShaft, q: Array) -> tuple[str, Array, dict[str, Array], Moves]:
@@ -246,15 +240,10 @@ def _wrist_sets(arm: Arm, lengths: WristedShaft) -> tuple[SingularSet, SingularS
     cosines = cosine_range(wrist_pitch.lower, wrist_pitch.upper)
     products = [depth * c + a for depth in L for c in cosines]
     at_pivot = {insertion.name: (-d, -d)} if L[0] <= 0.0 <= L[1] else {}
+    ranges = _wrist_ranges(arm, lengths, L, cosines) if a else at_pivot
     return (
-        SingularSet("pivot", "L = 0", "the wrist pitch axis passes through the remote centre", L, at_pivot),
-        SingularSet(
-            "wrist",
-            "L cos q5 + a = 0",
-            "the wrist yaw axis passes through the remote centre",
-            (min(products), max(products)),
-            _wrist_ranges(arm, lengths, L, cosines) if a else at_pivot,
-        ),
+        SingularSet("pivot", *SETS["pivot"], L, at_pivot),
+        SingularSet("wrist", *SETS["wrist"], (min(products), max(products)), ranges),
     )
 
 
@@ -272,12 +261,9 @@ def _wrist_ranges(arm: Arm, lengths: WristedShaft, L: Range, cosines: Range) -> 
             continue
         depths += [-sign * shortest, -sign * longest]
         ends = np.arccos(np.clip([sign * a / shortest, sign * a / longest], -1.0, 1.0))
-        candidates = [
-            float(turn + side * end) for end in ends for side in (1, -1) for turn in (-2 * np.pi, 0, 2 * np.pi)
-        ]
-        bends += [
-            b for b in (*candidates, *q5) if _between(b, q5) and _between(abs(np.cos(b)), (a / longest, a / shortest))
-        ]
+        candidates = np.add.outer(np.outer((1, -1), ends), (-2 * np.pi, 0, 2 * np.pi)).ravel().tolist()
+        cosine = (a / longest, a / shortest)
+        bends += [b for b in (*candidates, *q5) if _between(b, q5) and _between(abs(np.cos(b)), cosine)]
     if not depths:
         return {}
     return {
@@ -295,28 +281,11 @@ def _gimballed_sets(arm: Arm, lengths: GimballedArm) -> tuple[SingularSet, ...]:
     cosine = _square_range(cosine_range(*q5))
     gimbal = (1.0 - sine[1] * cosine[1], 1.0 - sine[0] * cosine[0])
     wrist = _zeros_of_cosine(pitch_name, q5, HALF_PI) | _zeros_of_cosine(yaw_name, q6)
+    on_axis = {shoulder_name: q2, elbow_name: q3} if shoulder[0] <= 0.0 <= shoulder[1] else {}
     return (
-        SingularSet(
-            "shoulder",
-            "a_2 sin q2 + r cos(q2 + q3 + gamma) = 0",
-            "the wrist centre lies on the yaw axis",
-            shoulder,
-            {shoulder_name: q2, elbow_name: q3} if shoulder[0] <= 0.0 <= shoulder[1] else {},
-        ),
-        SingularSet(
-            "elbow",
-            "cos(q3 + gamma) = 0",
-            "the wrist centre is in line with shoulder and elbow",
-            cosine_range(*psi),
-            _zeros_of_cosine(elbow_name, q3, lengths.gamma),
-        ),
-        SingularSet(
-            "gimbal",
-            "cos q6 = 0 and sin q5 = 0",
-            "all four wrist axes lie in one plane",
-            gimbal,
-            wrist if gimbal[0] <= 0.0 else {},
-        ),
+        SingularSet("shoulder", *SETS["shoulder"], shoulder, on_axis),
+        SingularSet("elbow", *SETS["elbow"], cosine_range(*psi), _zeros_of_cosine(elbow_name, q3, lengths.gamma)),
+        SingularSet("gimbal", *SETS["gimbal"], gimbal, wrist if gimbal[0] <= 0.0 else {}),
     )
 
 

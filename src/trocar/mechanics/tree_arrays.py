@@ -13,12 +13,13 @@ z = sign(s'). SI units, radians, base axes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.arms.parameters import CableTorque, LeverSpring
+from trocar.arms.parameters import CableTorque, Elastic, LeverSpring
 from trocar.mechanics.drives import Drives, Elastics
 from trocar.mechanics.recursion import TreeInertia
 from trocar.spatial import Array
@@ -68,7 +69,7 @@ class DriveArrays(_ReadOnly):
     dahl_slope: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SpringArrays(_ReadOnly):
     """Springs on levers, one entry each: energy stiffness / 2 (l - rest)^2, see `arms.parameters.LeverSpring`.
 
@@ -84,7 +85,7 @@ class SpringArrays(_ReadOnly):
     offset: Array
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CableArrays(_ReadOnly):
     """Cable efforts, one entry each: `polyval(coefficients, clip(q[joint], lower, upper))` [N m], signed like gravity.
 
@@ -205,26 +206,22 @@ def _drives(drives: Drives) -> DriveArrays:
 
 def _springs(arm: Arm, elastics: Elastics) -> SpringArrays:
     springs = [element for element in elastics.elements if isinstance(element, LeverSpring)]
-    numbers = {
-        name: np.array([getattr(s, name) for s in springs], dtype=float) for name in ("r", "h", "rest", "offset")
-    }
-    return SpringArrays(
-        joint=_indices([arm.joint_names.index(spring.joint) for spring in springs]),
-        stiffness=np.array([spring.amplitude for spring in springs], dtype=float),
-        **numbers,
-    )
+    names = ("amplitude", "r", "h", "rest", "offset")
+    numbers = np.array([[getattr(spring, name) for spring in springs] for name in names], dtype=float)
+    return SpringArrays(_joints(arm, springs), *numbers)
 
 
 def _cables(arm: Arm, elastics: Elastics) -> CableArrays:
     cables = [element for element in elastics.elements if isinstance(element, CableTorque)]
     longest = max((len(cable.coefficients) for cable in cables), default=0)
     padded = [np.pad(cable.coefficients, (longest - len(cable.coefficients), 0)) * cable.amplitude for cable in cables]
-    return CableArrays(
-        joint=_indices([arm.joint_names.index(cable.joint) for cable in cables]),
-        lower=np.array([cable.lower for cable in cables], dtype=float),
-        upper=np.array([cable.upper for cable in cables], dtype=float),
-        coefficients=np.array(padded, dtype=float).reshape(len(cables), longest),
-    )
+    coefficients = np.array(padded, dtype=float).reshape(len(cables), longest)
+    lower, upper = np.array([(cable.lower, cable.upper) for cable in cables], dtype=float).reshape(-1, 2).T
+    return CableArrays(_joints(arm, cables), lower, upper, coefficients)
+
+
+def _joints(arm: Arm, elements: Sequence[Elastic]) -> Array:
+    return _indices([arm.joint_names.index(element.joint) for element in elements])
 
 
 def _indices(values: list[int]) -> Array:

@@ -97,9 +97,8 @@ class Workspace:
         """
         points = _checked_points(points)
         p = _moved(inverse(self.T_world_base), points.reshape(-1, 3))
-        return np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)]).reshape(
-            points.shape[:-1]
-        )
+        reached = np.concatenate([reach.reaches(self.mechanism.arm, part) for part in _chunks(p)])
+        return reached.reshape(points.shape[:-1])
 
     def contains_pose(self, T: ArrayLike) -> Array:
         """Mask (...) of the poses T (..., 4, 4) that inverse kinematics solves."""
@@ -126,7 +125,11 @@ class Workspace:
         if arm.tip_joints < 6:
             raise TrocarError(f"{arm.name} moves its tip with {arm.tip_joints} joints and cannot choose an orientation")
         points = _checked_points(points)
-        flat, R = points.reshape(-1, 3), _rotations(orientations, seed)
+        # Shoemake's map of the unit cube to quaternions
+        u, a, b = _unit_cube(orientations, 3, "sobol", seed).T * [[1.0], [2 * np.pi], [2 * np.pi]]
+        r, s = np.sqrt(1.0 - u), np.sqrt(u)
+        quaternions = np.stack([r * np.sin(a), r * np.cos(a), s * np.sin(b), s * np.cos(b)], -1)
+        flat, R = points.reshape(-1, 3), Rotation.from_quat(quaternions).as_matrix()
         share = np.empty(len(flat))
         rows = max(1, CHUNK // len(R))
         for start in range(0, len(flat), rows):
@@ -249,14 +252,6 @@ def _unit_cube(count: int, dimension: int, method: Method, seed: int) -> Array:
         axes = np.meshgrid(*[np.linspace(0.0, 1.0, each)] * dimension, indexing="ij")
         return np.stack(axes, axis=-1).reshape(-1, dimension)
     raise UnknownName("method", method, ("sobol", "random", "grid"))
-
-
-def _rotations(count: int, seed: int) -> Array:
-    """Even sample (N, 3, 3) of all rotations, N a power of 2: Shoemake's map of the unit cube to quaternions."""
-    u = _unit_cube(count, 3, "sobol", seed)
-    r, s = np.sqrt(1.0 - u[:, 0]), np.sqrt(u[:, 0])
-    a, b = 2 * np.pi * u[:, 1], 2 * np.pi * u[:, 2]
-    return Rotation.from_quat(np.stack([r * np.sin(a), r * np.cos(a), s * np.sin(b), s * np.cos(b)], -1)).as_matrix()
 
 
 def _moved(T: Array, points: Array) -> Array:

@@ -63,16 +63,17 @@ class Claim:
             raise self._error("kind", f"one of {', '.join(KINDS)}")
         if self.kind == "engine" and self.relation != "equal":
             object.__setattr__(self, "kind", "one-sided")
-        self._takenumber("tolerance", "a finite number >= 0")
-        if not (math.isfinite(self.tolerance) and self.tolerance >= 0):
-            raise self._error("tolerance", "a finite number >= 0")
+        self._take_number("tolerance", "a finite number >= 0", low=0.0)
         if self.published is not None:
-            self._takenumber("published", "a finite number or None")
-            if not math.isfinite(self.published):
-                raise self._error("published", "a finite number or None")
+            self._take_number("published", "a finite number or None")
         if self.ours is not None:
-            self._takenumber("ours", "a number or None")
-        self._check_reason()
+            self._take_number("ours", "a number or None", finite=False)
+        explained = any(self.note.startswith(reason) and self.note != reason for reason in REASONS)
+        missing = self.published is None or self.ours is None
+        if missing and not explained:
+            raise self._error("note", "'not run: ...' or 'not reproducible: ...' if a number is missing")
+        if explained and not missing:
+            raise self._error("note", "a remark that is no reason for skipping, because both numbers are given")
 
     @property
     def holds(self) -> bool | None:
@@ -116,20 +117,17 @@ class Claim:
         text = f"{sign} {number(self.published)}"
         return f"{text} {margin} {number(self.tolerance)}" if self.tolerance else text
 
-    def _takenumber(self, name: str, allowed: str) -> None:
+    def comparison(self) -> str:
+        """Our number and the published one, such as `ours 1.4, published = 1.2 ± 0.1 mm`."""
+        return f"ours {number(self.ours)}, published {self.expected()} {self.unit}".rstrip()
+
+    def _take_number(self, name: str, allowed: str, low: float = -math.inf, finite: bool = True) -> None:
         """Turn a number of any kind (numpy's included) into a float."""
         value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, Real):
+        real = isinstance(value, Real) and not isinstance(value, bool)
+        if not real or (finite and not (math.isfinite(value) and value >= low)):
             raise self._error(name, allowed)
         object.__setattr__(self, name, float(value))
-
-    def _check_reason(self) -> None:
-        explained = any(self.note.startswith(r) and self.note != r for r in REASONS)
-        if self.published is None or self.ours is None:
-            if not explained:
-                raise self._error("note", "'not run: ...' or 'not reproducible: ...' if a number is missing")
-        elif explained:
-            raise self._error("note", "a remark that is no reason for skipping, because both numbers are given")
 
     def _error(self, name: str, allowed: str) -> TrocarError:
         return TrocarError(f"claim {self.id!r}: {name} is {getattr(self, name)!r}; allowed: {allowed}")

@@ -6,6 +6,7 @@ import base64
 import io
 from html import escape
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trocar.palette import ACCENT, FONT
@@ -24,11 +25,11 @@ _SCREEN_DPI = 95  # a 10-inch-wide figure fills the page at this resolution
 
 def html(report: Report) -> str:
     """The complete HTML page."""
-    title = escape(report.title)
+    title, style = escape(report.title), Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
     parts = [
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{_CSS}</style>\n</head>\n<body>\n<main>",
+        f"<style>:root {{ --accent: {ACCENT}; --font: {FONT}; }}\n{style}</style>\n</head>\n<body>\n<main>",
         f"<h1>{title}</h1>",
         *([f'<p class="summary">{report.summary()}</p>'] if report.claims else []),
         *_contents(report),
@@ -45,15 +46,12 @@ def html(report: Report) -> str:
 
 def _plain_table(caption: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "\n".join(
-        "<tr>"
-        + "".join(f'<td class="{"id" if k == 0 else "number"}">{escape(cell)}</td>' for k, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f"<table><caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody>\n</table>"
-    )
+    lines = []
+    for first, *others in rows:
+        cells = "".join(f'<td class="number">{escape(cell)}</td>' for cell in others)
+        lines.append(f'<tr><td class="id">{escape(first)}</td>{cells}</tr>')
+    start = f"<table><caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>"
+    return "\n".join([start, "<tbody>" + "\n".join(lines) + "</tbody>", "</table>"])
 
 
 def _contents(report: Report) -> list[str]:
@@ -75,14 +73,10 @@ def _failing(claims: list[Claim]) -> list[str]:
     items = []
     for claim in claims:
         if claim.holds is False:
-            numbers = f"ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
             note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
-            items.append(f"<li><b>{escape(claim.id)}</b>: {escape(numbers)}.{note}</li>")
-    return (
-        ['<section class="failing" id="failed"><h2>Failed claims</h2>\n<ul>', *items, "</ul></section>"]
-        if items
-        else []
-    )
+            items.append(f"<li><b>{escape(claim.id)}</b>: {escape(claim.comparison())}.{note}</li>")
+    head = '<section class="failing" id="failed"><h2>Failed claims</h2>\n<ul>'
+    return [head, *items, "</ul></section>"] if items else []
 
 
 def _evidence(report: Report) -> list[str]:
@@ -136,56 +130,3 @@ def _image(data: bytes, kind: str, caption: str, width: int | None = None) -> st
     wide = "" if width is None else f' width="{width}"'
     source = f'src="data:image/{kind};base64,{image}"'
     return f'<figure><img alt="{text}"{wide} {source}><figcaption>{text}</figcaption></figure>'
-
-
-# On a narrow screen each table row becomes a block with its own labels.
-_CSS = (
-    f":root {{ --accent: {ACCENT}; --font: {FONT}; }}"
-    + """
-:root { color-scheme: light dark; --ink: #1f2328; --soft: #646b73; --line: #dfe2e6; --paper: #fdfdfc;
-  --good: #1a7f4b; --bad: #b3261e; --open: #8a6500; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e6ea; --soft: #9aa3ad; --line: #363c44;
-  --paper: #16191d; --good: #5cc98d; --bad: #ff8a80; --open: #e0b64c; } }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 var(--font); border-top: 4px solid var(--accent); }
-main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
-h1 { font-size: 1.6rem; line-height: 1.25; font-weight: 600; margin: 0; }
-p { max-width: 42rem; }
-.summary { color: var(--soft); margin-top: .35rem; }
-.failing { border-left: 3px solid var(--bad); padding: .1rem 0 .1rem 1rem; margin: 1.5rem 0; font-size: .95rem; }
-.failing h2 { font-size: 1rem; font-weight: 600; color: var(--bad); margin: 0; }
-.failing ul { padding-left: 1.1rem; margin: .35rem 0 0; }
-.failing li { margin: .25rem 0; }
-.failing b { font-weight: 600; }
-.failing span { color: var(--soft); }
-nav { font-size: .92rem; columns: 2 20rem; margin: 1.25rem 0; }
-nav ul { margin: 0; padding-left: 1.1rem; }
-nav a { color: var(--accent); text-decoration: none; }
-table { border-collapse: collapse; width: 100%; margin: 2rem 0; font-size: .92rem; }
-caption { text-align: left; font-weight: 600; padding-bottom: .35rem; }
-th { text-align: left; font-weight: 500; color: var(--soft); }
-th, td { padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-.id { overflow-wrap: anywhere; min-width: 13rem; }
-.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.passed .verdict { color: var(--good); }
-.failed .verdict, .failed .ours { color: var(--bad); font-weight: 600; }
-.skipped .verdict { color: var(--open); }
-.passed .verdict, .failed .verdict, .unit { white-space: nowrap; }
-.note, figcaption { color: var(--soft); }
-.note { overflow-wrap: anywhere; min-width: 14rem; }
-cite { font-size: .92em; }
-figure { margin: 2.5rem 0 0; }
-img { max-width: 100%; height: auto; background: #fff; border-radius: 6px; }
-figcaption { margin-top: .5rem; font-size: .92rem; max-width: 42rem; }
-@media (max-width: 40rem) {
-  thead { display: none; }
-  table, tbody, tr, td { display: block; }
-  tr { padding: .75rem 0; border-bottom: 1px solid var(--line); }
-  td { border: 0; padding: .1rem 0; }
-  td:empty { display: none; }
-  .id { font-weight: 600; }
-  td[data-label]::before { content: attr(data-label); color: var(--soft);
-    display: inline-block; width: 6rem; }
-}
-"""
-)

@@ -86,11 +86,7 @@ class Report:
 
     def failures(self) -> list[str]:
         """One line per failed claim: its id, our number and the published one."""
-        return [
-            f"{claim.id}: ours {number(claim.ours)}, published {claim.expected()} {claim.unit}".rstrip()
-            for claim in self.claims
-            if claim.holds is False
-        ]
+        return [f"{claim.id}: {claim.comparison()}" for claim in self.claims if claim.holds is False]
 
     def evidence(self) -> list[tuple[str, int, int, int]]:
         """Kind of evidence with the number of claims that passed, failed and were skipped, in `KINDS` order."""

@@ -9,12 +9,12 @@ import numpy as np
 
 from trocar.scripts.pykdl import Frame, Rotation, Vector
 from trocar.spatial import Array
-from trocar.transports.ros_conversion import set_six, six
+from trocar.transports.ros_conversion import CONVERT, STAND_INS
 from trocar.transports.ros_messages import MESSAGES
 
-# Parts of messages: position and orientation of a frame, and both halves of a six-vector.
+# Messages of a frame with their parts, and of a six-vector.
 _FRAMES = {"Pose": ("position", "orientation"), "Transform": ("translation", "rotation")}
-_SIX = {"Twist": ("linear", "angular"), "Wrench": ("force", "torque")}
+_SIX = ("Twist", "Wrench")
 
 
 def _frame_from(kind: str, msg: Any) -> Frame:
@@ -31,15 +31,13 @@ def _frame_to(kind: str, frame: Frame) -> Any:
 
 
 def _array_from(kind: str, msg: Any) -> Array:
-    linear, angular = (getattr(msg, part) for part in _SIX[kind])
-    return six(linear, angular)
+    vector: Array = CONVERT[f"geometry_msgs/{kind}"].from_ros(msg)
+    return vector
 
 
 def _array_to(kind: str, array: Array) -> Any:
-    msg = MESSAGES[f"geometry_msgs/{kind}"]()
-    linear, angular = (getattr(msg, part) for part in _SIX[kind])
-    set_six(linear, angular, array)
-    return msg
+    ros_type = f"geometry_msgs/{kind}"
+    return STAND_INS.message(ros_type, CONVERT[ros_type].plain(array))
 
 
 MSG_CONVERSIONS: dict[str, Any] = {f"FrameFrom{kind}Msg": partial(_frame_from, kind) for kind in _FRAMES}

@@ -17,9 +17,8 @@ from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.interface import Direction
 from trocar.scripts.session import Session
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_conversion import answer, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES
-from trocar.transports.ros_services import answer
 
 MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
 RELEASE_1 = tomllib.loads(Path(__file__).with_name("release_1.toml").read_text(encoding="utf-8"))

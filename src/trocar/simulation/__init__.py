@@ -16,7 +16,7 @@ from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
 from trocar.simulation.run import simulate
 from trocar.simulation.scene import Scene
-from trocar.simulation.scene_arm import Cable, Compliance, ElasticMount, Port, SceneArm
+from trocar.simulation.scene_arm import Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.simulation.scene_file import load_scene
 from trocar.simulation.sensors.force_sensor import ForceSensor
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -24,7 +24,7 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder", "Diverged",
-    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "MotorLoss", "Plan", "PlanningFailed", "Port", "Scene",
-    "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
+    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Plan", "PlanningFailed", "Port",
+    "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
     "pick_up", "plan", "simulate",
 ]  # fmt: skip

@@ -15,15 +15,16 @@ import queue
 import shutil
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 from trocar.recording.bag_file import SUFFIXES
-from trocar.robot.bus import Subscription
 from trocar.robot.clients.devices import PSMClient
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
@@ -57,10 +58,10 @@ class BagRecorder:
         names = [name for name in known if _is_recorded(known[name])] if topics is None else list(topics)
         check_known("topic", known, *names)
         check_known("format of a bag", SUFFIXES, self.path.suffix)
-        if self.path.suffix != ".bag" and self.path.exists():
-            raise TrocarError(f"the bag {self.path} exists already: choose another name")
         if self.path.suffix == ".bag":
             check_writable(self.path)
+        elif self.path.exists():
+            raise TrocarError(f"the bag {self.path} exists already: choose another name")
         check_rosbags("writing bags")
         self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
         self._folder = tempfile.mkdtemp(prefix=".bag-", dir=self.path.resolve().parent)
@@ -69,9 +70,7 @@ class BagRecorder:
         self._robot = robot
         self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
         self._thread.start()
-        self._subscriptions: list[Subscription] = [
-            robot.bus.subscribe(name, self._taking(known[name])) for name in names
-        ]
+        self._subscriptions = [robot.bus.subscribe(name, partial(self._take, known[name])) for name in names]
 
     def close(self) -> Path:
         """Finish the bag and return its path."""
@@ -93,8 +92,8 @@ class BagRecorder:
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def _taking(self, topic: Topic) -> Callable[[Message], None]:
-        return lambda message: self._queue.put((topic, self._robot.now, message))
+    def _take(self, topic: Topic, message: Message) -> None:
+        self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
         try:
@@ -102,18 +101,15 @@ class BagRecorder:
                 self._write_to(writer)
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
-            while self._queue.get() is not None:
-                pass  # the robot continues
+            deque(iter(self._queue.get, None), maxlen=0)  # the robot continues
 
     def _write_to(self, writer: Any) -> None:
         connections: dict[str, Any] = {}
         ros = codec(1 if self.path.suffix == ".bag" else 2)
-        while (entry := self._queue.get()) is not None:
-            topic, time, message = entry
+        for topic, time, message in iter(self._queue.get, None):
             if topic.name not in connections:
-                connections[topic.name] = writer.add_connection(
-                    f"/{topic.name}", bag_name(topic.ros), typestore=ros.store
-                )
+                types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
+                connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)
             writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
             self.count += 1
 
@@ -178,11 +174,9 @@ def _is_recorded(topic: Topic) -> bool:
 
 def _servo_topic(robot: Robot, name: str, namespace: str | None) -> Topic | None:
     """A servo topic of an arm of the robot; None for all others."""
-    arm = name.partition("/")[0]
-    topic = robot.bus.topics.get(name)
-    replayed = arm in robot.arms and namespace in (None, arm, f"/{arm}")
-    servo = topic is not None and topic.direction is Direction.command and "/servo_" in name
-    return topic if replayed and servo else None
+    arm, topic = name.partition("/")[0], robot.bus.topics.get(name)
+    replayed = arm in robot.arms and namespace in (None, arm, f"/{arm}") and "/servo_" in name
+    return topic if replayed and topic is not None and topic.direction is Direction.command else None
 
 
 def _move_to(robot: Robot, name: str, message: Message) -> None:

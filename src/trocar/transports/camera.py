@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -26,10 +26,8 @@ from trocar.robot.robot import Robot
 from trocar.simulation import load_scene
 from trocar.spatial import Array
 from trocar.transports.codec import codec
-from trocar.transports.link import ConnectedProcess, receive, send
-from trocar.transports.protocol import NodeFailed, Publish
-from trocar.transports.scene_messages import CameraInfo, CompressedImage, Image
-from trocar.transports.scene_topics import EYES, optical_frame
+from trocar.transports.link import ConnectedProcess, NodeFailed, Publish, receive, send
+from trocar.transports.scene_topics import EYES, CameraInfo, CompressedImage, Image, optical_frame
 
 RATE = 10.0  # pairs of images [Hz]
 SIZE = 640, 480  # [pixels]
@@ -54,7 +52,7 @@ class CameraSettings:
     size: tuple[int, int] = SIZE
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rate) and 0.0 < self.rate <= 100.0):
+        if not 0.0 < self.rate <= 100.0:
             raise TrocarError(f"the rate of images must be above 0 and at most 100 Hz, got {self.rate}")
 
     @property
@@ -74,8 +72,7 @@ class CameraSettings:
         )
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """State of the scene for pictures: all joint positions, set-up joints by arm, and the topics with readers."""
 
     stamp: int
@@ -107,7 +104,9 @@ class Camera:
         if topics and now >= self._due and self.idle:
             self._due = now + self._interval
             with robot.bus.lock:
-                moment = current_moment(robot, stamp(), topics)
+                cart, mounts = robot.scene.cart, {name: robot.scene.mount(name) for name in robot.scene.arms}
+                q_setup = {} if cart is None else {arm: np.array(cart.q_setup[m]) for arm, m in mounts.items() if m}
+                moment = Moment(stamp(), np.array(robot.scene.data.qpos), q_setup, topics)
             self._busy = True
             with contextlib.suppress(OSError):
                 send(self._pipe, moment)
@@ -129,13 +128,6 @@ class Camera:
     def close(self) -> None:
         self._pipe.close()  # ends the process
         self._process.join()
-
-
-def current_moment(robot: Robot, stamp: int, topics: frozenset[str]) -> Moment:
-    """The current state of a robot; call it with the bus locked."""
-    cart, mounts = robot.scene.cart, {name: robot.scene.mount(name) for name in robot.scene.arms}
-    set_up = {} if cart is None else {arm: np.array(cart.q_setup[mount]) for arm, mount in mounts.items() if mount}
-    return Moment(stamp, np.array(robot.scene.data.qpos), set_up, topics)
 
 
 def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_version: int) -> None:
@@ -172,14 +164,12 @@ def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Pict
         prefix, frame = f"{settings.namespace}/{eye}", optical_frame(settings.arm, eye)
         about: dict[str, Any] = {"stamp": moment.stamp, "frame_id": frame}
         height, width, _ = picture.shape
-        if f"{prefix}/{RAW}" in moment.topics:
-            by_topic[f"{prefix}/{RAW}"] = Image(
-                height=height, width=width, step=3 * width, data=picture.tobytes(), **about
-            )
-        if f"{prefix}/{COMPRESSED}" in moment.topics:
-            by_topic[f"{prefix}/{COMPRESSED}"] = CompressedImage(data=jpeg(picture), **about)
-        if f"{prefix}/{INFO}" in moment.topics:
-            by_topic[f"{prefix}/{INFO}"] = CameraInfo.of_lens(settings.lens, BASELINE / 2 - aside, **about)
+        if (raw := f"{prefix}/{RAW}") in moment.topics:
+            by_topic[raw] = Image(height=height, width=width, step=3 * width, data=picture.tobytes(), **about)
+        if (compressed := f"{prefix}/{COMPRESSED}") in moment.topics:
+            by_topic[compressed] = CompressedImage(data=jpeg(picture), **about)
+        if (info := f"{prefix}/{INFO}") in moment.topics:
+            by_topic[info] = CameraInfo.of_lens(settings.lens, BASELINE / 2 - aside, **about)
     return list(by_topic.items())
 
 

@@ -20,15 +20,15 @@ from trocar.errors import TrocarError
 from trocar.robot.interface import Topic
 from trocar.robot.messages import EMPTY, JointState, Message
 from trocar.spatial import Array, quaternion
-from trocar.transports.ros_conversion import from_ros, to_ros
+from trocar.transports.ros_conversion import Family, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES, definition, message_class
 
 MAX_BYTES = 1 << 20  # largest message to decode
 JOINTS = "sensor_msgs/JointState"
 LENGTH = 4  # bytes of the length of a sequence
 # Identity of a call in ROS 2 (rmw_cyclonedds), before the fields of a request and of its response.
-IDENTITY = {"client": "uint64", "number": "int64"}
-UNUSED = "structure_needs_at_least_one_member"  # field of messages without fields in ROS 2
+IDENTITY = "uint64 client\nint64 number\n"
+UNUSED = "uint8 structure_needs_at_least_one_member\n"  # field of messages without fields in ROS 2
 
 
 def check_rosbags(purpose: str = "ROS", extra: str = "bags") -> None:
@@ -37,7 +37,7 @@ def check_rosbags(purpose: str = "ROS", extra: str = "bags") -> None:
         raise TrocarError(f"{purpose} requires the Python package rosbags: pip install 'trocar[{extra}]'")
 
 
-class Codec:
+class Codec(Family):
     """Encoder and decoder of one version of ROS, with rosbags' message classes; see `codec`.
 
     Attributes:
@@ -50,31 +50,21 @@ class Codec:
         self.version, self.header = version, 0 if version == 1 else 4
         self.store: Any = get_typestore(Stores.ROS1_NOETIC if version == 1 else Stores.ROS2_JAZZY)
         texts = {name: definition(message) for name, message in MESSAGES.items()}
-        for name in SERVICES:
-            for part in ("Request", "Response"):
-                text = definition(message_class(f"{name}_{part}"))
-                if version == 2:
-                    identity = "".join(f"{kind} {field}\n" for field, kind in IDENTITY.items())
-                    text = identity + (text or f"uint8 {UNUSED}\n")
-                texts[f"{name}_{part}"] = text
+        for name in [f"{service}_{part}" for service in SERVICES for part in ("Request", "Response")]:
+            text = definition(message_class(name))
+            texts[name] = text if version == 1 else IDENTITY + (text or UNUSED)
         for name, text in texts.items():
             if bag_name(name) not in self.store.fielddefs:
                 self.store.register(get_types_from_msg(text, bag_name(name)))
         self._constructors: dict[str, Callable[..., Any]] = {}
         self._prepared: set[str] = set()
 
-    # -- bytes ---------------------------------------------------------------------------------------------------------
-
     def encode(self, message: Message, ros_type: str) -> bytes:
         """Bytes of a bus message."""
         return self.bytes_of(to_ros(message, ros_type, self), ros_type)
 
     def decode(self, data: bytes, topic: Topic) -> Any:
-        """The bus message in the bytes of a message of a topic.
-
-        Raises:
-            TrocarError: the bytes are not a message of its type.
-        """
+        """The bus message in the bytes of a message of a topic. Raises a TrocarError if they are not of its type."""
         return from_ros(self.message_in(data, topic.ros), topic.ros, topic.message)
 
     def bytes_of(self, message: Any, ros_type: str) -> bytes:
@@ -83,11 +73,7 @@ class Codec:
         return bytes(serialize(message, bag_name(ros_type)))
 
     def message_in(self, data: bytes, ros_type: str) -> Any:
-        """The message of rosbags in some bytes.
-
-        Raises:
-            TrocarError: the bytes are not a message of this type.
-        """
+        """The message of rosbags in some bytes. Raises a TrocarError if they are not of this type."""
         from rosbags.serde import SerdeError
 
         if len(data) > MAX_BYTES:
@@ -103,8 +89,6 @@ class Codec:
         if ros_type not in self._prepared:
             self.message_in(self.bytes_of(self.make(ros_type), ros_type), ros_type)
             self._prepared.add(ros_type)
-
-    # -- classes, as in `ros_conversion.Family` ------------------------------------------------------------------------
 
     def make(self, ros_type: str, **values: Any) -> Any:
         """A message of rosbags with some fields set, by their names in ROS 1; the others have their defaults."""
@@ -122,9 +106,9 @@ class Codec:
     def _constructor(self, name: str) -> Callable[[dict[str, Any]], Any]:
         if name not in self._constructors:
             kind, fields = self.store.types[name], self.store.fielddefs[name][1]
-            defaults = {field: self._default(description) for field, description in fields}
+            defaults = [(field, self._default(description)) for field, description in fields]
             self._constructors[name] = lambda values: kind(
-                **{field: values[field] if field in values else default() for field, default in defaults.items()}
+                *[values[field] if field in values else default() for field, default in defaults]
             )
         return self._constructors[name]
 
@@ -143,8 +127,6 @@ class Codec:
             return lambda: np.zeros(length if node == Nodetype.ARRAY else 0, element[0])
         return list
 
-    # -- identities of types -------------------------------------------------------------------------------------------
-
     @functools.cache  # noqa: B019  # a codec lives as long as the process
     def type_hash(self, ros_type: str) -> str:
         """Hash of a type in ROS 2, RIHS01_ and 64 digits: compared from Iron on, ignored by Humble."""
@@ -161,8 +143,10 @@ class Codec:
         text = ""
         for part in ("Request", "Response"):
             fields = message_class(f"{service}_{part}")._fields
-            kinds = [self.definition_and_checksum(kind)[1] if "/" in kind else kind for _, kind in fields]
-            text += "\n".join(f"{kind} {name}" for kind, (name, _) in zip(kinds, fields, strict=True))
+            kinds = {
+                name: self.definition_and_checksum(kind)[1] if "/" in kind else kind for name, kind in fields.items()
+            }
+            text += "\n".join(f"{kind} {name}" for name, kind in kinds.items())
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -214,22 +198,16 @@ class Encoder:
         numbers = self._numbers(message)
         key = (message.frame_id, getattr(message, "name", ()), [values.shape for values in numbers])
         if key != self._key:
-            self._encode_all(message, numbers)
-            self._key = key
+            self._bytes, self._key = bytearray(self._codec.encode(message, self._type)), key
+            if isinstance(message, JointState):
+                self._places = _joint_numbers(message, self._codec)
+            else:  # one array at the end
+                self._places = [(len(self._bytes) - 8 * numbers[0].size, len(self._bytes))]
         if self._stamp_at:
             self._stamp.pack_into(self._bytes, self._stamp_at, *divmod(stamp, 10**9))
         for (begin, end), values in zip(self._places, numbers, strict=True):
             self._bytes[begin:end] = np.asarray(values, "<f8").tobytes()
         return bytes(self._bytes)
-
-    def _encode_all(self, message: Message, numbers: tuple[Array, ...]) -> None:
-        """Encode a message and store the offsets of its numbers, which are its last bytes."""
-        self._bytes = bytearray(self._codec.encode(message, self._type))
-        if isinstance(message, JointState):
-            self._places = _joint_numbers(message, self._codec)
-        else:
-            (values,) = numbers
-            self._places = [(len(self._bytes) - 8 * values.size, len(self._bytes))]
 
 
 class Decoder:
@@ -248,22 +226,12 @@ class Decoder:
         self._fixed: list[tuple[int, int, bytes]] = []  # start, end and content of all other bytes after the stamp
 
     def __call__(self, data: bytes) -> Message:
-        """The bus message in some bytes.
-
-        Raises:
-            TrocarError: the bytes have no valid content.
-        """
+        """The bus message in some bytes. Raises a TrocarError if they have no valid content."""
         if len(data) == self._length and all(data[begin:end] == bytes_ for begin, end, bytes_ in self._fixed):
             seconds, nanoseconds = self._stamp.unpack_from(data, self._stamp_at)
-            position, velocity, effort = (np.frombuffer(data[begin:end], "<f8").copy() for begin, end in self._numbers)
-            return JointState(
-                stamp=seconds * 10**9 + nanoseconds,
-                frame_id=self._last.frame_id,
-                name=self._last.name,
-                position=position,
-                velocity=velocity,
-                effort=effort,
-            )
+            q, dq, tau = (np.frombuffer(data[begin:end], "<f8").copy() for begin, end in self._numbers)
+            stamp, frame_id, name = seconds * 10**9 + nanoseconds, self._last.frame_id, self._last.name
+            return JointState(stamp=stamp, frame_id=frame_id, name=name, position=q, velocity=dq, effort=tau)
         message: Message = self._codec.decode(data, self._topic)
         if isinstance(message, JointState):
             self._store(data, message)

@@ -1,4 +1,4 @@
-"""Processes of ROS nodes and the pipes to them: values of `protocol`, pickled, for ROS 1 and ROS 2 alike."""
+"""Processes of ROS nodes, the pipes to them and the values that they exchange, for ROS 1 and ROS 2 alike."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
 from trocar.errors import TrocarError
+from trocar.robot.interface import Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.priority import urgent_process
-from trocar.transports.protocol import TIMEOUT, Answer, Call, CommandBatch, NodeFailed, NodeSettings, RefusedMessage
 
+LOOPBACK = "127.0.0.1"
+OWN_MASTER = ""
+TIMEOUT = 10.0  # of the answer to a call [s]
+MAX_TEXT = 500  # characters of the reason for a refusal
 START_TIMEOUT = 60.0  # of the process of a node [s]
 END_TIMEOUT = 5.0  # after which a process is killed [s]
 # Size of a value from a node to the simulation. `Connection` writes up to 16 KiB at once, so the control loop, which
@@ -30,13 +35,103 @@ END_TIMEOUT = 5.0  # after which a process is killed [s]
 MAX_BYTES = 2**14
 
 
-def packed(value: Any) -> bytes:
-    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+@dataclass(frozen=True)
+class NodeSettings:
+    """Settings of the process of a node.
+
+    Attributes:
+        node: class of the node with its module. topics, services: those it serves; a client has none.
+        switch_interval: of the threads of the process [s]; Python's default is 5 ms.
+        priority: ask for real-time priority.
+    """
+
+    node: str
+    topics: tuple[Topic, ...] = ()
+    services: tuple[Service, ...] = ()
+    switch_interval: float = 5e-3
+    priority: bool = False
+
+
+# -- values from a node ------------------------------------------------------------------------------------------------
+
+
+class Ready(NamedTuple):
+    """All topics and services are offered, with real-time priority or without. master: URI; "" in ROS 2."""
+
+    prioritised: bool
+    master: str = ""
+
+
+class SystemState(NamedTuple):
+    """ROS types of topics and services of other nodes by name. simulated_time: time follows the topic /clock."""
+
+    published: Mapping[str, str]
+    subscribed: Mapping[str, str]
+    services: Mapping[str, str]
+    simulated_time: bool = False
+
+
+class NodeFailed(NamedTuple):
+    """The process ends for this reason."""
+
+    reason: str
+
+
+class Readers(NamedTuple):
+    """A state topic has a new reader, which needs the current sample (`some`), or has lost its last one."""
+
+    topic: str
+    some: bool
+
+
+class CommandBatch(NamedTuple):
+    """Messages by topic, oldest first."""
+
+    messages: tuple[tuple[str, Message], ...]
+
+
+class RefusedMessage(NamedTuple):
+    """A message to a topic has invalid content."""
+
+    topic: str
+    reason: str
+
+
+class Lost(NamedTuple):
+    """The last client that sent commands to a topic has disconnected."""
+
+    topic: str
+
+
+class Call(NamedTuple):
+    number: int
+    service: str
+    arguments: tuple[Any, ...]
+
+
+# -- values to a node; None ends its process ---------------------------------------------------------------------------
+
+
+class Publish(NamedTuple):
+    """Messages by topic: bytes for a node, bus messages for a client."""
+
+    messages: tuple[tuple[str, Any], ...]
+
+
+class Answer(NamedTuple):
+    """Result of a call; error: reason for a missing result, or ""."""
+
+    number: int
+    result: Any
+    error: str = ""
+
+
+# -- pipes and processes -----------------------------------------------------------------------------------------------
 
 
 def send(pipe: Connection, value: Any) -> None:
     """Send a value, several times faster than `Connection.send`."""
-    pipe.send_bytes(packed(value))
+    pipe.send_bytes(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def receive(pipe: Connection) -> Any:
@@ -51,15 +146,8 @@ def received(pipe: Connection) -> Iterator[Any]:
             yield value
 
 
-# -- processes ---------------------------------------------------------------------------------------------------------
-
-
 class ConnectedProcess:
-    """A spawned process with a pipe to it, until `close`. Its function gets the other end first.
-
-    Attributes:
-        pipe: this end.
-    """
+    """A spawned process with a pipe to it, until `close`. Its function gets the other end of `pipe` first."""
 
     def __init__(self, target: Callable[..., None], *arguments: Any, name: str = "trocar-ros") -> None:
         context = multiprocessing.get_context("spawn")
@@ -102,10 +190,7 @@ class ConnectedProcess:
 
 
 def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
-    """Main function of the process of a node: until None arrives or the pipe is closed. The other end handles Ctrl-C.
-
-    The node's library is imported here only, not in the process of the control loop.
-    """
+    """Main function of the process of a node, which imports its library only here. The other end handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(settings.switch_interval)
     prioritised = settings.priority and urgent_process().granted  # before the library starts its threads
@@ -119,9 +204,6 @@ def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
     os._exit(0)  # threads of rospy and of a master do not all end
 
 
-# -- one end of a pipe -------------------------------------------------------------------------------------------------
-
-
 class TooLong(TrocarError):
     """A value is too long to be sent."""
 
@@ -133,25 +215,21 @@ class ProcessLink:
         max_bytes: size of a value to send. Default: unlimited.
 
     Attributes:
-        closed: the other process has ended.
+        closed: the other process has ended. sending: lock that senders hold.
     """
 
     def __init__(self, pipe: Connection, max_bytes: float = math.inf) -> None:
-        self._pipe, self._sending, self._max_bytes = pipe, threading.Lock(), max_bytes
+        self._pipe, self.sending, self._max_bytes = pipe, threading.Lock(), max_bytes
         self._numbers, self._calls = itertools.count(), dict[int, Future[Answer]]()
         self.closed = False
 
     def send(self, value: Any) -> None:
-        """Send a value; sets `closed` if the other end is closed.
-
-        Raises:
-            TooLong: nothing was sent.
-        """
-        frame = packed(value)
+        """Send a value; sets `closed` if the other end is closed. TooLong: nothing was sent."""
+        frame = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         if len(frame) > self._max_bytes:
             raise TooLong(f"it takes {len(frame)} bytes, more than {self._max_bytes}")
         try:
-            with self._sending:
+            with self.sending:
                 self._pipe.send_bytes(frame)
         except OSError:
             self.closed = True
@@ -162,16 +240,14 @@ class ProcessLink:
             self.send(CommandBatch(tuple(messages)))
         except TooLong as error:
             if len(messages) == 1:
-                self.send(RefusedMessage(messages[0][0], f"the message is too long: {error}"))
-                return
-            for message in messages:
-                self.command((message,))
+                self.refuse(messages[0][0], f"the message is too long: {error}")
+            else:
+                for message in messages:
+                    self.command((message,))
 
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Block other senders inside the context."""
-        with self._sending:
-            yield
+    def refuse(self, topic: str, reason: object) -> None:
+        """Report a message with invalid content."""
+        self.send(RefusedMessage(topic, str(reason)[:MAX_TEXT]))
 
     def call(self, service: str, arguments: tuple[Any, ...]) -> Any:
         """Result of a service that the other process calls.

@@ -19,10 +19,8 @@ from contextlib import suppress
 # interpreter lock or the bus, and a delay of it is then one of the loop.
 THREAD, PROCESS = 9, 5
 WINDOW = 0.1  # interval between checks of the processor time [s]
-MAX_SHARE, LOW_SHARE = (
-    0.9,
-    0.7,
-)  # share of a processor above which the priority is given up, and below which it is taken again
+# Shares of a processor above which the priority is given up, and below which it is taken again.
+MAX_SHARE, LOW_SHARE = 0.9, 0.7
 
 
 class Urgency:
@@ -75,17 +73,13 @@ def urgent_thread() -> Urgency:
 
 def urgent_process() -> Urgency:
     """Priority for all threads of this process, also for those that start later; checked in a separate thread."""
-    urgency = Urgency(time.process_time, _own_threads, PROCESS)
+    urgency = Urgency(time.process_time, lambda: map(int, os.listdir("/proc/self/task")), PROCESS)
+
+    def watch() -> None:
+        while True:
+            time.sleep(WINDOW)
+            urgency.check()
+
     if urgency.granted:
-        threading.Thread(target=_watch, args=(urgency,), daemon=True).start()
+        threading.Thread(target=watch, daemon=True).start()
     return urgency
-
-
-def _watch(urgency: Urgency) -> None:
-    while True:
-        time.sleep(WINDOW)
-        urgency.check()
-
-
-def _own_threads() -> list[int]:
-    return [int(name) for name in os.listdir("/proc/self/task")]

@@ -1,18 +1,20 @@
-"""A robot in ROS, simulated or real, with the interface of a bus: the part that ROS 1 and ROS 2 share."""
+"""A robot in ROS, simulated or real, with the interface of a bus and its devices: the part that ROS 1 and 2 share."""
 
 from __future__ import annotations
 
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
 
 from trocar.errors import check_known
-from trocar.robot.interface import Direction, Topic
+from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
-from trocar.transports.devices import devices
+from trocar.transports.link import SystemState
+from trocar.transports.ros_messages import message_class
 
 POLL_INTERVAL = 0.001  # between checks of a condition [s]
 UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robots send only what has readers [s]
@@ -20,17 +22,31 @@ UNUSED = 3.0  # time after which a state topic that nobody reads is closed: robo
 CLOCK = "clock"
 CLOCK_TOPIC = Topic(CLOCK, Empty, Direction.state, "rosgraph_msgs/Clock")
 
+# Kinds of devices by a topic that only they have, and kinds that have the same with more; the first that fits counts.
+KINDS = {
+    "jaw/measured_js": "PSM",
+    "gripper/measured_js": "MTM",
+    "endoscope_type": "ECM",
+    "trajectory_j/ratio": "ARM",
+    "set_reference_arm": "SUJ",
+    "power_on": "SYSTEM",
+    "teleop/enable": "CONSOLE",
+    "coag": "FOOT_PEDALS",
+    "alignment_offset": "TELEOP_PSM",
+    "local/measured_cp": "SUJ_ARM",
+}
+# Topics of the table by type in ROS, and by name and type.
+BY_TYPE = {t.ros: t for interface in INTERFACES.values() for t in interface.topics}
+_BY_NAME = {(t.name, t.ros): t for interface in INTERFACES.values() for t in interface.topics}
+
 Callback = Callable[[Message], None]
 
 
+@dataclass(frozen=True)
 class RemoteSubscription:
     """A callback on a topic, until `close`."""
 
-    def __init__(self, end: Callable[[], object]) -> None:
-        self._end = end
-
-    def close(self) -> None:
-        self._end()
+    close: Callable[[], object]
 
 
 class OpenTopic:
@@ -38,10 +54,13 @@ class OpenTopic:
 
     Attributes:
         changed: time of its opening or of its last message [s]. used: when it was last read [s].
+        stamped: messages carry a stamp; others are stamped by their arrival.
     """
 
     def __init__(self, topic: Topic, *callbacks: Callback) -> None:
         self.topic, self.callbacks = topic, list(callbacks)
+        attributes = {field.attribute for field in message_class(topic.ros)._table}
+        self.stamped = not attributes.isdisjoint({"header", "stamp"})
         self.last: Message | None = None
         self.changed = self.used = time.monotonic()
 
@@ -57,10 +76,11 @@ class RemoteBus(ABC):
         devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
     """
 
-    def __init__(self, topics: Mapping[str, Topic], services: Mapping[str, str], simulated_time: bool) -> None:
+    def __init__(self, state: SystemState, latched: Collection[str] | None = None) -> None:
+        topics = topics_of_nodes(state.published, state.subscribed, latched)
         self.topics: Mapping[str, Topic] = MappingProxyType(topics)
-        self.services, self.devices = services, devices(topics)
-        self._simulated_time = simulated_time
+        self.services, self.devices = state.services, devices(topics)
+        self._simulated_time = state.simulated_time
         self._clock = 0  # last time of /clock [ns]
         self._lock = threading.RLock()
         self._opened: dict[str, OpenTopic] = {}
@@ -88,6 +108,9 @@ class RemoteBus(ABC):
             time.sleep(POLL_INTERVAL)
         return True
 
+    def _set_time(self, message: Message) -> None:
+        self._clock = message.stamp
+
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
         while self._simulated_time and not self._clock:
@@ -112,7 +135,7 @@ class RemoteBus(ABC):
         with self._lock:
             new = name not in self._opened
             if new:
-                self._opened[name] = self._open(name, callback)  # misses no message
+                self._opened[name] = self._open(self.topics[name], callback)  # misses no message
         line = self._line(name)
         if not new:
             with self._lock:
@@ -126,7 +149,7 @@ class RemoteBus(ABC):
         check_known("topic", self.topics, name)
         with self._lock:
             for each in () if name in self._opened else self._opened_with(name):
-                self._opened[each] = self._open(each)
+                self._opened[each] = self._open(self.topics[each])
             line = self._opened[name]
         line.used = time.monotonic()
         self._wait_for_first(line)
@@ -134,6 +157,8 @@ class RemoteBus(ABC):
 
     def _deliver(self, line: OpenTopic, message: Message) -> None:
         with self._lock:
+            if not line.stamped:
+                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
             line.last, line.changed = message, time.monotonic()
             callbacks = tuple(line.callbacks)
         for callback in callbacks:
@@ -155,30 +180,65 @@ class RemoteBus(ABC):
     # -- subclasses ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _open(self, name: str, *callbacks: Callback) -> OpenTopic: ...
-
+    def publish(self, name: str, message: Message) -> None: ...
+    @abstractmethod
+    def call(self, service: str, *arguments: Any) -> Any: ...
+    @abstractmethod
+    def close(self) -> None: ...
+    @abstractmethod
+    def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
-
     @abstractmethod
-    def _wait_for_first(self, line: OpenTopic) -> None:
-        """Wait for the first message of an open topic, for a time after its opening."""
-
+    def _wait_for_first(self, line: OpenTopic) -> None: ...
     @abstractmethod
-    def _check_alive(self) -> None:
-        """Raise an error if the connection has ended."""
+    def _check_alive(self) -> None: ...
 
-    @abstractmethod
-    def publish(self, name: str, message: Message) -> None:
-        """Send a command."""
 
-    @abstractmethod
-    def call(self, service: str, *arguments: Any) -> Any:
-        """Result of a service."""
+# -- topics and devices of a system ------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def close(self) -> None:
-        """End the connection."""
+
+def _listed(name: str, ros: str) -> Topic | None:
+    """The topic of the table that a name ends in, below a device."""
+    parts = name.split("/")
+    endings = ("/".join(parts[k:]) for k in range(1, len(parts)))
+    return next((_BY_NAME[ending, ros] for ending in endings if (ending, ros) in _BY_NAME), None)
+
+
+def topics_of_nodes(
+    published: Mapping[str, str], subscribed: Mapping[str, str], latched: Collection[str] | None = None
+) -> dict[str, Topic]:
+    """Topics of other nodes as on a bus, of types that the table has.
+
+    Clients publish commands and subscribe to states. Of a topic that is both published and subscribed, the table
+    decides which end is the robot's.
+
+    Args:
+        published, subscribed: types in ROS by name. latched: names of events. Default: those of the table.
+    """
+    topics: dict[str, Topic] = {}
+    for name, ros in {**subscribed, **published}.items():
+        if ros not in BY_TYPE:
+            continue
+        known = _listed(name, ros)
+        direction = known.direction if known is not None else Direction.state
+        if name in subscribed and (name not in published or direction is Direction.command):
+            direction = Direction.command
+        else:
+            event = direction is Direction.event if latched is None else name in latched
+            direction = Direction.event if event else Direction.state
+        topics[name] = replace(known or BY_TYPE[ros], name=name, direction=direction)
+    return topics
+
+
+def devices(topics: Collection[str]) -> dict[str, str]:
+    """Kind of interface of every device among topics."""
+    kinds: dict[str, str] = {}
+    for own, kind in KINDS.items():
+        for device in [name.removesuffix(f"/{own}") for name in topics if name.endswith(f"/{own}")]:
+            if device:
+                kinds.setdefault(device, kind)
+    return kinds
 
 
 def waited(condition: Callable[[], bool], seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""Conversion between bus messages and ROS messages, by the types of the fields in the table of `ros_messages`.
+"""Conversion of messages and services between bus and ROS, by the types of the fields in the table of `ros_messages`.
 
 ROS messages come in families of classes: the stand-ins of `ros_messages` here, and those of rosbags in `codec`.
 """
@@ -6,58 +6,73 @@ ROS messages come in families of classes: the stand-ins of `ros_messages` here, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.spatial import Array, pose, quaternion, unit
-from trocar.transports.ros_messages import message_class
+from trocar.transports.ros_messages import MESSAGES, message_class
 from trocar.transports.ros_time import Time
 
 
-class Family(Protocol):
-    """Classes of ROS messages."""
+class Family:
+    """Classes of ROS messages: the stand-ins, or those of a subclass."""
 
     def make(self, ros_type: str, **values: Any) -> Any:
         """A message with some fields set; the others have their defaults."""
-
-    def time(self, nanoseconds: int) -> Any: ...
-
-    def numbers(self, kind: str, values: Any) -> Any:
-        """An array of numbers of a type, such as float64."""
-
-
-class StandIns:
-    """The classes of `ros_messages`."""
-
-    def make(self, ros_type: str, **values: Any) -> Any:
         return message_class(ros_type)(**values)
 
     def time(self, nanoseconds: int) -> Any:
         return Time.of(nanoseconds)
 
     def numbers(self, kind: str, values: Any) -> Any:
+        """An array of numbers of a type, such as float64."""
         return values if isinstance(values, bytes) else np.asarray(values).tolist()
 
+    def message(self, ros_type: str, values: Mapping[str, Any]) -> Any:
+        """A message of plain values: parts as dictionaries, times in nanoseconds."""
+        parts = {name: self._part(kind, values[name]) for name, kind in _compound(ros_type) if name in values}
+        return self.make(ros_type, **{**values, **parts})
 
-STAND_INS = StandIns()
+    def _part(self, kind: str, value: Any) -> Any:
+        if kind in MESSAGES:
+            return self.message(kind, value)
+        element = kind.partition("[")[0]
+        if element in MESSAGES:
+            return [self.message(element, each) for each in value]
+        return self.time(value) if kind == "time" else self.numbers(element, value)
+
+
+@functools.cache
+def _compound(ros_type: str) -> tuple[tuple[str, str], ...]:
+    """Fields of a type that are messages, arrays or times, not plain values."""
+    kinds = message_class(ros_type)._fields.items()
+    return tuple((name, kind) for name, kind in kinds if re.search(r"/|(?<!string)\[|time", kind))
+
+
+STAND_INS = Family()
 
 
 def to_ros(message: Any, ros_type: str, family: Family = STAND_INS) -> Any:
     """Convert a bus message to a ROS message; fields that the bus message lacks have their defaults."""
+    return family.message(ros_type, _plain(message, ros_type))
+
+
+def _plain(message: Any, ros_type: str) -> dict[str, Any]:
     if ros_type in _WHOLE:
-        return _WHOLE[ros_type].to_ros(message, family)
-    values = {}
+        return _WHOLE[ros_type].plain(message)
+    values: dict[str, Any] = {}
     for name, attribute, convert in _plan(ros_type):
         if attribute == "header":
-            values[name] = _header(message, family)
+            values[name] = {"stamp": message.stamp, "frame_id": message.frame_id}
         elif (value := getattr(message, attribute, None)) is not None:
-            values[name] = convert.to_ros(value, family)
-    return family.make(ros_type, **values)
+            values[name] = convert.plain(value)
+    return values
 
 
 def from_ros(message: Any, ros_type: str, kind: Callable[..., Any]) -> Any:
@@ -85,10 +100,6 @@ def nanoseconds(time: Any) -> int:
     return int(time.to_nsec() if isinstance(time, Time) else time.sec * 10**9 + time.nanosec)
 
 
-def _header(message: Any, family: Family) -> Any:
-    return family.make("std_msgs/Header", stamp=family.time(message.stamp), frame_id=message.frame_id)
-
-
 @functools.cache
 def _attributes(kind: Callable[..., Any]) -> frozenset[str]:
     return frozenset(field.name for field in fields(kind))  # type: ignore[arg-type]
@@ -97,32 +108,18 @@ def _attributes(kind: Callable[..., Any]) -> frozenset[str]:
 # -- values by their type ----------------------------------------------------------------------------------------------
 
 
-class _Convert(NamedTuple):
-    """Conversion of one value in both directions."""
+class Convert(NamedTuple):
+    """Conversion of a value of the bus to plain values (see `Family.message`), and of one of ROS to the bus."""
 
-    to_ros: Callable[[Any, Family], Any]
+    plain: Callable[[Any], Any]
     from_ros: Callable[[Any], Any]
 
 
-def xyz(part: Any) -> Array:
+def _xyz(part: Any) -> Array:
     return np.array([part.x, part.y, part.z], dtype=float)
 
 
-def set_xyz(part: Any, values: Array) -> None:
-    part.x, part.y, part.z = (float(x) for x in values)
-
-
-def six(first: Any, second: Any) -> Array:
-    """Six-vector (6,) of two vectors, linear first."""
-    return np.concatenate([xyz(first), xyz(second)])
-
-
-def set_six(first: Any, second: Any, vector: Array) -> None:
-    set_xyz(first, vector[:3])
-    set_xyz(second, vector[3:])
-
-
-def orientation(part: Any) -> Array:
+def _orientation(part: Any) -> Array:
     """Rotation (3, 3) of a quaternion; the identity for a zero quaternion, the default in a message."""
     q = np.array([part.w, part.x, part.y, part.z], dtype=float)
     if not np.isfinite(q).all():
@@ -135,86 +132,73 @@ def orientation(part: Any) -> Array:
     return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
 
 
-def _vector(values: Any, family: Family, ros_type: str = "geometry_msgs/Vector3") -> Any:
-    x, y, z = (float(value) for value in values)
-    return family.make(ros_type, x=x, y=y, z=z)
+def _vector(values: Any) -> dict[str, float]:
+    return dict(zip("xyz", map(float, values), strict=True))
 
 
-def _quaternion(R: Array, family: Family) -> Any:
-    w, x, y, z = (float(value) for value in quaternion(R))
-    return family.make("geometry_msgs/Quaternion", x=x, y=y, z=z, w=w)
+def _quaternion(R: Array) -> dict[str, float]:
+    return dict(zip("wxyz", map(float, quaternion(R)), strict=True))
 
 
-def _pose(ros_type: str, place: str, turn: str, point: str) -> _Convert:
+def _pose(place: str, turn: str) -> Convert:
     """Pose (4, 4) as a position and a quaternion."""
-
-    def to(T: Array, family: Family) -> Any:
-        parts = {place: _vector(T[:3, 3], family, point), turn: _quaternion(T[:3, :3], family)}
-        return family.make(ros_type, **parts)
-
-    return _Convert(to, lambda part: pose(orientation(getattr(part, turn)), xyz(getattr(part, place))))
+    return Convert(
+        lambda T: {place: _vector(T[:3, 3]), turn: _quaternion(T[:3, :3])},
+        lambda part: pose(_orientation(getattr(part, turn)), _xyz(getattr(part, place))),
+    )
 
 
-def _six(ros_type: str, first: str, second: str) -> _Convert:
-    """Six-vector (6,) as two vectors."""
-
-    def to(vector: Array, family: Family) -> Any:
-        return family.make(ros_type, **{first: _vector(vector[:3], family), second: _vector(vector[3:], family)})
-
-    return _Convert(to, lambda part: six(getattr(part, first), getattr(part, second)))
-
-
-def _nested(ros_type: str, kind: type) -> _Convert:
-    return _Convert(lambda value, family: to_ros(value, ros_type, family), lambda part: from_ros(part, ros_type, kind))
+def _six(first: str, second: str) -> Convert:
+    """Six-vector (6,), linear first, as two vectors."""
+    return Convert(
+        lambda vector: {first: _vector(vector[:3]), second: _vector(vector[3:])},
+        lambda part: np.concatenate([_xyz(getattr(part, first)), _xyz(getattr(part, second))]),
+    )
 
 
-def _sequence(kind: str, element: Callable[[Any], Any] | None) -> _Convert:
-    """Numbers of the bus: an array of floats (k,) without `element`, otherwise a tuple of them."""
-    if element is None:
-        return _Convert(
-            lambda values, family: family.numbers(kind, values), lambda part: np.array(part, dtype=float).reshape(-1)
-        )
-    return _Convert(lambda values, family: family.numbers(kind, values), lambda part: tuple(map(element, part)))
+def _nested(ros_type: str, kind: type) -> Convert:
+    return Convert(lambda value: _plain(value, ros_type), lambda part: from_ros(part, ros_type, kind))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 # A flag of a message that may lack a value: it is set if the attribute is not None.
-_VALID = _Convert(lambda value, family: family.make("std_msgs/Bool", data=True), bool)
+_VALID = Convert(lambda value: {"data": True}, bool)
+_GAINS, _STATE = "crtk_msgs/CartesianImpedanceHalfPlaneGains", "crtk_msgs/OperatingState"
 # Conversions by the type of the field in ROS.
 CONVERT = {
-    "geometry_msgs/Point": _Convert(lambda value, family: _vector(value, family, "geometry_msgs/Point"), xyz),
-    "geometry_msgs/Vector3": _Convert(_vector, xyz),
-    "geometry_msgs/Quaternion": _Convert(_quaternion, orientation),
-    "geometry_msgs/Pose": _pose("geometry_msgs/Pose", "position", "orientation", "geometry_msgs/Point"),
-    "geometry_msgs/Transform": _pose("geometry_msgs/Transform", "translation", "rotation", "geometry_msgs/Vector3"),
-    "geometry_msgs/Twist": _six("geometry_msgs/Twist", "linear", "angular"),
-    "geometry_msgs/Wrench": _six("geometry_msgs/Wrench", "force", "torque"),
-    "crtk_msgs/CartesianImpedanceHalfPlaneGains": _nested(
-        "crtk_msgs/CartesianImpedanceHalfPlaneGains", m.HalfPlaneGains
-    ),
-    "crtk_msgs/OperatingState": _nested("crtk_msgs/OperatingState", m.OperatingState),
+    "geometry_msgs/Point": Convert(_vector, _xyz),
+    "geometry_msgs/Vector3": Convert(_vector, _xyz),
+    "geometry_msgs/Quaternion": Convert(_quaternion, _orientation),
+    "geometry_msgs/Pose": _pose("position", "orientation"),
+    "geometry_msgs/Transform": _pose("translation", "rotation"),
+    "geometry_msgs/Twist": _six("linear", "angular"),
+    "geometry_msgs/Wrench": _six("force", "torque"),
+    _GAINS: _nested(_GAINS, m.HalfPlaneGains),
+    _STATE: _nested(_STATE, m.OperatingState),
     "std_msgs/Bool": _VALID,
-    "string[]": _Convert(lambda values, family: list(values), tuple),
-    "float64[]": _sequence("float64", None),
-    "float64": _Convert(lambda value, family: float(value), float),
-    "string": _Convert(lambda value, family: value, str),
-    "bool": _Convert(lambda value, family: value, bool),
-    "time": _Convert(lambda value, family: family.time(value), nanoseconds),
+    "string[]": Convert(list, tuple),
+    "float64[]": Convert(_as_it_is, lambda part: np.array(part, dtype=float).reshape(-1)),
+    "float64": Convert(float, float),
+    "string": Convert(_as_it_is, str),
+    "bool": Convert(_as_it_is, bool),
+    "time": Convert(_as_it_is, nanoseconds),
 }
 
 
 @functools.cache
-def _plan(ros_type: str) -> tuple[tuple[str, str, _Convert], ...]:
+def _plan(ros_type: str) -> tuple[tuple[str, str, Convert], ...]:
     """Fields of a type with the attributes of the bus and their conversions."""
     return tuple((field.name, field.attribute, _conversion(field.kind)) for field in message_class(ros_type)._table)
 
 
-def _conversion(kind: str) -> _Convert:
+def _conversion(kind: str) -> Convert:
     if kind in CONVERT:
         return CONVERT[kind]
-    if kind.endswith("]"):
-        element = kind.partition("[")[0]
-        return _sequence(element, float if element.startswith("float") else int)
-    return _Convert(lambda value, family: value, int)
+    number = float if kind.startswith("float") else int
+    return Convert(_as_it_is, (lambda part: tuple(map(number, part))) if kind.endswith("]") else number)
 
 
 # -- messages that are converted as a whole ----------------------------------------------------------------------------
@@ -223,22 +207,18 @@ def _conversion(kind: str) -> _Convert:
 class _Message(NamedTuple):
     """Conversion of a whole message in both directions; `from_ros` also takes the class of the bus message."""
 
-    to_ros: Callable[[Any, Family], Any]
+    plain: Callable[[Any], dict[str, Any]]
     from_ros: Callable[[Any, Any], Any]
 
 
-def _array(message: Any, family: Family) -> Any:
+def _array(message: Any) -> dict[str, Any]:
     """Numbers; the layout of a matrix gives its rows and columns, row by row."""
-    values = {"data": family.numbers("float64", message.values.ravel())}
-    if isinstance(message, m.Matrix):
-        rows, columns = message.values.shape
-        sizes = (("rows", rows, rows * columns), ("cols", columns, columns))
-        dimensions = [
-            family.make("std_msgs/MultiArrayDimension", label=label, size=size, stride=stride)
-            for label, size, stride in sizes
-        ]
-        values["layout"] = family.make("std_msgs/MultiArrayLayout", dim=dimensions)
-    return family.make("std_msgs/Float64MultiArray", **values)
+    if not isinstance(message, m.Matrix):
+        return {"data": message.values.ravel()}
+    rows, columns = message.values.shape
+    sizes = (("rows", rows, rows * columns), ("cols", columns, columns))
+    layout = [{"label": label, "size": size, "stride": stride} for label, size, stride in sizes]
+    return {"data": message.values.ravel(), "layout": {"dim": layout}}
 
 
 def _from_array(message: Any, kind: Any) -> Any:
@@ -249,17 +229,14 @@ def _from_array(message: Any, kind: Any) -> Any:
     return kind(values=values)
 
 
-def _transforms(message: Any, family: Family) -> Any:
-    transforms = []
-    for parent, child, T in message.frames:
-        transform = family.make(
-            "geometry_msgs/TransformStamped",
-            header=_header(m.Empty(stamp=message.stamp, frame_id=parent), family),
-            child_frame_id=child,
-            transform=CONVERT["geometry_msgs/Transform"].to_ros(T, family),
-        )
-        transforms.append(transform)
-    return family.make("tf2_msgs/TFMessage", transforms=transforms)
+def _transforms(message: Any) -> dict[str, Any]:
+    plain = CONVERT["geometry_msgs/Transform"].plain
+    return {
+        "transforms": [
+            {"header": {"stamp": message.stamp, "frame_id": parent}, "child_frame_id": child, "transform": plain(T)}
+            for parent, child, T in message.frames
+        ]
+    }
 
 
 def _from_transforms(message: Any, kind: Any) -> Any:
@@ -271,6 +248,50 @@ _WHOLE = {
     "std_msgs/Float64MultiArray": _Message(_array, _from_array),
     "tf2_msgs/TFMessage": _Message(_transforms, _from_transforms),
     "geometry_msgs/Quaternion": _Message(
-        lambda message, family: _quaternion(message.R, family), lambda message, kind: kind(R=orientation(message))
+        lambda message: _quaternion(message.R), lambda message, kind: kind(R=_orientation(message))
     ),
 }
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+# Fields of a request that are the arguments of the bus service, in its order.
+ARGUMENTS = {
+    "crtk_msgs/QueryForwardKinematics": ("jp",),
+    "crtk_msgs/QueryInverseKinematics": ("jp", "cp"),
+    "cisst_msgs/ConvertFloat64Array": ("input",),
+}
+
+
+def answer(call: Callable[..., Any], ros_type: str, request: Any, family: Family = STAND_INS) -> Any:
+    """Response to a request, in the same family of classes. call: calls the service of the bus."""
+    arguments = [getattr(request, name) for name in ARGUMENTS.get(ros_type, ())]
+    if ros_type == "crtk_msgs/QueryInverseKinematics":
+        arguments[1] = CONVERT["geometry_msgs/Pose"].from_ros(request.cp)
+    result, response = call(*arguments), f"{ros_type}_Response"
+    if ros_type == "std_srvs/Trigger":
+        return family.make(response, success=True, message=str(result))
+    if isinstance(result, m.KinematicsResult):
+        return to_ros(result, response, family)
+    (field,) = message_class(response)._table
+    return family.message(response, {field.name: CONVERT[field.kind].plain(result)})
+
+
+def ask(service: Callable[[Any], Any], ros_type: str, arguments: tuple[Any, ...], family: Family = STAND_INS) -> Any:
+    """Call a ROS service with the arguments of the bus service; returns the result in the form of the bus.
+
+    Args:
+        service: takes a request and returns the response.
+    """
+    kinds = message_class(f"{ros_type}_Request")._fields
+    values = {
+        name: CONVERT[kinds[name]].plain(np.asarray(value, dtype=float))
+        for name, value in zip(ARGUMENTS.get(ros_type, ()), arguments, strict=True)
+    }
+    response = service(family.message(f"{ros_type}_Request", values))
+    if ros_type == "std_srvs/Trigger":
+        return response.message
+    if ros_type.startswith("crtk_msgs/Query"):
+        return from_ros(response, f"{ros_type}_Response", m.KinematicsResult)
+    (field,) = message_class(f"{ros_type}_Response")._table
+    return CONVERT[field.kind].from_ros(getattr(response, field.name))

@@ -65,6 +65,14 @@ class _Stamp:
     def __lt__(self, other: Any) -> bool:
         return self._total < other._total if isinstance(other, _Stamp) else NotImplemented
 
+    def __add__(self, other: Any) -> Any:
+        kind = _SUMS.get((type(self), type(other)))
+        return NotImplemented if kind is None else kind.of(self._total + other._total)
+
+    def __sub__(self, other: Any) -> Any:
+        kind = _DIFFERENCES.get((type(self), type(other)))
+        return NotImplemented if kind is None else kind.of(self._total - other._total)
+
     def __hash__(self) -> int:
         return hash(self._total)
 
@@ -77,14 +85,6 @@ class _Stamp:
 
 class Duration(_Stamp):
     """A duration."""
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, Duration | Time):
-            return type(other).of(self._total + other.to_nsec())
-        return NotImplemented
-
-    def __sub__(self, other: Any) -> Duration:
-        return Duration.of(self._total - other.to_nsec()) if isinstance(other, Duration) else NotImplemented
 
     def __neg__(self) -> Duration:
         return Duration.of(-self._total)
@@ -118,15 +118,10 @@ class Time(_Stamp):
             raise TrocarError("the stand-ins for ROS and dvrk work only inside trocar run: trocar run SCRIPT.py")
         return Time.of(cls.clock())
 
-    def __add__(self, other: Any) -> Time:
-        return Time.of(self._total + other.to_nsec()) if isinstance(other, Duration) else NotImplemented
 
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Time):
-            return Duration.of(self._total - other.to_nsec())
-        return Time.of(self._total - other.to_nsec()) if isinstance(other, Duration) else NotImplemented
+# Results of + and - by the types of both sides.
+_SUMS = {(Time, Duration): Time, (Duration, Time): Time, (Duration, Duration): Duration}
+_DIFFERENCES = {(Time, Time): Duration, (Time, Duration): Time, (Duration, Duration): Duration}
 
 
 def seconds_of(value: Any) -> float:

@@ -36,20 +36,14 @@ class Bag:
         self, topics: str | Collection[str] | None = None, start_time: Any = None, end_time: Any = None
     ) -> Iterator[BagMessage]:
         """Messages in the order of recording; messages of unsupported types are skipped."""
-        names = {topics} if isinstance(topics, str) else None if topics is None else set(topics)
-        connections = [
-            connection
-            for connection in self._reader.connections
-            if (names is None or connection.topic in names) and _ros_1_name(connection.msgtype) in MESSAGES
-        ]
-        start, stop = (None if time is None else time.to_nsec() for time in (start_time, end_time))
-        if connections:
-            for connection, time, raw in self._reader.messages(connections):
-                if (start is None or time >= start) and (stop is None or time <= stop):
-                    message = self._reader.deserialize(raw, connection.msgtype)
-                    yield BagMessage(
-                        connection.topic, _message(message, _ros_1_name(connection.msgtype)), Time.of(time)
-                    )
+        names = {topics} if isinstance(topics, str) else topics
+        known = [connection for connection in self._reader.connections if _ros_1_name(connection.msgtype) in MESSAGES]
+        connections = [connection for connection in known if names is None or connection.topic in names]
+        start = None if start_time is None else start_time.to_nsec()
+        stop = None if end_time is None else end_time.to_nsec() + 1  # rosbags stops before it
+        for connection, time, raw in self._reader.messages(connections, start, stop) if connections else ():
+            message = self._reader.deserialize(raw, connection.msgtype)
+            yield BagMessage(connection.topic, _message(message, _ros_1_name(connection.msgtype)), Time.of(time))
 
     def get_message_count(self) -> int:
         return int(self._reader.message_count)

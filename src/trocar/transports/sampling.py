@@ -37,10 +37,9 @@ class Sampler:
         if not (math.isfinite(rate) and 0.0 < rate <= FREQUENCY):
             raise TrocarError(f"the rate must be above 0 and at most {FREQUENCY} Hz, got {rate}")
         self._robot, self._period, self._simulated_time = robot, round(1e9 / rate), simulated_time
+        states = [name for name, topic in robot.bus.topics.items() if topic.direction is Direction.state]
         self._sources: dict[str, Callable[[], Message | None]] = {
-            name: partial(robot.bus.read, name)
-            for name, topic in robot.bus.topics.items()
-            if topic.direction is Direction.state
+            name: partial(robot.bus.read, name) for name in states
         }
         self._sources |= {topic.name: source for topic, source in scene.sources.items()}
         self.read: set[str] = set()
@@ -50,8 +49,6 @@ class Sampler:
         self._grouped: tuple[set[str], list[list[str]]] = set(), []  # topics, and their groups
         self._sent: dict[str, int] = {}  # stamp of the last sample of a topic, by the robot's clock
         self._stamps: dict[str, int] = {}  # stamp of the last message of a topic, by the clock of ROS
-
-    # -- samples -------------------------------------------------------------------------------------------------------
 
     def after_cycle(self, busy: bool) -> list[Stamped] | None:
         """New samples of some of the topics with readers; None if none are due.
@@ -95,7 +92,8 @@ class Sampler:
         offset = self._offset()
         for name in names:
             source = self._sources.get(name)
-            if source is None or (not again and self._robot.now < self._next(name)):
+            due = self._sent.get(name, 0) + INTERVALS.get(name, 0)  # by the robot's clock [ns]
+            if source is None or (not again and self._robot.now < due):
                 continue  # an image, which the camera provides, or not due
             message = source()
             if message is None or (not again and message.valid and message.stamp == self._sent.get(name)):
@@ -103,12 +101,6 @@ class Sampler:
             self._sent[name] = message.stamp
             new.append((name, message, self.stamp(name, message, offset=offset)))
         return new
-
-    def _next(self, name: str) -> int:
-        """Minimal stamp of the next sample of a topic, by the robot's clock [ns]."""
-        return self._sent.get(name, 0) + INTERVALS.get(name, 0)
-
-    # -- stamps --------------------------------------------------------------------------------------------------------
 
     def stamp(self, name: str, message: Message, least: int = 0, offset: int | None = None) -> int:
         """Stamp of a message by the clock of ROS [ns], later than the last one of its topic; 0 for invalid content.

@@ -1,15 +1,20 @@
-"""Topics of the whole scene for programs such as RViz: frames, joints of the model, the clock."""
+"""Topics of the whole scene for programs such as RViz: frames, joints of the model, the clock, images.
+
+Fields of their messages have the names of ROS where they carry the same; see `ros_messages`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pooch
 
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
+from trocar.appearance.lens import Lens
 from trocar.files import write_whole
 from trocar.robot.interface import JOINTS, Direction, Topic
 from trocar.robot.messages import Empty, JointState, Message, String
@@ -19,7 +24,59 @@ from trocar.simulation.export import model_files
 from trocar.simulation.export.links import ROOT, flat, independent_values
 from trocar.spatial import Array, inverse, pose
 from trocar.transports.remote_bus import CLOCK_TOPIC
-from trocar.transports.scene_messages import Transforms
+
+
+class Transforms(Message):
+    """Frames: (parent, child, pose (4, 4) of the child in the parent)."""
+
+    frames: tuple[tuple[str, str, Array], ...]
+
+
+class Image(Message):
+    """Pixels of an image (height, width, 3), red, green, blue, row by row; step: bytes of a row."""
+
+    height: int
+    width: int
+    step: int
+    data: bytes
+    encoding: str = "rgb8"
+
+
+class CompressedImage(Message):
+    """An image as the content of a JPEG file."""
+
+    data: bytes
+    format: str = "rgb8; jpeg compressed bgr8"
+
+
+class CameraInfo(Message):
+    """Parameters of one camera of a parallel stereo pair.
+
+    Attributes:
+        width, height: [pixels]. D: distortion k1, k2, p1, p2, k3. K: camera matrix (3, 3), row by row [pixels].
+        R: rotation to the rectified camera (3, 3). P: projection (3, 4) [pixels, pixels m].
+    """
+
+    width: int
+    height: int
+    D: tuple[float, ...]
+    K: tuple[float, ...]
+    R: tuple[float, ...]
+    P: tuple[float, ...]
+    distortion_model: str = "plumb_bob"
+
+    @classmethod
+    def of_lens(cls, lens: Lens, baseline: float, **about: Any) -> CameraInfo:
+        """Parameters of a camera `baseline` to the right of the left one [m]; about: stamp and frame.
+
+        The optical axes are parallel, so the rectified cameras equal the cameras.
+        """
+        fx, fy, cx, cy = lens.fx, lens.fy, lens.cx, lens.cy
+        K = (fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0)
+        R = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+        P = (fx, 0.0, cx, -fx * baseline, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0)
+        return cls(width=lens.width, height=lens.height, D=lens.distortion, K=K, R=R, P=P, **about)
+
 
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
 TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")

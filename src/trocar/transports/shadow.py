@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from trocar.errors import TrocarError
-from trocar.robot.interface import Direction, Topic
-from trocar.robot.messages import JointState
+from trocar.robot.interface import Direction
 from trocar.robot.shadow import Shadow
+from trocar.transports.remote_bus import RemoteBus
 
 KIND = "sensor_msgs/JointState"
 JAW, GRIPPER = "jaw/measured_js", "gripper/measured_js"
 
 
-class Source(Protocol):
-    """The reading half of a client of ROS 1 or ROS 2."""
-
-    @property
-    def topics(self) -> Mapping[str, Topic]: ...
-
-    def subscribe(self, name: str, callback: Callable[[Any], None]) -> Any: ...
-
-
-def arm_of(source: Source, namespace: str) -> str:
+def arm_of(source: RemoteBus, namespace: str) -> str:
     """Kind of an arm by its topics and its name: PSM, ECM, MTML or MTMR."""
     if f"{namespace}/{JAW}" in source.topics:
         return "PSM"
@@ -35,7 +27,7 @@ def arm_of(source: Source, namespace: str) -> str:
     raise TrocarError(f"the topics of {namespace} do not identify its kind; name the arm: PSM, ECM, MTML or MTMR")
 
 
-def check_arm(source: Source, namespace: str) -> None:
+def check_arm(source: RemoteBus, namespace: str) -> None:
     """Raise an error unless an arm of this namespace publishes its joint states."""
     if not _published(source, f"{namespace}/measured_js"):
         names = [name.removesuffix("/measured_js") for name in source.topics if _published(source, name)]
@@ -43,7 +35,7 @@ def check_arm(source: Source, namespace: str) -> None:
         raise TrocarError(f"no node publishes {namespace}/measured_js; arms found: {', '.join(arms) or 'none'}")
 
 
-def follow(shadow: Shadow, source: Source, namespace: str) -> None:
+def follow(shadow: Shadow, source: RemoteBus, namespace: str) -> None:
     """Pass every joint state of an arm to a twin, from now on."""
     check_arm(source, namespace)
     topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
@@ -52,17 +44,14 @@ def follow(shadow: Shadow, source: Source, namespace: str) -> None:
             raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
         topics[f"{namespace}/{JAW}"] = shadow.receive_jaw
     for name, receive in topics.items():
-        source.subscribe(name, _passed_to(receive))
+        source.subscribe(name, partial(_pass_on, receive))
 
 
-def _passed_to(receive: Callable[..., None]) -> Callable[[JointState], None]:
-    def callback(message: JointState) -> None:
-        receive(message.stamp, message.name, message.position, message.velocity, message.effort)
-
-    return callback
+def _pass_on(receive: Callable[..., None], message: Any) -> None:
+    receive(message.stamp, message.name, message.position, message.velocity, message.effort)
 
 
-def _published(source: Source, name: str) -> bool:
+def _published(source: RemoteBus, name: str) -> bool:
     topic = source.topics.get(name)
     states = topic is not None and topic.ros == KIND and topic.direction is not Direction.command
     return states and name.endswith("/measured_js")

@@ -6,38 +6,31 @@ import gc
 import math
 import multiprocessing
 import queue
+import re
 import select
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, cast
+from functools import partial
+from typing import Any, NamedTuple, Self, TypedDict
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Subscription
-from trocar.robot.interface import INTERFACES, Direction, Service
+from trocar.robot.interface import INTERFACES, RATE, Direction, Service
 from trocar.robot.messages import Empty, Message, String
 from trocar.robot.robot import Robot
+from trocar.transports import link
 from trocar.transports.camera import Camera, CameraSettings
 from trocar.transports.codec import Encoder, codec
-from trocar.transports.devices import EFFORTS, MOTIONS
-from trocar.transports.link import ConnectedProcess, receive, run_node, send
+from trocar.transports.link import Answer, Call, NodeSettings, Publish, Ready
 from trocar.transports.priority import urgent_thread
-from trocar.transports.protocol import (
-    Answer,
-    Call,
-    CommandBatch,
-    Lost,
-    NodeFailed,
-    NodeSettings,
-    Publish,
-    Readers,
-    Ready,
-    RefusedMessage,
-)
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
 
+MOTIONS = re.compile(r"/(servo|move|interpolate)_\w+$|/(hold|free)$")
+# Commands of efforts and wrenches, which an arm obeys until the next command.
+EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 MAX_QUEUED = 10  # messages and groups of samples in the queue, from which no new samples are taken
 MAX_READ = 20  # values of the node that are executed before one control cycle
 STOPPED = 0.01  # time without a control cycle after which the robot counts as stopped [s]
@@ -51,11 +44,31 @@ class Due(NamedTuple):
     samples: list[Stamped]
 
 
+class BridgeOptions(TypedDict, total=False):
+    """Options of a bridge of either version of ROS; see `TopicBridge`."""
+
+    rate: float
+    speed: float
+    description: str
+    camera: CameraSettings | None
+    hold_when_lost: bool
+    priority: bool
+
+
 class TopicBridge:
     """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with the node's settings.
 
     Args:
-        version: of ROS, 1 or 2. Others: see the subclasses.
+        robot: robot in real time, or advanced by the caller. version: of ROS, 1 or 2.
+        rate: rate of state topics by the robot's clock [Hz].
+        speed: speed of the robot relative to real time. Other than 1: stamps follow the robot's clock, which is
+            published as /clock. 1: stamps follow the wall clock.
+        description: URDF for the topic robot_description; "" for none.
+        camera: publish images of an endoscope.
+        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client
+            disconnects; otherwise it keeps the effort. An arm in position control always holds.
+        priority: ask the system for real-time priority of the node's process. It shortens delays where every process
+            has a processor; where they share one, the node starves its clients.
 
     Attributes:
         topics, services: offered topics and services. error: reason for the end of the node, if it ended.
@@ -67,11 +80,12 @@ class TopicBridge:
         robot: Robot,
         version: int,
         *,
-        rate: float,
-        speed: float,
-        description: str,
-        camera: CameraSettings | None,
-        hold_when_lost: bool,
+        rate: float = RATE,
+        speed: float = 1.0,
+        description: str = "",
+        camera: CameraSettings | None = None,
+        hold_when_lost: bool = False,
+        priority: bool = False,
     ) -> None:
         if not (math.isfinite(speed) and speed > 0.0):
             raise TrocarError(f"the speed must be positive, got {speed}")
@@ -88,6 +102,7 @@ class TopicBridge:
             for service in INTERFACES[kind].services
         )
         self._version = version
+        self._common: dict[str, Any] = {"topics": self.topics, "services": self.services, "priority": priority}
         self._encoders = {topic.name: Encoder(topic.ros, codec(version)) for topic in self.topics}
         self._moved_by: dict[str, str] = {}  # last motion command of an arm
         self._camera_settings = camera
@@ -101,7 +116,18 @@ class TopicBridge:
 
     def _open(self, settings: NodeSettings) -> Ready:
         """Start the process of the node, that of the camera, which sends its images to the node, and the exchange."""
-        ready = self._start(settings)
+        camera = self._camera_settings
+        images, rendered = multiprocessing.Pipe(duplex=False) if camera else (None, None)
+        self._process = link.ConnectedProcess(link.run_node, settings, images)
+        self._pipe = self._process.pipe
+        if images is not None and rendered is not None and camera is not None:
+            images.close()
+            self._camera = Camera(camera, rendered, self._version)
+        try:
+            ready: Ready = self._process.first_value(Ready, "the ROS node")
+        except TrocarError:
+            self._close_camera()
+            raise
         self.prioritised = ready.prioritised
         self._subscriptions: list[Subscription] = []
         with self._bus.lock:
@@ -109,7 +135,7 @@ class TopicBridge:
                 self._enqueue(topic.name, message)
         for name, topic in self._served.items():
             if topic.direction is Direction.event:
-                self._subscriptions.append(self._bus.subscribe(name, self._forwarding(name)))
+                self._subscriptions.append(self._bus.subscribe(name, partial(self._enqueue, name)))
         self._arrivals = select.poll()
         self._arrivals.register(self._pipe.fileno(), select.POLLIN)
         self._threads = [threading.Thread(target=part, daemon=True) for part in (self._send, self._answer_calls)]
@@ -119,20 +145,6 @@ class TopicBridge:
         self._robot.after_cycle.append(self._sample)
         gc.freeze()  # as the control loop has done with what existed before; it unfreezes all at its end
         return ready
-
-    def _start(self, settings: NodeSettings) -> Ready:
-        camera = self._camera_settings
-        images, rendered = multiprocessing.Pipe(duplex=False) if camera else (None, None)
-        self._process = ConnectedProcess(run_node, settings, images)
-        self._pipe = self._process.pipe
-        if images is not None and rendered is not None and camera is not None:
-            images.close()
-            self._camera = Camera(camera, rendered, self._version)
-        try:
-            return cast(Ready, self._process.first_value(Ready, "the ROS node"))
-        except TrocarError:
-            self._close_camera()
-            raise
 
     @property
     def running(self) -> bool:
@@ -172,9 +184,6 @@ class TopicBridge:
         """Bytes of messages, as the node publishes them."""
         return tuple((name, self._encoders[name](message, stamp)) for name, message, stamp in messages)
 
-    def _forwarding(self, name: str) -> Callable[[Message], None]:
-        return lambda event: self._enqueue(name, event)
-
     def _enqueue(self, name: str, event: Message) -> None:
         """Send an event; call it with the bus locked."""
         if not isinstance(event, String) or self._outgoing.qsize() < MAX_TEXTS:
@@ -188,7 +197,8 @@ class TopicBridge:
 
     def _send(self) -> None:
         """Encode and send samples, events and answers: the only thread that writes to the pipe."""
-        urgency, value = urgent_thread(), cast(Any, ())
+        urgency = urgent_thread()
+        value: Any = ()
         while value is not None:
             urgency.check()
             value = self._next()
@@ -202,7 +212,7 @@ class TopicBridge:
                     continue
                 value = Publish(self._encoded(value))
             try:
-                send(self._pipe, value)
+                link.send(self._pipe, value)
             except OSError:
                 return
 
@@ -223,7 +233,7 @@ class TopicBridge:
             for _ in range(MAX_READ):
                 if self._ended.is_set() or not self._arrivals.poll(0):
                     return
-                self._dispatch(receive(self._pipe))
+                self._dispatch(link.receive(self._pipe))
         except (EOFError, OSError):
             self._end("the process of the ROS node ended")
 
@@ -247,18 +257,18 @@ class TopicBridge:
         self._ended.set()
 
     def _dispatch(self, value: Any) -> None:
-        if isinstance(value, CommandBatch):
+        if isinstance(value, link.CommandBatch):
             for topic, message in value.messages:
                 self._command(topic, message)
-        elif isinstance(value, RefusedMessage):
+        elif isinstance(value, link.RefusedMessage):
             self._warn(value.topic, value.reason)
-        elif isinstance(value, Lost):
+        elif isinstance(value, link.Lost):
             self._hold(value.topic)
         elif isinstance(value, Call):
             self._calls.put(value)
-        elif isinstance(value, NodeFailed):
+        elif isinstance(value, link.NodeFailed):
             self._end(value.reason)
-        elif isinstance(value, Readers):
+        elif isinstance(value, link.Readers):
             if value.some:
                 self._sampler.read.add(value.topic)
                 self._outgoing.put(self._sampler.current(value.topic))

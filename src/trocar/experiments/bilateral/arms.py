@@ -216,8 +216,6 @@ def _inverse3(J: Array) -> Array:
 
 
 # -- force reported by the slave -----------------------------------------------------------------------------------
-
-
 class ContactTruth:
     """True force of the environment on the tip, from the simulation."""
 

@@ -37,8 +37,6 @@ class Packet(NamedTuple):
 
 
 # -- schemes -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Scheme:
     """A pure function of the packets; with zero gains unilateral: the slave follows, the master feels nothing.
@@ -113,8 +111,6 @@ SCHEMES = {scheme.name: scheme for scheme in (Scheme, PositionPosition, Position
 
 
 # -- passivity control ---------------------------------------------------------------------------------------------
-
-
 def dot(a: Array, b: Array) -> Array:
     """Scalar products (N,) of vectors (3, N)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -92,8 +92,6 @@ def contact_runs(
 
 
 # -- transmitted impedance ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class HybridMatrix:
     """(f_m, -v_s) = H (v_m, f_e) along z, over frequency (F,) [Hz]; f_m of the hand, f_e on the environment.
@@ -152,8 +150,6 @@ def hybrid_matrix(
 
 
 # -- Z-width of the master: the stiffest virtual wall that it can display ----------------------------------------------
-
-
 def wall_oscillation(
     stiffness: Sequence[float], damping: Sequence[float], grip: str = "normal", duration: float = 2.0
 ) -> Array:

@@ -25,8 +25,6 @@ Intention: TypeAlias = Callable[[Array], Array]
 
 
 # -- paths ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Reaches:
     """A sequence of minimum-jerk reaches, each 10 t^3 - 15 t^4 + 6 t^5 of its duration (Flash, Hogan 1985).
@@ -112,8 +110,6 @@ def jigsaws_master(path: str | os.PathLike[str], hand: str = "right") -> Recorde
 
 
 # -- hand ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class GripImpedance:
     """Spring and damper between the fingers and the grip of the master [N/m, N s/m]."""

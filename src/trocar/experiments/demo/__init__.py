@@ -27,26 +27,17 @@ def run(output: Path, progress: Callable[[float], None] = lambda fraction: None)
     The film is written to `output`; the caller writes the report.
     """
     report = Report("trocar: a simulation of the da Vinci Research Kit")
-    report.paragraphs.append(
-        "The PSM, a closed chain in MuJoCo, follows the spiral of Ferro et al. 2022 by feedback linearisation, once "
-        "with and once without its counterweight. The controller's model always includes the counterweight. Torque "
-        "errors are the RMS of engine minus model from 0.5 s on, compared with the printed ones. The arms are checked "
-        f"in {STATES} random states within the joint limits."
-    )
+    report.paragraphs.append(TABLE.text("introduction", states=STATES))
     report.add_claims(spiral.show(report, output, lambda fraction: progress(0.7 * fraction)))
     report.add_claims([*engine_against_equations(), *checks()])
     progress(0.9)
     try:
-        report.add_figure(figures.pictures(), "The PSM in MuJoCo. Every link of its closed chain is a separate body.")
+        report.add_figure(figures.pictures(), TABLE.text("pictures"))
     except TrocarError as error:
         report.paragraphs.append(f"Not rendered: {error}")
-    report.add_figure(
-        figures.step_responses(),
-        "A step of every joint (dashed) under the dVRK's own controller: published PID gains, 1500 Hz, one sample of "
-        "delay.",
-    )
-    report.add_figure(figures.psm_poses(), "PSM: the double parallelogram turns about a fixed point, the trocar (RCM).")
-    report.add_figure(figures.six_arms(), "The six arms in their home positions, drawn from the same tables.")
+    report.add_figure(figures.step_responses(), TABLE.text("step"))
+    report.add_figure(figures.psm_poses(), TABLE.text("poses"))
+    report.add_figure(figures.six_arms(), TABLE.text("arms"))
     progress(1.0)
     return report
 

@@ -11,7 +11,7 @@ from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
 from trocar.mechanics import load_mechanism
-from trocar.plots import COLOURS, style
+from trocar.plots import COLOURS, panels, style
 from trocar.simulation import Simulator, simulate
 from trocar.spatial import Array
 
@@ -21,8 +21,8 @@ def pictures() -> Figure:
     """The PSM in MuJoCo, as a whole and close to the tip."""
     sim = Simulator("PSM")
     sim.reset([0.3, 0.25, 0.15, 0.4, 0.3, 0.2, 0.6])
-    figure = Figure(figsize=(11.0, 4.4))
-    for axes, camera in zip(figure.subplots(1, 2), ("iso", "tip"), strict=True):
+    figure, grid = panels((11.0, 4.4), 1, 2)
+    for axes, camera in zip(grid, ("iso", "tip"), strict=True):
         axes.imshow(render(sim, camera, (900, 720)))
         axes.axis("off")
     return figure
@@ -35,8 +35,8 @@ def step_responses() -> Figure:
     start, step = _psm(), np.array([0.05, 0.05, 0.005, 0.1, 0.1, 0.1, 0.1])
     sim.reset(start)
     recording = simulate(sim, JointPID(sim.arm, delay=1), step_to(start, start + step, 0.05), 0.5)
-    figure = Figure(figsize=(11.0, 2.6))
-    for j, axes in enumerate(figure.subplots(1, 7)):
+    figure, grid = panels((11.0, 2.6), 1, 7)
+    for j, axes in enumerate(grid):
         axes.plot(recording.t, recording.q[:, j] - start[j])
         axes.axhline(step[j], color="k", lw=0.6, ls="--")
         axes.set(title=f"{sim.arm.joint_names[j]} [{recording.joint_units[j]}]", xlabel="t [s]")
@@ -53,24 +53,15 @@ def psm_poses() -> Figure:
         draw(side, mechanism, _psm(pitch=pitch, insertion=0.12), alpha=1.0 if pitch == 0.0 else 0.22)
     side.plot(0, 0, "o", color="k", ms=6, zorder=10)
     side.annotate("RCM (trocar)", (0, 0), (10, 4), textcoords="offset points")
-    side.set(
-        title="Pitch from -43 to 43 deg: every link, side view",
-        xlabel="y [m]",
-        ylabel="z [m]",
-        aspect="equal",
-    )
+    side.set(title="Pitch from -43 to 43 deg: every link, side view", xlabel="y [m]", ylabel="z [m]", aspect="equal")
     space = figure.add_subplot(1, 2, 2, projection="3d")
     q = np.random.default_rng(0).uniform(mechanism.arm.lower, mechanism.arm.upper, (4000, 7))
     tips = mechanism.forward_kinematics(q)[:, :3, 3]
     space.scatter(*tips.T, s=5.0, color=COLOURS[0], alpha=0.5, linewidths=0, label="tip positions")
     for yaw, pitch, insertion in ((0.0, 0.0, 0.12), (0.9, 0.4, 0.2), (-0.9, -0.4, 0.05)):
         draw(space, mechanism, _psm(yaw=yaw, pitch=pitch, insertion=insertion), alpha=0.95, width=2.2)
-    space.set(
-        title="Three configurations and the workspace of the tip",
-        xlabel="x [m]",
-        ylabel="y [m]",
-        zlabel="z [m]",
-    )
+    title = "Three configurations and the workspace of the tip"
+    space.set(title=title, xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
     space.set_aspect("equal")
     space.set_box_aspect(None, zoom=1.2)
     space.legend(loc="upper left", fontsize="small")
@@ -81,8 +72,8 @@ def psm_poses() -> Figure:
 @style()
 def six_arms() -> Figure:
     """Every arm in its home position, side view."""
-    figure = Figure(figsize=(11.0, 6.0))
-    for axes, name in zip(figure.subplots(2, 3).flat, ARMS, strict=True):
+    figure, grid = panels((11.0, 6.0), 2, 3)
+    for axes, name in zip(grid.flat, ARMS, strict=True):
         mechanism = load_mechanism(name)
         draw(axes, mechanism, np.array(mechanism.arm.home), width=2.8)
         axes.plot(0, 0, "o", color="k", ms=5, zorder=10)

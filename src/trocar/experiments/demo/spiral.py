@@ -42,17 +42,11 @@ def show(report: Report, output: Path, progress: Callable[[float], None]) -> lis
         progress(0.15 * (k + 1))
     film = _frames(path, transients, lambda fraction: progress(0.3 + 0.7 * fraction))
     try:
-        report.add_clip(
-            render_video(output / "spiral.gif", film, FPS),
-            "The tip on the spiral under torque control: desired (dark) and actual path. Without the counterweight, "
-            "which the controller's model assumes, the tip hangs too low.",
-        )
+        report.add_clip(render_video(output / "spiral.gif", film, FPS), TABLE.text("film"))
     except TrocarError as error:
         report.paragraphs.append(f"No film: {error}")
-    report.add_figure(
-        _torques(mechanism, transients), "Effort of the engine and of the model, which includes the counterweight."
-    )
-    report.add_figure(_errors(transients), "Tip error. Its transient is that of a linear system.")
+    report.add_figure(_torques(mechanism, transients), TABLE.text("torques"))
+    report.add_figure(_errors(transients), TABLE.text("errors"))
     return _claims(mechanism, without, transients)
 
 
@@ -61,14 +55,11 @@ def _claims(mechanism: Mechanism, without: Mechanism, transients: dict[bool, run
     state = recording.q, recording.dq, np.asarray(recording.ddq)
     weight = (mechanism.inverse_dynamics(*state) - without.inverse_dynamics(*state))[recording.t >= SETTLED, 2]
     errors = _rms(transients[False])
+    j3 = "spiral, without counterweight: J3, engine minus equations"
     return [
         *TABLE.claims("spiral, with counterweight: {row}", _rms(transients[True])),
         *TABLE.claims("spiral, without counterweight: {row}", errors[:2]),
-        TABLE.claim(
-            "spiral, without counterweight: J3, engine minus equations",
-            abs(errors[2] - rms(weight)),
-            missing_weight=errors[2],
-        ),
+        TABLE.claim(j3, abs(errors[2] - rms(weight)), missing_weight=errors[2]),
         TABLE.claim("spiral: distance from linear error", transients[True].deviation),
     ]
 

@@ -14,13 +14,14 @@ from trocar.arms import Arm
 from trocar.calibration import model_distances
 from trocar.errors import TrocarError
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.gondokaryono2019 import frames, timing, tracking
+from trocar.experiments.gondokaryono2019 import frames, simulation
 from trocar.experiments.gondokaryono2019.capture import SIDES, capture_claims, captured, rcm_figure
 from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.mechanics import Mechanism, load_mechanism
-from trocar.plots import style
+from trocar.plots import panels, style
 from trocar.report import Claim, Report
 from trocar.simulation import load_scene
+from trocar.spatial import Array
 
 # Table 6 [m]: axes named by the frame numbers of Fig. 3 and 4, PSM then ECM.
 TABLE_6 = {
@@ -39,11 +40,7 @@ DIGIT = 1e-4  # one unit in the last printed digit [m]
 def run(context: Context) -> Report:
     """Tables 1 to 9 and Fig. 9 and 10."""
     report = Report("Gondokaryono et al. 2019: closed chain, calibration and simulation of PSM and ECM")
-    report.paragraphs.append(
-        "Tables 1 to 5: printed frames compared with ours, with a list of misprints. Table 6: motion capture of one "
-        "machine compared with the lengths of its model. Zeros represent statements in words: a remote centre that "
-        "does not move, and linkages that close, over 5000 random states. Table 7: our engine, by their method."
-    )
+    report.paragraphs.append(TABLE.text("introduction"))
     context.progress("Tables 1 to 5")
     report.add_claims(frames.claims())
     captures = []
@@ -56,21 +53,21 @@ def run(context: Context) -> Report:
         captures.append(captured(name, *((4.0, 15.0) if context.quick else ())))
         report.add_claims(capture_claims(captures[-1], table_6))
     runs = []
-    for case in tracking.CASES:
+    for case in simulation.CASES:
         context.progress(f"Fig. 10, {case.name}")
-        runs.append(tracking.track(case))
-        report.add_claims(tracking.tracking_claims(runs[-1]))
-    report.add_claims(timing.real_time_claims(context, 0.2 if context.quick else 2.0))
+        runs.append(simulation.track(case))
+        report.add_claims(simulation.tracking_claims(runs[-1]))
+    report.add_claims(simulation.real_time_claims(context, 0.2 if context.quick else 2.0))
     context.progress("figures")
-    report.add_figure(
-        _figure(), "The corrected closed chains at five pitch angles; the insertion axis passes through the RCM."
-    )
-    _add_stereo(report)
-    report.add_figure(
-        rcm_figure(captures), "Like Fig. 9: the remote centre at every pose. Bars are the RMS of Table 7."
-    )
+    report.add_figure(_figure(), TABLE.text("chains"))
+    try:
+        left, right = StereoEndoscope(load_scene("cart_classic")).pair()
+        report.add_figure(_stereo({"left": left, "right": right}), TABLE.text("stereo"))
+    except TrocarError as error:
+        report.paragraphs.append(TABLE.text("not drawn", error=error))
+    report.add_figure(rcm_figure(captures), TABLE.text("rcm"))
     for case_run in runs:
-        report.add_figure(tracking.tracking_figure(case_run), "Like Fig. 10: sinusoids under the gains of Table 8.")
+        report.add_figure(simulation.tracking_figure(case_run), TABLE.text("tracking"))
     return report
 
 
@@ -88,17 +85,19 @@ def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:
     ours, name = model_distances(arm), arm.name.lower()
     pairs = [(table_6[a], table_6[b]) for a, b in SIDES]
     published, tolerance = [(a + b) / 2 for a, b in pairs], [abs(b - a) / 2 + DIGIT for a, b in pairs]
-    twice = [ours[a] for a, _ in SIDES]
+    twice, once = [ours[a] for a, _ in SIDES], ("3-7", "6-7")
+    T = frames.frames(frames.table_5(np.zeros(4)))
+    distances = [float(np.linalg.norm(T[a][:3, 3] - T[b][:3, 3])) for a, b in (pair.split("-") for pair in once)]
     return [
         *TABLE.claims("{arm}/axes {row}", twice, published=published, tolerance=tolerance, arm=name),
-        *TABLE.claims(f"{name}/axes {{row}}", [ours["3-7"], ours["6-7"]], table_5=frames.distances_of_table_5()),
+        *TABLE.claims(f"{name}/axes {{row}}", [ours[pair] for pair in once], table_5=distances),
     ]
 
 
 @style()
 def _figure() -> Figure:
-    figure = Figure(figsize=(10.0, 3.4))
-    for axes, name in zip(figure.subplots(1, 2), ("PSM", "ECM"), strict=True):
+    figure, grid = panels((10.0, 3.4), 1, 2)
+    for axes, name in zip(grid, ("PSM", "ECM"), strict=True):
         mechanism = load_mechanism(name, "gondokaryono2019")
         arm = mechanism.arm
         for pitch in np.linspace(0.7 * arm.lower[1], 0.7 * arm.upper[1], 5):
@@ -109,22 +108,14 @@ def _figure() -> Figure:
     return figure
 
 
-def _add_stereo(report: Report) -> None:
-    """Fig. 8: the endoscope's stereo view of the instruments; a remark if rendering fails."""
-    try:
-        left, right = StereoEndoscope(load_scene("cart_classic")).pair()
-    except TrocarError as error:
-        report.paragraphs.append(f"Fig. 8, the view of the stereo endoscope, was not drawn: {error}")
-        return
-    with style():
-        figure = Figure(figsize=(10.0, 3.9))
-        for axes, image, eye in zip(figure.subplots(1, 2), (left, right), ("left", "right"), strict=True):
-            axes.imshow(image)
-            axes.set(title=eye, xticks=(), yticks=())
-            axes.grid(False)
-    report.add_figure(
-        figure, "Like Fig. 8: the tips of the PSMs seen by the stereo endoscope on the ECM of the whole cart."
-    )
+@style()
+def _stereo(images: dict[str, Array]) -> Figure:
+    figure, grid = panels((10.0, 3.9), 1, 2)
+    for axes, (eye, image) in zip(grid, images.items(), strict=True):
+        axes.imshow(image)
+        axes.set(title=eye, xticks=(), yticks=())
+        axes.grid(False)
+    return figure
 
 
 EXPERIMENT = Experiment(name="gondokaryono2019", title="Closed chain of PSM and ECM: calibration, simulation", run=run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,6 +20,7 @@ from trocar.spatial import Array, inverse, mdh, pose
 
 PI, H = np.pi, np.pi / 2
 TABLE = ClaimTable("gondokaryono2019")
+FRAMES = "table {number}/frames"
 WRIST = {"12": "roll", "13": "wrist_pitch", "14": "finger_left", "15": "finger_right"}  # frames, our links
 
 Row = tuple[float, float, float, float]  # a, alpha, d, theta
@@ -26,7 +28,7 @@ Table = dict[str, tuple[str, float, float, float, float]]  # frame -> reference 
 
 
 def table_1(q: Array, shoulder: float = 0.4166, elbow: float = 0.4318, wrist: float = -0.1302) -> list[Row]:
-    """SUJ-PSM1 and 2. Table 2, SUJ-PSM3, has other lengths."""
+    """SUJ-PSM1 and 2; Table 2, SUJ-PSM3, with other lengths."""
     return [
         (0.0896, 0, q[0], 0),
         (0, 0, shoulder, q[1]),
@@ -35,11 +37,6 @@ def table_1(q: Array, shoulder: float = 0.4166, elbow: float = 0.4318, wrist: fl
         (0, H, 0.4089, q[4]),
         (0, -H, -0.1029, q[5] - H),
     ]
-
-
-def table_2(q: Array) -> list[Row]:
-    """SUJ-PSM3."""
-    return table_1(q, 0.3404, 0.5842, 0.2571)
 
 
 def table_3(q: Array) -> list[Row]:
@@ -117,11 +114,13 @@ def claims() -> list[Claim]:
 
 def _set_up_claims() -> list[Claim]:
     arms, T = set_up_arms("Classic"), _to_rcm("ECM")
-    tables = (("PSM1", table_1, "SUJ-PSM1 and 2"), ("PSM3", table_2, "SUJ-PSM3"), ("ECM", table_3, "SUJ-ECM"))
-    claims = [
-        _frames_claim(number, f"Table {number}, frame 6 of {name}", _set_up_distance(arms[arm], table))
-        for number, (arm, table, name) in enumerate(tables, start=1)
-    ]
+    table_2 = partial(table_1, shoulder=0.3404, elbow=0.5842, wrist=0.2571)
+    tables: dict[str, tuple[Callable[[Array], list[Row]], str]]
+    tables = {"PSM1": (table_1, "SUJ-PSM1 and 2"), "PSM3": (table_2, "SUJ-PSM3"), "ECM": (table_3, "SUJ-ECM")}
+    claims = []
+    for number, (arm, (table, name)) in enumerate(tables.items(), start=1):
+        of = f"Table {number}, frame 6 of {name}"
+        claims.append(TABLE.claim(FRAMES, _set_up_distance(arms[arm], table), number=number, of=of))
     theta = float(np.arctan2(T[1, 0], T[0, 0]))
     turned = float(np.linalg.norm(mdh(theta=H)[:3, :3] @ [0, 0.6126, 0] - mdh(theta=theta)[:3, :3] @ [0, 0.6126, 0]))
     return [
@@ -139,7 +138,7 @@ def _psm_claims() -> list[Claim]:
     frames_off = _distance(Mechanism(arm), table_4, 0.4864)
     apart, turned = _wrist(Mechanism(arm))
     return [
-        _frames_claim(4, "Table 4 with alpha_2 and beta2 corrected, frames 1 to 11", frames_off),
+        TABLE.claim(FRAMES, frames_off, number=4, of="Table 4 with alpha_2 and beta2 corrected, frames 1 to 11"),
         *TABLE.claims("table 4/frame {row}", apart),
         *TABLE.claims("table 4/frame {row}, turn", turned),
         TABLE.claim("table 4/beta1", beta1),
@@ -155,28 +154,15 @@ def _ecm_claims() -> list[Claim]:
     centre = _pivot_of_insertion(lambda q: frames(table_5(q, d_1=0.2722))["9"], q)
     bar, mirrored = (frames(table_5(q, a_4=a))["4"][:3, 3] for a in (-0.03657, 0.03657))
     frames_off = _distance(Mechanism(arm), table_5, 0.6126, skip=("9", "10"))
+    along = 0.3047 * np.cos(0.3448)
+    off = 1e3 * abs(along - 0.3822 + 0.0953)
     return [
-        _frames_claim(5, "Table 5 with d_1 and a_4 corrected, frames 1 to 8", frames_off),
+        TABLE.claim(FRAMES, frames_off, number=5, of="Table 5 with d_1 and a_4 corrected, frames 1 to 8"),
         TABLE.claim("table 5/beta1", beta1),
-        TABLE.claim(
-            "table 5/d of frame 9",
-            arm.body("insertion").placement[1, 3],
-            along=0.3047 * np.cos(0.3448),
-            off=1e3 * abs(0.3047 * np.cos(0.3448) - 0.3822 + 0.0953),
-        ),
+        TABLE.claim("table 5/d of frame 9", arm.body("insertion").placement[1, 3], along=along, off=off),
         TABLE.claim("table 5/d of frame 1", None, centre=centre[1]),
         TABLE.claim("table 5/a of frame 4", None, off=1e3 * np.linalg.norm(mirrored - bar)),
     ]
-
-
-def _frames_claim(number: int, of: str, distance: float) -> Claim:
-    return TABLE.claim("table {number}/frames", distance, number=number, of=of)
-
-
-def distances_of_table_5() -> list[float]:
-    """Distances between frames 3 and 7 and between 6 and 7 in the printed ECM table [m]."""
-    T = frames(table_5(np.zeros(4)))
-    return [float(np.linalg.norm(T[a][:3, 3] - T[b][:3, 3])) for a, b in (("3", "7"), ("6", "7"))]
 
 
 def _set_up_distance(arm: SetUpArm, table: Callable[[Array], list[Row]]) -> float:

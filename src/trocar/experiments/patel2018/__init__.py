@@ -11,14 +11,16 @@ from trocar.control.trajectories import Following, Polynomial, cubic, line, thro
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.patel2018 import figures
-from trocar.experiments.patel2018.dynamics import accelerations, by_hand, point_mass_parameters, torque_along
-from trocar.experiments.patel2018.kinematics import (
+from trocar.experiments.patel2018.model import (
     JOINTS,
     RCM,
+    by_hand,
     counterweight,
     decoupled,
     gradient_descent,
+    point_mass_parameters,
     table,
+    torque_along,
     unlimited,
 )
 from trocar.mechanics import Mechanism, load_mechanism
@@ -29,9 +31,7 @@ from trocar.spatial import Array, pose_error
 TABLE = ClaimTable("patel2018")
 # Start and goal of the inverse kinematics by gradient descent [rad, m]
 START, GOAL = np.array([0.0, 0.0, 0.1, 0, 0, 0, 0]), np.array([0.4, -0.3, 0.16, 0, 0, 0, 0])
-ENDS = np.array(
-    [[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]]
-)  # start and end of the trajectory of section II-B, in their base [m]
+ENDS = np.array([[0.6, 0.4, 10.0], [1.6, 0.4, 0.0]])  # of the trajectory of section II-B, in their base [m]
 TABLE_I = np.array([[2.2322, 0.3428, 2.0459], [2.2293, 0.3424, 1.9459]])  # tip without and with the joint error [m]
 TABLE_II = np.array([37.6800e-3, -78.3657e-3, -1.8340, 37.6800e-3, 29.3871e-3, 37.6800e-3])  # [N m, N]
 
@@ -53,8 +53,8 @@ def run(context: Context) -> Report:
         context.progress(text)
         report.add_claims(claims())
     context.progress("figures")
-    for figure, caption in _figures(mechanism):
-        report.add_figure(figure, caption)
+    for name, figure in _figures(mechanism).items():
+        report.add_figure(figure, TABLE.text(name))
     return report
 
 
@@ -95,9 +95,8 @@ def _counterweight_claims(states: Array) -> list[Claim]:
         """Largest angle between the sliding direction of C2 and the opposite of the insertion axis [rad]."""
         return float(np.arccos(np.clip(-np.sum(T[:, :3, 2] * insertion, axis=-1), -1.0, 1.0)).max())
 
-    along = np.linalg.norm(
-        np.cross(C2[:, :3, 2], in_theirs(mechanism.pose(states, "counterweight")[:, :3, 2])), axis=-1
-    )
+    slides = in_theirs(mechanism.pose(states, "counterweight")[:, :3, 2])
+    along = np.linalg.norm(np.cross(C2[:, :3, 2], slides), axis=-1)
     return [
         TABLE.claim("fk/C1 lies on the pitch axis", apart),
         TABLE.claim("fk/C1 turns about the pitch axis", axis),
@@ -153,14 +152,9 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
     p = mechanism.forward_kinematics(np.array([path(s).q for s in t]))[:, :3, 3]
     along = (p[-1] - p[0]) / np.linalg.norm(p[-1] - p[0])
     off = np.linalg.norm(np.cross(p - p[0], along), axis=-1).max()
+    name, fields = "trajectory/x_i = [0.6, 0.4, 10], x_f = [1.6, 0.4, 0]", {"first": ends[0].q[2], "last": ends[1].q[2]}
     return [
-        TABLE.claim(
-            "trajectory/x_i = [0.6, 0.4, 10], x_f = [1.6, 0.4, 0]",
-            missed,
-            reach=reach,
-            first=ends[0].q[2],
-            last=ends[1].q[2],
-        ),
+        TABLE.claim(name, missed, reach=reach, **fields),
         TABLE.claim("trajectory/their cubic ends at rest", max(float(np.abs(s.dq).max()) for s in ends)),
         TABLE.claim("trajectory/cubic ends at rest", rates),
         TABLE.claim("trajectory/straight line is straight", off),
@@ -193,16 +187,12 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
     printed = float(np.linalg.norm(TABLE_I[1] - TABLE_I[0]))
     solutions = unlimited(TABLE_I[0], corrected=False)
     error = np.array([0.0, 0.1, 0.0])
-    moved = [float(np.linalg.norm(_their_tip(q + error) - _their_tip(q))) for q in solutions]
+    # last frame of the printed table, wrist straight
+    tips = [[table(np.pad(x, (0, 3)), corrected=False)[-1][:3, 3] for x in (q, q + error)] for q in solutions]
+    moved = [float(np.linalg.norm(after - before)) for before, after in tips]
     fields = {"count": len(solutions), "shortest": np.abs(solutions[:, 2]).min(), "least": min(moved)}
-    return [
-        TABLE.claim("error/0.1 rad in theta_2 moves the tip", None, printed=printed, yaw=yaw, pitch=pitch, **fields)
-    ]
-
-
-def _their_tip(q: Array) -> Array:
-    """Last frame (3,) of the printed table at the first three joints q (3,), wrist straight [m]."""
-    return table(np.array([*q, 0.0, 0.0, 0.0]), corrected=False)[-1][:3, 3]
+    name = "error/0.1 rad in theta_2 moves the tip"
+    return [TABLE.claim(name, None, printed=printed, yaw=yaw, pitch=pitch, **fields)]
 
 
 def _torque_claims(states: Array) -> list[Claim]:
@@ -211,14 +201,14 @@ def _torque_claims(states: Array) -> list[Claim]:
     off = [np.abs(torque_along(mechanism, j, t)[:, j] - by_hand(j, t)).max() for j in (2, 3, 4, 5)]
     static = np.abs(mechanism.gravity(states)).max(axis=0)[:JOINTS]
     bent = np.array([0.0, 0.0, 0.12, 0.0, 0.5, 0.5, 0.0])
-    needed = accelerations(mechanism, bent, TABLE_II)[:JOINTS]
+    needed = mechanism.forward_dynamics(bent, np.zeros(7), np.append(TABLE_II, 0.0))[:JOINTS]  # with a free jaw
     return [
         *TABLE.claims("torque/T{row}", None, static=static.tolist(), needed=needed.tolist()),
         *TABLE.claims("torque/{row} of point masses follows the formula", off),
     ]
 
 
-def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
+def _figures(mechanism: Mechanism) -> dict[str, figures.Figure]:
     target = mechanism.forward_kinematics(GOAL)[:3, 3]
     curves = {
         label: gradient_descent(mechanism, target, START, step, 400)
@@ -227,24 +217,15 @@ def _figures(mechanism: Mechanism) -> list[tuple[figures.Figure, str]]:
     points = Mechanism(mechanism.arm, point_mass_parameters())
     t = np.linspace(0.0, 0.9, 100)
     torques = [(torque_along(points, j, t), torque_along(mechanism, j, t)) for j in range(JOINTS)]
-    return [
-        (figures.convergence(curves), "Their gradient inverse kinematics; the closed form has no iterations."),
-        (
-            figures.motion(_their_trajectory(), mechanism.arm),
-            "Figs 5 to 7: their points on their own chain, whose insertion spans metres.",
-        ),
-        (figures.motion(_point_to_point(), mechanism.arm), "Figs 5 to 7: cubic, points within reach."),
-        (figures.straight_line(mechanism, _straight_line(mechanism)), "Figs 8 to 11: the tip on a straight line."),
-        (
-            figures.torques(t, torques, mechanism.arm),
-            "Figs 12 to 17: torque along theta(t) = t^3, one joint at a time.",
-        ),
-        (figures.workspace(mechanism), "Figs 18 and 19: yaw alone, then yaw and insertion, within the joint limits."),
-        (
-            cloud_figure(mechanism, count=4096),
-            "The whole workspace in 3D: yaw, pitch and insertion within their limits.",
-        ),
-    ]
+    return {
+        "convergence": figures.convergence(curves),
+        "their motion": figures.motion(_their_trajectory(), mechanism.arm),
+        "motion": figures.motion(_point_to_point(), mechanism.arm),
+        "line": figures.straight_line(mechanism, _straight_line(mechanism)),
+        "torques": figures.torques(t, torques, mechanism.arm),
+        "workspace": figures.workspace(mechanism),
+        "cloud": cloud_figure(mechanism, count=4096),
+    }
 
 
 EXPERIMENT = Experiment(name="patel2018", title="Kinematic and dynamic analysis of the PSM", run=run)

@@ -18,11 +18,9 @@ from trocar.arms.tables import read
 from trocar.experiments.experiment import Context, Experiment, data_file
 from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
-from trocar.experiments.wang2019.excitation import excitation_claims
-from trocar.experiments.wang2019.payload import payload_claims
-from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm
-from trocar.experiments.wang2019.tip_force import tip_force_claims
-from trocar.experiments.wang2019.validation import half_speed_claim, left_out_error
+from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
+from trocar.experiments.wang2019.identification import excitation_claims, half_speed_claim, left_out_error
+from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm, listed
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
 from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import Identified, identify
@@ -62,12 +60,10 @@ def run(context: Context) -> Report:
         identified = _identified(context, report, family, arm)
         if family == "PSM" and identified is not None and not context.quick:
             context.progress("PSM: the identified arm in the engine")
-            one, other = (data_file(context.data, path) for path in (ONE, NO_WEIGHT))
-            claims, lines = in_engine(
-                identified,
-                load_recording(one, arm, as_recorded=True),
-                None if isinstance(other, str) else load_recording(other, arm, as_recorded=True),
-            )
+            files = [data_file(context.data, path) for path in (ONE, NO_WEIGHT)]
+            one, other = (None if isinstance(f, str) else load_recording(f, arm, as_recorded=True) for f in files)
+            assert one is not None  # the arm was identified from it
+            claims, lines = in_engine(identified, one, other)
             parameters = identified.parameters
             report.paragraphs += lines
             report.add_claims(claims)
@@ -176,20 +172,14 @@ def _ours_on_another_day(context: Context, identified: Identified) -> list[Claim
         return TABLE.claims(entry, path)
     data = prepared_as_published("PSM", "PSM", path)
     used = data.signals.used
-    theirs, ours = (
-        data.errors(predicted[used], len(used))
-        for predicted in (
-            efforts(data.mechanism, data.T, data.signals),
-            identified.recorded_efforts(load_recording(path, "PSM", as_recorded=True)),
-        )
-    )
+    recording = load_recording(path, "PSM", as_recorded=True)
+    predictions = efforts(data.mechanism, data.T, data.signals), identified.recorded_efforts(recording)
+    theirs, ours = (data.errors(predicted[used], len(used)) for predicted in predictions)
     return TABLE.claims(entry, ours, published=theirs.tolist())
 
 
 def _not_run(family: str, recording: str, reason: str) -> list[Claim]:
-    claims = []
-    for method in PUBLISHED[family][recording]:
-        claims += _method_claims(family, method, recording, reason)
+    claims = [c for method in PUBLISHED[family][recording] for c in _method_claims(family, method, recording, reason)]
     if recording == "two":
         published = PUBLISHED[family]["two"]["SDP"]
         claims += TABLE.claims("{arm}/ours on two/{row}", reason, published=published, arm=family.lower())
@@ -212,22 +202,20 @@ def _describe(report: Report, family: str, identified: Identified, train: Prepar
     train.mechanism.regressor(*(x @ train.T.T for x in (train.signals.q, train.signals.dq, train.signals.ddq)))
     seconds = time.perf_counter() - start
     errors = {"train": identified.train_relative_error, "cross-validation": identified.cv_relative_error}
-    text = "; ".join(f"{key} " + " ".join(f"{x:.4f}" for x in value) for key, value in errors.items())
-    repeated = int(identified.signals.repeated.sum())
-    report.paragraphs.append(
-        f"{family}, ours on 'one': {text}. {identified.seconds:.1f} s for the whole identification, {seconds:.2f} s "
-        f"for the regressor of {len(train.signals.t)} rows (published for the PSM: 12 min 25 s, and 27 min in total). "
-        f"Largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2; rows equal to the "
-        f"previous one: {repeated}."
-    )
+    fields = {
+        "errors": "; ".join(f"{key} {listed(value, '.4f')}" for key, value in errors.items()),
+        "rows": len(train.signals.t),
+        "inertia": identified.largest_link_inertia,
+        "repeated": int(identified.signals.repeated.sum()),
+    }
+    text = TABLE.text("identified", family=family, seconds=identified.seconds, regressor=seconds, **fields)
+    report.paragraphs.append(text)
     T = joint_from_columns(identified.mechanism().arm, identified.columns)
     predicted = efforts(identified.mechanism(), T, identified.signals)
     labels = effort_labels(JOINTS, column_units(identified.mechanism().arm, identified.columns))
-    report.add_figure(error_figure(errors, JOINTS), f"{family}: relative error of effort on 'one'.")
-    report.add_figure(
-        effort_figure(identified.signals, predicted, labels, f"{family}, 'one'"),
-        f"{family}: measured effort and our prediction, both filtered, first 15 s.",
-    )
+    report.add_figure(error_figure(errors, JOINTS), TABLE.text("relative error", family=family))
+    figure = effort_figure(identified.signals, predicted, labels, f"{family}, 'one'")
+    report.add_figure(figure, TABLE.text("effort", family=family))
 
 
 EXPERIMENT = Experiment(name="wang2019", title="Identification of PSM and MTM", run=run)

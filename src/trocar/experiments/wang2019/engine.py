@@ -11,7 +11,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from trocar.arms.parameters import Parameters
-from trocar.experiments.wang2019.recordings import TABLE
+from trocar.experiments.wang2019.recordings import TABLE, listed
 from trocar.identification.pipeline import Identified, prepared
 from trocar.identification.prediction import efforts, relative_error, root_mean_square
 from trocar.identification.recalibration import recalibrate
@@ -128,24 +128,14 @@ def in_engine(
         TABLE.claim("psm/engine/engine's error of effort over the equations'", ratio.max()),
         *TABLE.claims("psm/engine/predicted 0.1 s ahead/{row}", ahead[0, :3], nearer=nearer),
     ]
-    lines = [
-        "Identified arm in the engine, servoed along the first 12 s of 'one': effort error relative to that of "
-        f"the equations {_numbers(ratio)}.",
-        f"Open loop under the recorded effort for 0.1 s: RMS of q {_numbers(1e3 * ahead[0])} mrad (J3 mm), constant "
-        f"velocity {_numbers(1e3 * steady[0])}; for 0.25 s {_numbers(1e3 * ahead[1])}, "
-        f"{_numbers(1e3 * steady[1])}; for 0.5 s {_numbers(1e3 * ahead[2])}, {_numbers(1e3 * steady[2])}. "
-        "The wrist moves little mass against much friction. Its acceleration is a small difference of large "
-        f"efforts, so friction errors dominate; under the equations' own effort: {_numbers(1e3 * own[0])}.",
-    ]
+    errors = {name: [listed(row) for row in 1e3 * rms] for name, rms in (("ahead", ahead), ("steady", steady))}
+    open_loop = TABLE.text("open loop", own=listed(1e3 * own[0]), **errors)
+    lines = [TABLE.text("servoed", ratio=listed(ratio)), open_loop]
     if other_day is not None:
         again = recalibrate(identified.parameters, other_day, 10.0)
         servo = servoed(again.parameters, other_day, 20.0)
         claims += TABLE.claims("psm/engine/another day/{row}", servo.engine_rms[:3])
     return claims, lines
-
-
-def _numbers(values: Array) -> str:
-    return " ".join(f"{x:.3g}" for x in values)
 
 
 def _signals(recording: Recording) -> tuple[Signals, Array]:

@@ -49,6 +49,11 @@ def measured(path: Path, recipe: Recipe, rate: float = 200.0) -> Measured:
     return Measured(columns, columns.in_joints(arm))
 
 
+def listed(values: Array, spec: str = ".3g") -> str:
+    """Numbers in one line, separated by spaces."""
+    return " ".join(format(float(value), spec) for value in values)
+
+
 def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> tuple[Array, Array, Array, Array]:
     """q, dq, ddq (N, n) of the joints and measured minus modelled effort (N, 3) of the arm, filtered, with ends cut."""
     mechanism = with_parameters(recipe, parameters)
@@ -56,8 +61,7 @@ def unexplained(recipe: Recipe, parameters: Parameters, recording: Measured) -> 
     signals = prepared(recipe, recording.columns)
     residual = (signals.tau - efforts(mechanism, T, signals)) @ np.linalg.inv(T)
     q, dq, ddq = (x @ T.T for x in (signals.q, signals.dq, signals.ddq))
-    used = signals.used
-    return q[used], dq[used], ddq[used], residual[used][:, ARM]
+    return q[signals.used], dq[signals.used], ddq[signals.used], residual[signals.used][:, ARM]
 
 
 def with_parameters(recipe: Recipe, parameters: Parameters) -> Mechanism:
@@ -76,12 +80,11 @@ class IdentifiedArm:
 
     def __init__(self, data: Path, parameters: Parameters | None = None) -> None:
         self.data, self.recipe = data, load_recipe("PSM")
-        one = self.measured(ONE)
-        self.parameters = parameters or identify(one.columns, "PSM", cross_validate=False).parameters
+        self.one = self.measured(ONE)
+        self.parameters = parameters or identify(self.one.columns, "PSM", cross_validate=False).parameters
         self.mechanism = with_parameters(self.recipe, self.parameters)
-        *_, residual = unexplained(self.recipe, self.parameters, one)
+        *_, residual = unexplained(self.recipe, self.parameters, self.one)
         self.covariance = np.cov(residual.T)
-        self.one = one
 
     def measured(self, name: Path, rate: float = 200.0) -> Measured:
         return measured(self.data / name, self.recipe, rate)

@@ -14,8 +14,16 @@ import numpy as np
 from trocar.control import ComputedTorque, GravityCompensation, JointPID, hold
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.zhou2025 import figures, runs
-from trocar.experiments.zhou2025.loop import ARMS, COLUMNS, MOUNTINGS, ClosedLoop, close_loop, excitation
-from trocar.experiments.zhou2025.others import arms_drawn, sensitivity
+from trocar.experiments.zhou2025.other_arms import (
+    ARMS,
+    COLUMNS,
+    MOUNTINGS,
+    ClosedLoop,
+    arms_drawn,
+    close_loop,
+    excitation,
+    sensitivity,
+)
 from trocar.experiments.zhou2025.printed import (
     KP,
     TABLE,
@@ -58,26 +66,22 @@ def run(context: Context) -> Report:
     context.progress("identify, then compensate")
     loops = [close_loop(seed, table.q[-2 if context.quick else 0 :]) for seed in range(1 if context.quick else ARMS)]
     report.add_claims(loop_claims(loops))
-    report.add_figure(figures.loop(loops, MOUNTINGS), "Identified gravity of arms unlike the model: largest errors.")
+    report.add_figure(figures.loop(loops, MOUNTINGS), TABLE.text("loop"))
     report.paragraphs.append(loop_paragraph(loops))
     report.paragraphs[:0] = paragraphs(table, model)
     return report
 
 
 # -- Table II simulated -----------------------------------------------------------------------------------------------
-
-
 def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
     sim = Simulator(runs.ARM, runs.TRUTH, timestep=1.0 / runs.RATE, contacts=False)
     compensation = GravityCompensation(model)
     side = np.where(table.PD_torque > table.middle, 1.0, -1.0)  # the approach side implied by the printed PD torque
     as_written = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=False, sim=sim) for k in poses}
     with_PD = {k: runs.drift_test(table.q[k], side[k], compensation, feed_forward=True, sim=sim) for k in poses}
-    report.add_figure(
-        figures.drift(as_written, {k: runs.fall(sim, table.q[k]) for k in poses}),
-        "Drift test as described: distance from the start of gravity compensation. Dashed: motors off. Dotted: drift.",
-    )
-    report.add_figure(figures.errors(table, as_written, with_PD), "Steady errors: printed, and simulated both ways.")
+    falls = {k: runs.fall(sim, table.q[k]) for k in poses}
+    report.add_figure(figures.drift(as_written, falls), TABLE.text("drift"))
+    report.add_figure(figures.errors(table, as_written, with_PD), TABLE.text("errors"))
     drifts = np.array([[test.drift for test in tests.values()] for tests in (as_written, with_PD)]).max(1)
     claims = TABLE.claims("drift, {row}", (runs.PRINTED_UNITS * drifts).T.ravel(), count=len(poses))
     alone, compensated = (np.array([np.abs(tests[k].PD_error) for k in poses]) for tests in (as_written, with_PD))
@@ -86,17 +90,8 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     ours = np.array([runs.PRINTED_UNITS * np.abs(as_written[k].PD_error) for k in poses])
     theirs = table.PD_error[list(poses)]
     remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
-    report.paragraphs.append(
-        "The steady PD error is (gravity + friction) / Kp. Its place in the friction band depends on the approach to "
-        "the pose, which is not printed. Approached from the side that the printed torque implies, ours differ by "
-        f"up to {remark}."
-    )
-    hand = hand_test(sim, model, table.q[1])
-    report.paragraphs.append(
-        f"External force: at pose 2, {hand[0]:.0f} N at the tip for 0.5 s move it by {1e3 * hand[1]:.0f} mm under "
-        f"gravity compensation; in the 5 s after release it moves by {1e3 * hand[2]:.2f} mm. Computed torque "
-        f"(50 rad/s) ends {1e3 * hand[3]:.2f} mm from that pose, PD alone {1e3 * hand[4]:.2f} mm."
-    )
+    hand = TABLE.text("hand", **hand_test(sim, model, table.q[1]))
+    report.paragraphs += [TABLE.text("PD error", remark=remark), hand]
     return claims
 
 
@@ -121,8 +116,8 @@ def error_claims(table: StaticTable, alone: Array, compensated: Array, shaken: A
     ]
 
 
-def hand_test(sim: Simulator, model: Mechanism, q: Array) -> tuple[float, float, float, float, float]:
-    """Force [N]; motion of the tip under it and after it [m]; tip error under computed torque and under PD [m]."""
+def hand_test(sim: Simulator, model: Mechanism, q: Array) -> dict[str, float]:
+    """Force [N]; motion of the tip under it and after it [mm]; tip error under computed torque and under PD [mm]."""
     pose, force = runs.straight(q), 15.0
     sim.reset(pose)
     start = sim.tip_pose()[:3, 3]
@@ -132,13 +127,12 @@ def hand_test(sim: Simulator, model: Mechanism, q: Array) -> tuple[float, float,
     simulate(sim, GravityCompensation(model), hold(pose), 0.5, every=100)  # until it is at rest
     left = sim.tip_pose()[:3, 3]
     simulate(sim, GravityCompensation(model), hold(pose), runs.STILL, every=100)
-    stays = float(np.linalg.norm(sim.tip_pose()[:3, 3] - left))
-    errors = []
-    for controller in (ComputedTorque(model, 2500.0, 100.0), JointPID(sim.arm)):
+    moved = {"moved": left - start, "stays": sim.tip_pose()[:3, 3] - left}
+    for name, controller in (("computed", ComputedTorque(model, 2500.0, 100.0)), ("PD", JointPID(sim.arm))):
         sim.reset(pose + runs.straight(runs.STEP))
         simulate(sim, controller, hold(pose), 2.0, every=100)
-        errors.append(float(np.linalg.norm(sim.tip_pose()[:3, 3] - start)))
-    return force, float(np.linalg.norm(left - start)), stays, errors[0], errors[1]
+        moved[name] = sim.tip_pose()[:3, 3] - start
+    return {"force": force, **{name: 1e3 * float(np.linalg.norm(step)) for name, step in moved.items()}}
 
 
 def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
@@ -149,10 +143,8 @@ def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
         tau = model.gravity(q)
         for j in range(3):
             ends[k, j] = [runs.bound(sim, q, tau, j, direction, RESOLUTION) for direction in (-1, 1)]
-    report.add_figure(
-        figures.bounds(table, ends, runs.holding(model, runs.straight(table.q))),
-        "Non-drift bounds: printed (wide bars) and found in simulation (thin); circles: gravity compensation.",
-    )
+    compensation = runs.holding(model, runs.straight(table.q))
+    report.add_figure(figures.bounds(table, ends, compensation), TABLE.text("bounds"))
     rows = list(poses)
     off = np.abs(ends - np.stack([table.lower, table.upper], axis=-1))[rows].max(0)
     claims = TABLE.claims("non-drift bounds, {row}", off.ravel(), count=len(rows), resolution=RESOLUTION)
@@ -172,27 +164,16 @@ def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> l
 
 
 # -- other arms, and the loop -----------------------------------------------------------------------------------------
-
-
 def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[Claim]:
-    drawn = arms_drawn(model, count)
+    same, known, unknown = arms_drawn(model, count)
     rows = sensitivity(model)
-    report.add_figure(
-        figures.sensitivity(rows),
-        "Error of a wrong model relative to the static friction band: drift starts at 1. 2000 random poses.",
-    )
-    report.paragraphs.append(
-        "Gravity compensation of one arm on others, drawn from the covariance of the measured gravity, at a random "
-        f"pose each: {drawn.same} of {count} stay still at the same mounting, {drawn.known} of {count} at -45 degrees "
-        f"if the compensation knows the mounting, {drawn.unknown} of {count} if it does not."
-    )
+    report.add_figure(figures.sensitivity(rows), TABLE.text("sensitivity"))
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
-    report.paragraphs.append(
-        f"Share of random poses at which all three joints stay still, by error of the model. {listed}."
-    )
+    drawn = TABLE.text("other arms", same=same, known=known, unknown=unknown, count=count)
+    report.paragraphs += [drawn, TABLE.text("held", listed=listed)]
     return [
-        *TABLE.claims("other arms, {row}/stay still", (drawn.same, drawn.known), count=count),
-        TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - drawn.unknown, count=count),
+        *TABLE.claims("other arms, {row}/stay still", (same, known), count=count),
+        TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - unknown, count=count),
     ]
 
 
@@ -213,39 +194,26 @@ def load_remark(loops: Sequence[ClosedLoop]) -> str:
     worst = np.max([loop.with_load for loop in loops], axis=(0, 1))
     motion = excitation()
     yaw = motion(np.linspace(0.0, motion.duration, 500)).q[:, 0]
-    return (
-        "; the fit attributes load-dependent friction to gravity and a constant, which are hard to separate over the "
-        f"yaw of this motion, {yaw.min():.2f} to {yaw.max():.2f} rad, and differ beyond it. With that friction as a "
-        f"column, errors are at most {', '.join(f'{x:.2f}' for x in worst)} of the half-band"
-    )
+    return TABLE.text("load", low=yaw.min(), high=yaw.max(), worst=", ".join(f"{x:.2f}" for x in worst))
 
 
 def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
     fits = [[loop.models[k].identified for loop in loops] for k in range(len(COLUMNS))]
     errors = [np.mean([identified.relative_error[:3] for identified in column], axis=0) for column in fits]
     listed = (f"{name} {', '.join(f'{e:.3f}' for e in row)}" for name, row in zip(COLUMNS, errors, strict=True))
-    return (
-        f"Identify, then compensate: {len(loops)} simulated arms with hysteresis in place of half their Coulomb "
-        "friction, load-dependent friction, randomised links and a wrist with mass; the identified model "
-        f"has no hysteresis and no wrist. Mean relative effort error of J1 to J3 in the fit: {'; '.join(listed)}."
-    )
+    return TABLE.text("fits", arms=len(loops), listed="; ".join(listed))
 
 
 def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
     fit, friction, one = identified(), static_friction(), table_one_columns()
+    constants = ", ".join(f"{o:.3f} {u}" for o, u in zip(fit.K0, UNITS, strict=True))
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
     off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()
+    links, drives = ", ".join(one["links"].values()), "; ".join(drive["frames"] for drive in one["drives"].values())
     return [
-        "The printed compensation torques consist of gravity and a constant force at each joint "
-        f"({', '.join(f'{o:.3f} {u}' for o, u in zip(fit.K0, UNITS, strict=True))}): eight numbers reproduce all "
-        f"fifteen to {off:.3f}. Gravity alone, five numbers, leaves 0.16 N m. D, C, A, B = {names} kg m, m3 = "
-        f"{coefficients(model)[4]:.4f} kg (see trocar/identification/si/gravity.py).",
-        "The simulated arm is not that model: its gravity is the middle of the printed bounds, its friction their "
-        f"width. Yaw {friction[0, 0]:.2f} + {friction[0, 1]:.2f} |load| N m, pitch {friction[1, 0]:.2f} + "
-        f"{friction[1, 1]:.2f} |load| N m; the insertion's falls with depth, {friction[2, 0]:.2f} - "
-        f"{-friction[2, 1]:.1f} q3 N. Viscous friction and rotors are assumed.",
-        f"Table I: link inertia in {len(one['links'])} links ({', '.join(one['links'].values())}), friction in all of "
-        f"{'; '.join(drive['frames'] for drive in one['drives'].values())}, rotors in 4, 5, M6, M7, stiffness in 4.",
+        TABLE.text("torques", constants=constants, off=off, names=names, mass=coefficients(model)[4]),
+        TABLE.text("arm", f=friction, slope=-friction[2, 1]),
+        TABLE.text("columns", count=len(one["links"]), links=links, drives=drives),
     ]
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from trocar.experiments.zhou2025.loop import COLUMNS, ClosedLoop
-from trocar.experiments.zhou2025.others import Wrong
+from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop, Wrong
 from trocar.experiments.zhou2025.runs import DRIFT, PRINTED_UNITS, DriftTest
 from trocar.identification.si.static_table import StaticTable
 from trocar.plots import COLOURS, panels, style

@@ -41,9 +41,11 @@ def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
             q3 = elbow - gamma - np.pi / 2
             q2 = np.arctan2(v, u) - np.arctan2(r * np.sin(elbow), a_2 + r * np.cos(elbow)) + np.pi / 2
             arm_q = np.stack([_wrapped(q1), _wrapped(q2), _wrapped(q3)], axis=-1)
-            if not _any_within(arm, arm_q):
+            if not ((arm_q >= arm.lower[:3] - 1e-2) & (arm_q <= arm.upper[:3] + 1e-2)).all(-1).any():
                 continue
-            R_3 = _R_elbow(arm_q)
+            # orientation (N, 3, 3) of the frame in which joint 4 turns about z
+            R_3 = rotation("z", arm_q[:, 0] - np.pi / 2) @ rotation("x", np.pi / 2)
+            R_3 = R_3 @ rotation("z", arm_q[:, 1] + arm_q[:, 2]) @ rotation("x", -np.pi / 2)
             wrist, solved = _wrist(arm, np.swapaxes(R_3, -1, -2) @ R, q_seed)
             unfound = {
                 int(i): "no wrist platform angle keeps the wrist within its limits" for i in np.flatnonzero(~solved)
@@ -53,17 +55,6 @@ def gimballed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     if not branches:  # no branch within limits: report the regular one
         branches.append(IkBranch(np.concatenate([arm_q, q_seed[:, 3:]], axis=-1), np.zeros(len(T), bool), failure))
     return branches
-
-
-def _any_within(arm: Arm, arm_q: Array) -> bool:
-    within = (arm_q >= arm.lower[:3] - 1e-2) & (arm_q <= arm.upper[:3] + 1e-2)
-    return bool(within.all(-1).any())
-
-
-def _R_elbow(arm_q: Array) -> Array:
-    """Orientation (N, 3, 3) of the frame in which joint 4 turns about z, from q1, q2, q3."""
-    q1, q23 = arm_q[:, 0], arm_q[:, 1] + arm_q[:, 2]
-    return rotation("z", q1 - np.pi / 2) @ rotation("x", np.pi / 2) @ rotation("z", q23) @ rotation("x", -np.pi / 2)
 
 
 def _wrist(arm: Arm, R_3: Array, q_seed: Array) -> tuple[Array, Array]:

@@ -25,9 +25,7 @@ Solver = Callable[[Array, Array], Array | None]
 
 def solver(arm: Arm) -> Solver | None:
     """Solver of one pose (4, 4) for a seed (n,), nearest to it; None for structures without one."""
-    if isinstance(arm.structure, WristedShaft):
-        return OneWristed(arm)
-    return None
+    return OneWristed(arm) if isinstance(arm.structure, WristedShaft) else None
 
 
 def platform_solver(arm: Arm) -> OneGimballed | None:
@@ -110,13 +108,10 @@ class OneGimballed:
                 elbow = bend * math.acos(cosine)
                 shoulder = math.atan2(v, u) - math.atan2(r * math.sin(elbow), a + r * cosine)
                 q2, q3 = _wrapped(shoulder + math.pi / 2), _wrapped(elbow - self._gamma - math.pi / 2)
-                arm = (q1, q2, q3)
-                if _within(arm, near, self._limits) is None:
+                if _within((q1, q2, q3), near, self._limits) is None:
                     continue
                 wrist = wrist_angles(T, q1, q2 + q3, platform)
-                if wrist is None:
-                    continue
-                joints = _within((*arm, platform, *wrist), near, self._limits)
+                joints = wrist and _within((q1, q2, q3, platform, *wrist), near, self._limits)
                 if joints is not None and joints[1] < best_cost:
                     best, best_cost = joints
         return None if best is None else np.array(best)
@@ -130,9 +125,7 @@ class OneGimballed:
             return None
         near = q.tolist()
         angles = wrist_angles(R, near[0], near[1] + near[2], platform)
-        if angles is None:
-            return None
-        joints = _within((platform, *angles), near[3:], self._limits[3:])
+        joints = angles and _within((platform, *angles), near[3:], self._limits[3:])
         return None if joints is None else np.array(joints[0])
 
 

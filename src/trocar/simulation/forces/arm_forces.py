@@ -19,7 +19,7 @@ from trocar.simulation.forces.drive_forces import (
     VaryingFriction,
 )
 from trocar.simulation.forces.environment import PortForces
-from trocar.simulation.scene_arm import SceneArm
+from trocar.simulation.scene_arm import Mirror, SceneArm
 from trocar.spatial import Array
 
 
@@ -51,7 +51,8 @@ class ArmForces:
         self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
         if options.friction:
             check_dissipative(drives, equations.arm)
-        mirror = MirroredCounterweight(arm_slice, timestep) if options.transmission == "mirrored" else None
+        motor = Mirror() if options.transmission == "mirrored" else options.transmission
+        mirror = MirroredCounterweight(arm_slice, timestep, motor) if isinstance(motor, Mirror) else None
         self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; cable torques are applied here
         cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]

@@ -14,7 +14,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort
 from trocar.simulation.arm_slice import ArmSlice
 from trocar.simulation.modelling.arm_model import MOTOR, drive_element
-from trocar.simulation.scene_arm import Compliance
+from trocar.simulation.scene_arm import Compliance, Mirror
 from trocar.spatial import Array
 
 # Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
@@ -206,6 +206,7 @@ class Mirrored(NamedTuple):
         steps: number of steps taken. force, velocity: motor force [N] and counterweight velocity [m/s] of the last
             step.
         total: sum of the forces in this period [N]. passed: force on the tool [N].
+        target: position that the script demanded in this period [m].
     """
 
     steps: int = 0
@@ -213,29 +214,29 @@ class Mirrored(NamedTuple):
     velocity: float = 0.0
     total: float = 0.0
     passed: float = 0.0
+    target: float = 0.0
 
 
 class MirroredCounterweight:
     """A motor that follows the insertion, and whose force acts on the tool one simulation step later.
 
-    In each physics step the motor gives the counterweight the velocity `rate` times its gap to the insertion, with
-    unlimited force. The mean motor force of the last 10 ms period acts on the tool. So the counterweight's
-    inertia acts on the tool delayed and filtered: joint 3 oscillates after every jump.
+    At the start of each period the script reads the insertion and sets the motor's target, and applies the mean motor
+    force of the last period to the tool. So the counterweight's inertia acts on the tool delayed and filtered: joint 3
+    oscillates after every jump. The motor expects the load of the physics step before.
     """
 
-    # CoppeliaSim's position control by default: velocity = 0.1 x error / physics step, which the paper sets to 5 ms
-    rate = 0.1 / 5e-3  # [1/s]
-    period = 1e-2  # simulation step of the paper [s]
-
-    def __init__(self, arm_slice: ArmSlice, timestep: float) -> None:
+    def __init__(self, arm_slice: ArmSlice, timestep: float, mirror: Mirror) -> None:
         arm = arm_slice.arm
         follower = str(arm.counterweight)
         leader = arm.transmissions[follower]
         self._follower, self._leader = (arm_slice.dof(name) for name in (follower, leader))
         self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
         self._engine, self._dof = arm_slice.engine, arm_slice.v.start + self._follower
-        self._mass = float(self._engine.model.dof_M0[self._dof])
-        self._timestep, self._every = timestep, max(1, round(self.period / timestep))
+        mass = float(self._engine.model.dof_M0[self._dof])
+        self._inertia = mass / timestep  # [kg/s]
+        self._reached = 1.0 / (1.0 + mass * mirror.cfm / mirror.physics)  # share of a velocity step, by the softness
+        self._mirror, self._rate = mirror, mirror.gain / mirror.physics
+        self._every = max(1, round(mirror.period / timestep))
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
         self.memory = Mirrored()
 
@@ -244,16 +245,19 @@ class MirroredCounterweight:
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
-        i, j, ratio, last = self._follower, self._leader, self._ratio, self.memory
-        gap = ratio * qpos[j] - qpos[i]
+        i, j, ratio, last, mirror = self._follower, self._leader, self._ratio, self.memory, self._mirror
+        velocity = float(qvel[i])
         if last.steps:  # load of the last step: weight, and the motion of the arm that carries it
-            load = last.force - self._mass * (qvel[i] - last.velocity) / self._timestep
+            load = last.force - self._inertia * (velocity - last.velocity)
         else:
             load = float(self._engine.data.qfrc_bias[self._dof])
-        force = self._mass * (self.rate * gap - qvel[i]) / self._timestep + load
-        total, passed = last.total + force, last.passed
+        total, passed, target = last.total, last.passed, last.target
         if last.steps % self._every == 0:  # a period begins
-            total, passed = force, last.total / self._every if last.steps else load
-        self.memory = Mirrored(last.steps + 1, force, float(qvel[i]), total, passed)
+            passed = total / self._every if last.steps else load
+            total, target = 0.0, float(ratio * qpos[j])
+        speed = min(max(self._rate * (target - qpos[i]), -mirror.speed), mirror.speed)
+        force = self._reached * self._inertia * (speed - velocity) + load
+        force = float(min(max(force, -mirror.force), mirror.force))
+        self.memory = Mirrored(last.steps + 1, force, velocity, total + force, passed, target)
         self._force[i], self._force[j] = force, -ratio * passed
         return self._force

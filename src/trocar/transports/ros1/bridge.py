@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-from trocar.robot.interface import RATE
 from trocar.robot.robot import Robot
-from trocar.transports.camera import CameraSettings
-from trocar.transports.protocol import LOOPBACK, OWN_MASTER, NodeSettings
-from trocar.transports.topic_bridge import TopicBridge
+from trocar.transports.link import LOOPBACK, OWN_MASTER, NodeSettings
+from trocar.transports.topic_bridge import BridgeOptions, TopicBridge
 
 SWITCH = 5e-4  # thread switch interval of the node; Python's default of 5 ms is longer than a period of 250 Hz [s]
 
@@ -34,46 +32,27 @@ class Ros1Bridge(TopicBridge):
     """The topics and services of a robot in ROS 1, until `close`.
 
     Args:
-        robot: robot in real time, or advanced by the caller. rate: rate of state topics by the robot's clock [Hz].
         address: IP address announced to other nodes. A loopback address keeps other machines out.
         master: URI of the ROS master; "" starts one on a free port, which ends with the bridge.
-        description: URDF for the parameter robot_description; "" for none.
-        speed: speed of the robot relative to real time. Other than 1: stamps follow the robot's clock, which is
-            published as /clock, and the parameter use_sim_time is set. 1: stamps follow the wall clock.
-        camera: publish images of an endoscope.
-        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client
-            disconnects; otherwise it keeps the effort. An arm in position control always holds.
-        priority: ask the system for real-time priority of the node's process. It shortens delays where every process
-            has a processor; where they share one, the node starves its clients.
+        options: see `TopicBridge`. `description` is the parameter robot_description, not a topic. If `speed` is not 1,
+            the parameter use_sim_time is set.
 
     Attributes:
         master: URI of the master in use.
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        *,
-        rate: float = RATE,
-        address: str = LOOPBACK,
-        master: str = OWN_MASTER,
-        description: str = "",
-        speed: float = 1.0,
-        camera: CameraSettings | None = None,
-        hold_when_lost: bool = False,
-        priority: bool = False,
+        self, robot: Robot, *, address: str = LOOPBACK, master: str = OWN_MASTER, **options: Unpack[BridgeOptions]
     ) -> None:
-        super().__init__(robot, 1, rate=rate, speed=speed, description="", camera=camera, hold_when_lost=hold_when_lost)
+        description = options.pop("description", "")
+        super().__init__(robot, 1, **options)
         parameters: dict[str, Any] = {"/robot_description": description} if description else {}
         parameters |= {"/use_sim_time": True} if self._simulated_time else {}
-        settings = Ros1Settings(
-            node="trocar.transports.ros1.node.Ros1Node",
-            topics=self.topics,
-            services=self.services,
-            switch_interval=SWITCH,
-            priority=priority,
-            address=address,
-            master=master,
-            parameters=parameters,
-        )
+        own: dict[str, Any] = {
+            "address": address,
+            "master": master,
+            "parameters": parameters,
+            "switch_interval": SWITCH,
+        }
+        settings = Ros1Settings(node="trocar.transports.ros1.node.Ros1Node", **own, **self._common)
         self.master = self._open(settings).master

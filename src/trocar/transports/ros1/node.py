@@ -13,40 +13,16 @@ from typing import Any
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import MAX_BYTES, ProcessLink, received, send
-from trocar.transports.protocol import MAX_TEXT, Lost, NodeFailed, Publish, Readers, Ready, RefusedMessage
+from trocar.transports.link import MAX_BYTES, Lost, NodeFailed, ProcessLink, Publish, Readers, Ready, received, send
 from trocar.transports.ros1.bridge import Ros1Settings
-from trocar.transports.ros1.debian import use_debian
-from trocar.transports.ros1.packages import generate_packages
-from trocar.transports.ros1.rospy_internals import limit
-from trocar.transports.ros1.wire import service_class, wire_class
-from trocar.transports.ros_services import answer
+from trocar.transports.ros1.debian import use_master
+from trocar.transports.ros1.rospy_types import generate_packages, service_class, wire_class
+from trocar.transports.ros_conversion import answer
 
 NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
 IMAGES = 2  # the same for images, which are large
 POLL_INTERVAL = 0.1  # between checks of connections [s]
-
-
-def use_master(master: str, address: str) -> Any:
-    """Announce this process at an IP address and use a ROS master, or start one for "" and return it."""
-    os.environ.pop("ROS_HOSTNAME", None)  # takes precedence over ROS_IP
-    os.environ["ROS_IP"] = address
-    use_debian()
-    limit()
-    import rosgraph
-
-    if master:
-        os.environ["ROS_MASTER_URI"] = master
-        if not rosgraph.is_master_online(master):
-            raise TrocarError(f"no ROS master answers at {master}; start roscore, or let the node start its own master")
-        return None
-    from rosmaster.master import Master
-
-    started = Master(port=0)
-    started.start()
-    os.environ["ROS_MASTER_URI"] = started.uri
-    return started
 
 
 class Ros1Node:
@@ -60,7 +36,7 @@ class Ros1Node:
         self._codec = codec(1)
         self._rospy, self._link = rospy, ProcessLink(pipe, MAX_BYTES)
         self._reporting = threading.Lock()
-        with self._link.exclusive():  # commands of waiting clients are handled after the node is ready
+        with self._link.sending:  # commands of waiting clients are handled after the node is ready
             self._offer_all(settings)
             send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
 
@@ -101,19 +77,12 @@ class Ros1Node:
                 with contextlib.suppress(self._rospy.ROSException):  # raised while the node shuts down
                     self._publishers[name].publish(data)
 
-    # -- topics --------------------------------------------------------------------------------------------------------
-
     def _publisher(self, topic: Topic) -> Any:
         """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
-        readers = None if topic.latched else self._listener(topic.name)
-        return self._rospy.Publisher(
-            f"/{topic.name}",
-            wire_class(topic.ros),
-            subscriber_listener=readers,
-            tcp_nodelay=True,
-            latch=topic.latched,
-            queue_size=IMAGES if "Image" in topic.ros else QUEUE,
-        )
+        listener = None if topic.latched else self._listener(topic.name)
+        options = {"latch": topic.latched, "queue_size": IMAGES if "Image" in topic.ros else QUEUE, "tcp_nodelay": True}
+        kind = wire_class(topic.ros)
+        return self._rospy.Publisher(f"/{topic.name}", kind, subscriber_listener=listener, **options)
 
     def _listener(self, name: str) -> Any:
         node = self
@@ -144,7 +113,7 @@ class Ros1Node:
             try:
                 self._link.command(((topic.name, decoder(message.data)),))
             except TrocarError as error:
-                self._link.send(RefusedMessage(topic.name, str(error)[:MAX_TEXT]))
+                self._link.refuse(topic.name, error)
 
         kind = wire_class(topic.ros)
         return self._rospy.Subscriber(f"/{topic.name}", kind, receive, queue_size=QUEUE, tcp_nodelay=True)
@@ -157,8 +126,6 @@ class Ros1Node:
                     self._commanded.discard(name)
                     self._link.send(Lost(name))
             time.sleep(POLL_INTERVAL)
-
-    # -- services ------------------------------------------------------------------------------------------------------
 
     def _offer(self, service: Service) -> None:
         kind = service_class(service.ros)

@@ -6,16 +6,14 @@ import queue
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from trocar.robot.interface import RATE
 from trocar.robot.messages import OperatingState
 from trocar.robot.robot import Robot
-from trocar.transports.camera import CameraSettings
-from trocar.transports.protocol import NodeSettings
+from trocar.transports.link import NodeSettings
 from trocar.transports.ros2.domain import LOOPBACK, check_installed
 from trocar.transports.sampling import Stamped
-from trocar.transports.topic_bridge import TopicBridge
+from trocar.transports.topic_bridge import BridgeOptions, TopicBridge
 
 DISTROS = ("jazzy", "humble")
 REPEATED = 1.0  # interval of repeating operating_state, for readers that do not request the last one [s]
@@ -36,51 +34,27 @@ class Ros2Bridge(TopicBridge):
     """The topics and services of a robot in ROS 2, until `close`.
 
     Args:
-        robot: robot in real time, or advanced by the caller. rate: rate of state topics by the robot's clock [Hz].
         domain: ROS_DOMAIN_ID of the clients. interface: network interface, by name or IP address.
         distro: "jazzy" or "humble", as the node is announced; jazzy stands for all releases from Iron on.
-        description: URDF for the topic robot_description; "" for none.
-        speed: speed of the robot relative to real time. Other than 1: stamps follow the robot's clock, which is
-            published as /clock. 1: stamps follow the wall clock.
-        camera: publish images of an endoscope.
-        hold_when_lost: an arm whose last command was an effort or a wrench holds its position when the client
-            disconnects; otherwise it keeps the effort. An arm in position control always holds.
-        priority: ask the system for real-time priority of the node's process. It shortens delays where every process
-            has a processor; where they share one, the node starves its clients.
+        options: see `TopicBridge`.
     """
 
     def __init__(
         self,
         robot: Robot,
         *,
-        rate: float = RATE,
         domain: int = 0,
         interface: str = LOOPBACK,
         distro: str = "jazzy",
-        description: str = "",
-        speed: float = 1.0,
-        camera: CameraSettings | None = None,
-        hold_when_lost: bool = False,
-        priority: bool = False,
+        **options: Unpack[BridgeOptions],
     ) -> None:
         check_installed()
-        super().__init__(
-            robot, 2, rate=rate, speed=speed, description=description, camera=camera, hold_when_lost=hold_when_lost
-        )
+        super().__init__(robot, 2, **options)
         self._states: dict[str, tuple[OperatingState, int]] = {}  # last sent operating states with their stamps
         self._repetition = time.perf_counter() + REPEATED
-        settings = Ros2Settings(
-            node="trocar.transports.ros2.node.Ros2Node",
-            topics=self.topics,
-            services=self.services,
-            switch_interval=SWITCH,
-            priority=priority,
-            domain=domain,
-            interface=interface,
-            distro=distro,
-            hold_when_lost=hold_when_lost,
-        )
-        self._open(settings)
+        node, hold = "trocar.transports.ros2.node.Ros2Node", self._hold_when_lost
+        own: dict[str, Any] = {"domain": domain, "interface": interface, "distro": distro, "hold_when_lost": hold}
+        self._open(Ros2Settings(node=node, switch_interval=SWITCH, **own, **self._common))
 
     def _encoded(self, messages: Sequence[Stamped]) -> tuple[tuple[str, bytes], ...]:
         """Bytes of messages; stores operating states for repetition."""
@@ -98,10 +72,6 @@ class Ros2Bridge(TopicBridge):
 
     def _repetitions(self) -> list[Stamped]:
         """The operating states again, 1 ns later: new for a client, but not later than a command it has just sent."""
-        repeated: list[Stamped] = []
         with self._bus.lock:
-            for name, (message, stamp) in self._states.items():
-                later = self._sampler.repeated(name, stamp)
-                if later is not None:
-                    repeated.append((name, message, later))
-        return repeated
+            later = {name: self._sampler.repeated(name, stamp) for name, (_, stamp) in self._states.items()}
+        return [(name, self._states[name][0], stamp) for name, stamp in later.items() if stamp is not None]

@@ -6,9 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, cast
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
@@ -19,10 +17,8 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import topics_of_nodes
-from trocar.transports.protocol import TIMEOUT
+from trocar.transports.link import TIMEOUT, SystemState
 from trocar.transports.remote_bus import (
-    CLOCK,
     CLOCK_TOPIC,
     POLL_INTERVAL,
     Callback,
@@ -31,14 +27,11 @@ from trocar.transports.remote_bus import (
     RemoteSubscription,
     waited,
 )
+from trocar.transports.ros2.cyclonedds_internals import delete
 from trocar.transports.ros2.domain import LOOPBACK
-from trocar.transports.ros2.names import reply_name, request_name, ros_name, topic_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import service_qos, topic_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, reply_name, ros_name, sample_class, taken
 from trocar.transports.ros2.services import identified
-from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_services import ask
+from trocar.transports.ros_conversion import ask
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
 DISCOVERY_TIMEOUT = 15.0  # [s]
@@ -57,7 +50,6 @@ class _Line(OpenTopic):
     def __init__(self, topic: Topic, reader: Any, *callbacks: Callback) -> None:
         super().__init__(topic, *callbacks)
         self.reader, self.decoder = reader, Decoder(topic, codec(2))
-        self.stamped = "header" in message_class(topic.ros).__slots__
         self.sent, self.complete = 0, False
 
 
@@ -75,18 +67,14 @@ class Ros2Client(RemoteBus):
 
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
-        topics, services, simulated_time = _endpoints(self._participant)
-        super().__init__(topics, services, simulated_time)
-        self._handlers: list[Callable[[], None]] = []
+        super().__init__(*_endpoints(self._participant))
         self._writers: dict[str, Any] = {}
         self._servers: dict[str, Any] = {}
         self._calls: dict[int, Future[Any]] = {}
         self._numbers = itertools.count(1)
         self._closing = False
-        if simulated_time:
-            qos = topic_qos(CLOCK_TOPIC.ros, Direction.state)
-            clock = self._participant.reader(topic_name(CLOCK), CLOCK_TOPIC.ros, qos)
-            self._on(clock, lambda: self._take_time(clock))
+        if self._simulated_time:
+            self._opened[CLOCK_TOPIC.name] = self._open(CLOCK_TOPIC, self._set_time)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         self._wait_for_clock()
@@ -111,10 +99,9 @@ class Ros2Client(RemoteBus):
         if name in self._writers:
             self._writers[name].write(sample)
             return
-        qos = topic_qos(topic.ros, topic.direction)
-        writer = self._participant.writer(topic_name(name), topic.ros, qos)
+        writer = self._participant.topic_writer(topic)
         if not waited(lambda: bool(writer.get_matched_subscriptions()), FIRST_TIMEOUT):
-            self._participant.delete(writer)
+            delete(writer)
             raise TrocarError(f"no node reads {name}")
         self._writers[name] = writer
         writer.write(sample)
@@ -147,22 +134,21 @@ class Ros2Client(RemoteBus):
         if self.topics[name].direction is not Direction.event:
             return super().subscribe(name, callback)
         first = self._line(name)
-        late = self._open(name, callback)  # a reader of its own, as a late subscriber has
+        late = self._open(first.topic, callback)  # a reader of its own, as a late subscriber has
         known = cast(_Line, first).sent
         waited(lambda: late.sent >= known, FIRST_TIMEOUT)
         return RemoteSubscription(lambda: self._close(late))
 
-    def _open(self, name: str, *callbacks: Callback) -> _Line:
-        topic = self.topics[name]
-        reader = self._participant.reader(topic_name(name), topic.ros, topic_qos(topic.ros, topic.direction))
-        line = _Line(topic, reader, *callbacks)
-        self._on(reader, lambda: self._take(line))
+    def _open(self, topic: Topic, *callbacks: Callback) -> _Line:
+        line = _Line(topic, self._participant.topic_reader(topic), *callbacks)
+        with self._lock:
+            self._participant.on_samples(line.reader, lambda: self._take(line))
         return line
 
     def _close(self, line: OpenTopic) -> None:
         with self._lock:
             line.callbacks.clear()
-            self._participant.delete(cast(_Line, line).reader)
+            delete(cast(_Line, line).reader)
 
     def _take(self, line: _Line) -> None:
         for sample in taken(line.reader):
@@ -170,15 +156,8 @@ class Ros2Client(RemoteBus):
                 message = line.decoder(sample.cdr)
             except TrocarError:
                 continue  # no message of this type: the same as none
-            if not line.stamped:
-                message = replace(message, stamp=max(self.now, line.last.stamp + 1 if line.last else 0))
             self._deliver(line, message)
             line.sent = sample.sample_info.source_timestamp
-
-    def _take_time(self, reader: Any) -> None:
-        for sample in taken(reader):
-            with contextlib.suppress(TrocarError):
-                self._clock = codec(2).decode(sample.cdr, CLOCK_TOPIC).stamp
 
     # -- services ------------------------------------------------------------------------------------------------------
 
@@ -205,41 +184,30 @@ class Ros2Client(RemoteBus):
 
     def _server(self, service: str, ros: str) -> Any:
         if service not in self._servers:
-            own = self._participant.entity.guid.bytes[:12] + len(self._servers).to_bytes(4, "big")
-            qos = service_qos(f"clientid={'.'.join(f'{byte:x}' for byte in own)};")
-            reader = self._participant.reader(reply_name(service), f"{ros}_Response", qos)
-            writer = self._participant.writer(request_name(service), f"{ros}_Request", qos)
-            self._on(reader, lambda: self._take_replies(reader, f"{ros}_Response", _handle(writer)))
-            matched = waited(
-                lambda: bool(writer.get_matched_subscriptions() and reader.get_matched_publications()), FIRST_TIMEOUT
-            )
-            if not matched:
+            reader, writer = self._participant.service_end(service, ros, len(self._servers), "clientid")
+            with self._lock:
+                self._participant.on_samples(reader, lambda: self._take_replies(reader, f"{ros}_Response", writer))
+            ends = writer.get_matched_subscriptions, reader.get_matched_publications
+            if not waited(lambda: all(matched() for matched in ends), FIRST_TIMEOUT):
                 raise TrocarError(f"no node offers the service {service} any more")
             self._servers[service] = writer
         return self._servers[service]
 
-    def _take_replies(self, reader: Any, ros: str, own: int) -> None:
+    def _take_replies(self, reader: Any, ros: str, writer: Any) -> None:
         for sample in taken(reader):
             with contextlib.suppress(TrocarError):
                 reply = codec(2).message_in(sample.cdr, ros)
                 waiting = self._calls.get(reply.number)
-                if reply.client == own and waiting is not None:
+                if reply.client == _handle(writer) and waiting is not None:
                     waiting.set_result(reply)
-
-    # -- inside --------------------------------------------------------------------------------------------------------
-
-    def _on(self, reader: Any, handler: Callable[[], None]) -> None:
-        with self._lock:
-            self._handlers.append(handler)
-            self._participant.wake_for_samples(reader)
 
     def _listen(self) -> None:
         while not self._closing:
-            if not self._handlers:
+            if not (self._opened or self._servers):
                 time.sleep(POLL_INTERVAL)  # no reader yet
-            for number in self._participant.wait(CLOSING_INTERVAL):
+            for handler in self._participant.wait(CLOSING_INTERVAL):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
-                    self._handlers[number]()
+                    handler()
             self._close_unused()
 
 
@@ -248,18 +216,16 @@ def _handle(writer: Any) -> int:
     return int(writer.instance_handle) % 2**64
 
 
-def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, str], bool]:
-    """Topics and services of other participants, once no new ones appear, and whether one of them writes /clock."""
-    sources = [
-        BuiltinDataReader(participant.entity, kind)
-        for kind in (BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription)
-    ]
+def _endpoints(participant: Participant) -> tuple[SystemState, set[str]]:
+    """Topics and services of other participants, once no new ones appear, and the names of events."""
     written: dict[str, str] = {}
     read: dict[str, str] = {}
+    kinds = (BuiltinTopicDcpsPublication, written), (BuiltinTopicDcpsSubscription, read)
+    sources = [(BuiltinDataReader(participant.entity, kind), types) for kind, types in kinds]
     latched: set[str] = set()
     begin = last = time.monotonic()
     while time.monotonic() < min(last + DISCOVERY, begin + DISCOVERY_TIMEOUT):
-        for source, types in zip(sources, (written, read), strict=True):
+        for source, types in sources:
             for sample in source.take(100):
                 if not sample.sample_info.valid_data or sample.participant_key == participant.entity.guid:
                     continue
@@ -273,9 +239,9 @@ def _endpoints(participant: Participant) -> tuple[dict[str, Topic], dict[str, st
         for types in (written, read)
     )
     services = {
-        name.removeprefix("rq/").removesuffix("Request"): ros.removesuffix("_Request")
+        service: ros.removesuffix("_Request")
         for name, ros in read.items()
-        if name.startswith("rq/") and reply_name(name.removeprefix("rq/").removesuffix("Request")) in written
+        if name.startswith("rq/") and reply_name(service := name[len("rq/") :].removesuffix("Request")) in written
     }
-    simulated_time = written.get(topic_name(CLOCK)) == CLOCK_TOPIC.ros
-    return topics_of_nodes(published, subscribed, latched), services, simulated_time
+    simulated_time = published.get(CLOCK_TOPIC.name) == CLOCK_TOPIC.ros
+    return SystemState(published, subscribed, services, simulated_time), latched

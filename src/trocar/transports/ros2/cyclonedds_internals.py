@@ -7,6 +7,7 @@ collector. A test fails if another version is installed.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from cyclonedds.core import WaitSet
@@ -16,28 +17,26 @@ from cyclonedds.internal import DDS
 from trocar.errors import TrocarError
 
 VERSION = "11.0"  # of cyclonedds with these parts
+Handler = Callable[[], None]
 
 
-class NumberedWaitSet:
-    """Waits for events of entities, which have numbers in the order in which they were attached."""
+class EventSet:
+    """Waits for events of entities, each with its handler."""
 
     def __init__(self, participant: DomainParticipant) -> None:
         self._set = WaitSet(participant)
-        self._entities: list[Any] = []
+        self._attached: list[tuple[Any, Handler]] = []
 
-    def attach(self, entity: Any) -> int:
-        """Number of the events of an entity."""
-        number = len(self._entities)
-        if _waitset_attach(self._set._ref, entity._ref, number) < 0:
+    def attach(self, entity: Any, handler: Handler) -> None:
+        self._attached.append((entity, handler))
+        if _waitset_attach(self._set._ref, entity._ref, len(self._attached) - 1) < 0:
             raise TrocarError("cyclonedds cannot wait for another endpoint")
-        self._entities.append(entity)
-        return number
 
-    def wait(self, seconds: float) -> list[int]:
-        """Numbers of all entities with events; empty after a time [s]."""
-        numbers = (ctypes.c_ssize_t * len(self._entities))()
+    def wait(self, seconds: float) -> list[Handler]:
+        """Handlers of all entities with events; empty after a time [s]."""
+        numbers = (ctypes.c_ssize_t * len(self._attached))()
         count = _waitset_wait(self._set._ref, numbers, len(numbers), round(seconds * 1e9))
-        return numbers[: min(count, len(numbers))] if count > 0 else []
+        return [self._attached[number][1] for number in numbers[: max(count, 0)]]
 
 
 def delete(entity: Any) -> None:
@@ -45,13 +44,12 @@ def delete(entity: Any) -> None:
     _delete(entity._ref)
 
 
-_library = DDS._dll_handle
-_waitset_attach = _library.dds_waitset_attach
-_waitset_attach.argtypes = [ctypes.c_int32, ctypes.c_int32, ctypes.c_ssize_t]
-_waitset_attach.restype = ctypes.c_int32
-_waitset_wait = _library.dds_waitset_wait
-_waitset_wait.argtypes = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
-_waitset_wait.restype = ctypes.c_int32
-_delete = _library.dds_delete
-_delete.argtypes = [ctypes.c_int32]
-_delete.restype = ctypes.c_int32
+def _function(name: str, *arguments: Any) -> Any:
+    function = getattr(DDS._dll_handle, name)
+    function.argtypes, function.restype = arguments, ctypes.c_int32
+    return function
+
+
+_waitset_attach = _function("dds_waitset_attach", ctypes.c_int32, ctypes.c_int32, ctypes.c_ssize_t)
+_waitset_wait = _function("dds_waitset_wait", ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
+_delete = _function("dds_delete", ctypes.c_int32)

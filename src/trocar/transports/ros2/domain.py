@@ -21,10 +21,8 @@ def check_installed() -> None:
     """Raise an error if the packages of the extra `ros2` are not installed."""
     missing = [name for name in ("cyclonedds", "rosbags") if find_spec(name) is None]
     if missing:
-        raise TrocarError(
-            f"ROS 2 requires the Python package {missing[0]}: pip install 'trocar[ros2]' "
-            f"(cyclonedds 11 has wheels for CPython 3.10 to 3.13)"
-        )
+        remedy = "pip install 'trocar[ros2]' (cyclonedds 11 has wheels for CPython 3.10 to 3.13)"
+        raise TrocarError(f"ROS 2 requires the Python package {missing[0]}: {remedy}")
 
 
 def check_domain(domain: int) -> None:
@@ -62,24 +60,20 @@ def configuration(interface: str) -> str:
     except ValueError:
         check_known("network interface", [name for _, name in socket.if_nameindex()], interface)
         chosen = f'name="{interface}"'
+    general = f"<General><Interfaces><NetworkInterface {chosen}/></Interfaces></General>"
     discovery = (
         f"<Discovery><ParticipantIndex>auto</ParticipantIndex>"
         f"<MaxAutoParticipantIndex>{MAX_PARTICIPANTS}</MaxAutoParticipantIndex>"
         f'<Peers><Peer Address="127.0.0.1"/></Peers></Discovery>'
-        if is_loopback(interface)
-        else ""
     )
-    return (
-        f'<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface {chosen}/></Interfaces></General>'
-        f"{discovery}</Domain></CycloneDDS>"
-    )
+    own = discovery if is_loopback(interface) else ""
+    return f'<CycloneDDS><Domain Id="any">{general}{own}</Domain></CycloneDDS>'
 
 
 def bind_to_loopback(domain: int) -> None:
-    """Restrict the sockets of a domain in this process to the loopback device.
+    """Bind the sockets of a domain in this process to the loopback device: the kernel drops everything else.
 
-    cyclonedds announces only the address of its interface, but its sockets receive packets for any address of the
-    machine. On Linux a socket can be bound to the loopback device: the kernel then drops everything else.
+    cyclonedds announces only the address of its interface, but its sockets receive packets for any address.
     """
     for each in domain_sockets(domain):
         each.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK.encode())

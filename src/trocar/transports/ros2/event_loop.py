@@ -8,6 +8,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 
+from trocar.transports.ros2.cyclonedds_internals import Handler
 from trocar.transports.ros2.participant import Participant
 
 MAX_INTERVAL = 1.2e-3  # between polls of events while there are some; states at 1000 Hz come earlier [s]
@@ -34,8 +35,8 @@ class EventLoop:
         self._thread = threading.Thread(target=self._wait_for_events, daemon=True)
         self._thread.start()
 
-    def wait(self) -> tuple[bool, list[int]]:
-        """Block until the pipe or DDS has data. Returns (pipe_ready, event_numbers)."""
+    def wait(self) -> tuple[bool, list[Handler]]:
+        """Block until the pipe or DDS has data. Returns (pipe_ready, handlers of events)."""
         sources = (self._pipe,) if self._polling else (self._pipe, self._woken)
         ready, _, _ = select.select(sources, (), (), MAX_INTERVAL if self._polling else None)
         if self._woken in ready:
@@ -59,18 +60,18 @@ class EventLoop:
         os.close(self._wake)
         os.close(self._woken)
 
-    def _events(self) -> list[int]:
+    def _events(self) -> list[Handler]:
         now = time.monotonic()
         if now < self._ignored:
             self._last = now
             return []
-        numbers = self._participant.wait(0.0)
-        if numbers:
+        handlers = self._participant.wait(0.0)
+        if handlers:
             self._last = now
         elif now > self._last + IDLE:
             self._polling = False
             self._rested.release()
-        return numbers
+        return handlers
 
     def _wait_for_events(self) -> None:
         while not self._closed:

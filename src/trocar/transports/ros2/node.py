@@ -6,28 +6,26 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
+import numpy as np
 from cyclonedds.core import DDSException
+from rosbags.typesys import Stores, get_typestore
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message
-from trocar.transports.codec import Decoder, codec
-from trocar.transports.devices import EFFORTS
-from trocar.transports.link import MAX_BYTES, ProcessLink, received
-from trocar.transports.protocol import MAX_TEXT, Lost, Publish, Readers, Ready, RefusedMessage
+from trocar.transports.codec import Decoder, bag_name, codec
+from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
 from trocar.transports.ros2.bridge import Ros2Settings
+from trocar.transports.ros2.cyclonedds_internals import Handler
 from trocar.transports.ros2.event_loop import EventLoop
-from trocar.transports.ros2.graph import announce
-from trocar.transports.ros2.names import topic_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import topic_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
 from trocar.transports.ros2.services import ServiceServer
+from trocar.transports.topic_bridge import EFFORTS
 
 NODE = "dvrk"
 # Commands that replace each other: only the last queued one counts.
@@ -36,6 +34,10 @@ THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MAX_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
 MAX_REFUSALS = 2  # reports of invalid content per topic and window
+DISCOVERY, DISCOVERY_TYPE = "ros_discovery_info", "rmw_dds_common/ParticipantEntitiesInfo"
+# An identity has 24 bytes up to Humble, 16 from Iron on (rmw_dds_common 2.0.0): a graph cannot mix the two.
+STORES = {"jazzy": Stores.ROS2_JAZZY, "humble": Stores.ROS2_HUMBLE}
+LENGTHS = {"jazzy": 16, "humble": 24}
 
 
 class Ros2Node:
@@ -44,7 +46,6 @@ class Ros2Node:
     def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
         self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
         self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
-        self._handlers: list[Callable[[], None]] = []
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
@@ -60,7 +61,7 @@ class Ros2Node:
         writers = [writer for writer, _ in self._writers.values()]
         for number, service in enumerate(settings.services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
-            self._on(self._participant.wake_for_samples(server.reader), server.handle)
+            self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
         self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
@@ -73,26 +74,24 @@ class Ros2Node:
         loop = EventLoop(self._pipe, self._participant)
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self._link.closed:
-            ready, events = loop.wait()
+            ready, handlers = loop.wait()
             while ready:  # all of them before commands, which take longer
                 publication = self._link.receive()
                 self._pass_on(() if publication is None else (publication,))
                 ready = not self._link.closed and loop.pipe_ready()
-            if events:
-                self._handle(events)
+            if handlers:
+                self._handle(handlers)
                 loop.ignore_events(self._excess())
         loop.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._participant.close()
 
-    # -- to DDS --------------------------------------------------------------------------------------------------------
-
     def _write(self, topic: Topic) -> None:
         """Create a writer; readers of states are reported, so that only topics with readers are sampled."""
-        writer = self._participant.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        writer = self._participant.topic_writer(topic)
         self._writers[topic.name] = writer, sample_class(topic.ros)
         if topic.direction is Direction.state:
-            self._on(self._participant.wake_for_readers(writer), lambda: self._count_readers(topic.name))
+            self._participant.on_readers(writer, lambda: self._count_readers(topic.name))
 
     def _count_readers(self, name: str) -> None:
         status = self._writers[name][0].get_publication_matched_status()
@@ -106,16 +105,10 @@ class Ros2Node:
                 with contextlib.suppress(DDSException):  # a reader does not keep up: it misses this sample
                     writer.write(kind(cdr))
 
-    # -- from DDS ------------------------------------------------------------------------------------------------------
-
-    def _on(self, number: int, handler: Callable[[], None]) -> None:
-        assert number == len(self._handlers)
-        self._handlers.append(handler)
-
-    def _handle(self, events: list[int]) -> None:
-        for number in events:
+    def _handle(self, handlers: list[Handler]) -> None:
+        for handler in handlers:
             with contextlib.suppress(DDSException):  # no sample may prevent the next one from being handled
-                self._handlers[number]()
+                handler()
         if self._incoming:
             self._link.command(self._incoming)
             self._forwarded += len(self._incoming)
@@ -135,11 +128,11 @@ class Ros2Node:
 
     def _read(self, topic: Topic) -> Any:
         """Create a reader of a command."""
-        reader = self._participant.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+        reader = self._participant.topic_reader(topic)
         decoder = Decoder(topic, codec(2))
-        self._on(self._participant.wake_for_samples(reader), lambda: self._take(topic, reader, decoder))
+        self._participant.on_samples(reader, lambda: self._take(topic, reader, decoder))
         if self._hold_when_lost and topic.name.endswith(EFFORTS):
-            self._on(self._participant.wake_for_writers(reader), lambda: self._count_writers(topic.name, reader))
+            self._participant.on_writers(reader, lambda: self._count_writers(topic.name, reader))
         return reader
 
     def _take(self, topic: Topic, reader: Any, decoder: Decoder) -> None:
@@ -155,8 +148,35 @@ class Ros2Node:
     def _refuse(self, name: str, reason: str) -> None:
         count = self._counts[name] = self._counts.get(name, 0) + 1
         if count <= MAX_REFUSALS:
-            self._link.send(RefusedMessage(name, reason[:MAX_TEXT]))
+            self._link.refuse(name, reason)
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:
             self._lost.append(name)
+
+
+def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:
+    """Announce a node with its endpoints to `ros2 node list`, as long as the returned writer exists."""
+    check_known("distribution of ROS 2", STORES, distro)
+    store: Any = get_typestore(STORES[distro])
+    entities = [[entity.guid.bytes for entity in group] for group in (readers, writers)]
+    writer = participant.writer(DISCOVERY, DISCOVERY_TYPE, discovery_qos(), store)
+    cdr = node_info(store, LENGTHS[distro], participant.entity.guid.bytes, node, *entities)
+    writer.write(sample_class(DISCOVERY_TYPE, store)(cdr))
+    return writer
+
+
+def node_info(
+    store: Any, length: int, participant: bytes, node: str, readers: Iterable[bytes], writers: Iterable[bytes]
+) -> bytes:
+    """Bytes of a participant with one node, from the GUIDs of its endpoints; identities are filled up to a length."""
+    names = ("Gid", "NodeEntitiesInfo", "ParticipantEntitiesInfo")
+    Gid, Entities, Info = (store.types[bag_name(f"rmw_dds_common/{name}")] for name in names)
+
+    def gid(guid: bytes) -> Any:
+        return Gid(data=np.frombuffer(guid.ljust(length, b"\0"), np.uint8))
+
+    sequences = {"reader_gid_seq": [*map(gid, readers)], "writer_gid_seq": [*map(gid, writers)]}
+    entities = Entities(node_namespace="/", node_name=node, **sequences)
+    info = Info(gid=gid(participant), node_entities_info_seq=[entities])
+    return bytes(store.serialize_cdr(info, bag_name(DISCOVERY_TYPE)))

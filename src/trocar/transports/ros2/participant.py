@@ -1,24 +1,35 @@
-"""A participant of a DDS domain: its endpoints, and waiting for events at any of them."""
+"""A participant of a DDS domain as ROS 2 uses it: names, samples, quality of service, endpoints, waiting for events."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Self
+import re
+from typing import Any, Self, cast
 
 from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.idl import make_idl_struct
+from cyclonedds.idl import types as idl
+from cyclonedds.idl.annotations import final
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
-from cyclonedds.topic import Topic
+from cyclonedds.topic import Topic as DdsTopic
+from cyclonedds.util import duration
+from rosbags.interfaces import Nodetype
 
 from trocar.errors import TrocarError
-from trocar.transports.ros2.cyclonedds_internals import NumberedWaitSet, delete
+from trocar.robot.interface import Direction, Topic
+from trocar.transports.codec import bag_name, codec
+from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete
 from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
-from trocar.transports.ros2.samples import sample_class
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
 MAX_TAKEN = 100  # samples per call
+DEPTH = 100  # messages that are kept for slow and for late readers, as in the dVRK's bridge
+IMAGES = 2  # the same of images, which are large
+SERVICE_DEPTH = 10  # of ROS 2 services
+MAX_BLOCKING = 10.0  # of a writer for a slow reader [ms]
 
 
 class Participant:
@@ -33,12 +44,12 @@ class Participant:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
         if is_loopback(interface):
             bind_to_loopback(domain)
-        self._events = NumberedWaitSet(self.entity)
-        self._topics: dict[str, Topic[Any]] = {}
+        self._events = EventSet(self.entity)
+        self._topics: dict[str, DdsTopic[Any]] = {}
 
-    def _topic(self, name: str, ros_type: str, store: Any) -> Topic[Any]:
+    def _topic(self, name: str, ros_type: str, store: Any) -> DdsTopic[Any]:
         if name not in self._topics:
-            self._topics[name] = Topic(self.entity, name, sample_class(ros_type, store))
+            self._topics[name] = DdsTopic(self.entity, name, sample_class(ros_type, store))
         return self._topics[name]
 
     def writer(self, topic: str, ros_type: str, qos: Qos, store: Any = None) -> DataWriter[Any]:
@@ -49,22 +60,42 @@ class Participant:
         """Reader of a topic by its name in DDS."""
         return DataReader(self.entity, self._topic(topic, ros_type, None), qos=qos)
 
-    def wake_for_samples(self, reader: DataReader[Any]) -> int:
-        """Wake `wait` when the reader has samples. Returns the event's number."""
-        return self._events.attach(ReadCondition(reader, ANYTHING))
+    def topic_writer(self, topic: Topic) -> DataWriter[Any]:
+        """Writer of a topic of the interface."""
+        return self.writer(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
 
-    def wake_for_readers(self, writer: DataWriter[Any]) -> int:
-        """Wake `wait` when the readers of a writer change. Returns the event's number."""
+    def topic_reader(self, topic: Topic) -> DataReader[Any]:
+        """Reader of a topic of the interface."""
+        return self.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
+
+    def service_end(self, name: str, ros_type: str, number: int, role: str) -> tuple[DataReader[Any], DataWriter[Any]]:
+        """Reader and writer of one end of a service.
+
+        Args:
+            number: among the ends of the participant. role: "serviceid" or "clientid".
+        """
+        own = self.entity.guid.bytes[:12] + number.to_bytes(4, "big")
+        qos = service_qos(f"{role}={'.'.join(f'{byte:x}' for byte in own)};")
+        ends = (request_name(name), f"{ros_type}_Request"), (reply_name(name), f"{ros_type}_Response")
+        read, written = ends if role == "serviceid" else ends[::-1]
+        return self.reader(*read, qos), self.writer(*written, qos)
+
+    def on_samples(self, reader: DataReader[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when a reader has samples."""
+        self._events.attach(ReadCondition(reader, ANYTHING), handler)
+
+    def on_readers(self, writer: DataWriter[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when the readers of a writer change."""
         writer.set_status_mask(DDSStatus.PublicationMatched)
-        return self._events.attach(writer)
+        self._events.attach(writer, handler)
 
-    def wake_for_writers(self, reader: DataReader[Any]) -> int:
-        """Wake `wait` when the writers of a reader change. Returns the event's number."""
+    def on_writers(self, reader: DataReader[Any], handler: Handler) -> None:
+        """Let `wait` return a handler when the writers of a reader change."""
         reader.set_status_mask(DDSStatus.SubscriptionMatched)
-        return self._events.attach(reader)
+        self._events.attach(reader, handler)
 
-    def wait(self, seconds: float) -> list[int]:
-        """Numbers of all events; empty after a time [s]."""
+    def wait(self, seconds: float) -> list[Handler]:
+        """Handlers of all events; empty after a time [s]."""
         return self._events.wait(seconds)
 
     def acknowledged(self, writer: DataWriter[Any], seconds: float) -> bool:
@@ -77,10 +108,6 @@ class Participant:
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
         delete(self.entity)
-
-    def delete(self, endpoint: Any) -> None:
-        """Delete an endpoint now."""
-        delete(endpoint)
 
     def __enter__(self) -> Self:
         return self
@@ -98,3 +125,114 @@ def _joined(domain: int, settings: str) -> Domain:
 def taken(reader: DataReader[Any]) -> list[Any]:
     """Samples of a reader with content, at most 100, oldest first."""
     return [sample for sample in reader.take(MAX_TAKEN) if sample.sample_info.valid_data]
+
+
+# -- names in DDS ------------------------------------------------------------------------------------------------------
+
+
+def dds_name(ros_type: str) -> str:
+    """Name of a type in DDS: sensor_msgs::msg::dds_::JointState_."""
+    package, _, own = ros_type.partition("/")
+    return f"{package}::{'srv' if own.endswith(('_Request', '_Response')) else 'msg'}::dds_::{own}_"
+
+
+def ros_name(dds: str) -> str:
+    """The type for a name in DDS; "" if it is not a ROS type."""
+    match = re.fullmatch(r"(\w+)::(?:msg|srv)::dds_::(\w+)_", dds)
+    return f"{match[1]}/{match[2]}" if match else ""
+
+
+def topic_name(topic: str) -> str:
+    """Name of a topic in DDS: rt/PSM1/measured_js."""
+    return f"rt/{topic}"
+
+
+def request_name(service: str) -> str:
+    return f"rq/{service}Request"
+
+
+def reply_name(service: str) -> str:
+    return f"rr/{service}Reply"
+
+
+# -- quality of service, as in the dVRK's ROS 2 bridge -----------------------------------------------------------------
+
+
+def topic_qos(ros_type: str, direction: Direction) -> Qos:
+    """QoS of both ends of a topic: events are kept for late readers, states and commands are not."""
+    depth = IMAGES if "Image" in ros_type else DEPTH
+    return _qos(depth, direction is Direction.event, f"typehash={codec(2).type_hash(ros_type)};".encode())
+
+
+def service_qos(user_data: str) -> Qos:
+    """QoS of the four endpoints of a service; the user data link those that belong together."""
+    return _qos(SERVICE_DEPTH, False, user_data.encode())
+
+
+def discovery_qos(depth: int = 1) -> Qos:
+    """QoS of ros_discovery_info."""
+    return _qos(depth, True)
+
+
+def _qos(depth: int, for_late: bool, user_data: bytes = b"") -> Qos:
+    policies = [
+        Policy.Reliability.Reliable(duration(milliseconds=MAX_BLOCKING)),
+        Policy.History.KeepLast(depth),
+        Policy.DataRepresentation(use_cdrv0_representation=True),
+        Policy.Durability.TransientLocal if for_late else Policy.Durability.Volatile,
+    ]
+    if for_late:
+        policies.append(
+            Policy.DurabilityService(0, Policy.History.KeepLast(depth), -1, -1, -1)  # no limits but the depth
+        )
+    if user_data:
+        policies.append(Policy.Userdata(user_data))
+    return Qos(*policies)
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+
+
+def sample_class(ros_type: str, store: Any = None) -> Any:
+    """Class of the samples of a type: `sample_class(ros_type)(cdr)` is a sample, and `sample.cdr` its bytes.
+
+    `codec` encodes and decodes messages, not cyclonedds. The classes still describe their fields, so that other
+    participants can check the type.
+
+    Args:
+        store: types of rosbags. Default: those of the codec.
+    """
+    return _sample_class(ros_type, codec(2).store if store is None else store)
+
+
+@functools.cache
+def _sample_class(ros_type: str, store: Any) -> Any:
+    members = _members(bag_name(ros_type), store)
+    sample: Any = make_idl_struct(ros_type.rpartition("/")[2], dds_name(ros_type), members, dataclassify=False)
+    final(sample)
+    sample.__init__ = lambda self, cdr: setattr(self, "cdr", cdr)
+    sample.serialize = lambda self, **_options: self.cdr
+    sample.deserialize = sample.deserialize_key = classmethod(lambda cls, data, **_options: cls(data))
+    return sample
+
+
+def _members(bag_type: str, store: Any) -> dict[str, Any]:
+    return {name: _member(description, store) for name, description in store.fielddefs[bag_type][1]}
+
+
+def _member(description: Any, store: Any) -> Any:
+    """Type of a field in IDL, by its description in rosbags."""
+    node, content = description
+    if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):
+        element, length = _member(content[0], store), content[1]
+        return cast(Any, idl.array)[element, length] if node == Nodetype.ARRAY else cast(Any, idl.sequence)[element]
+    if node == Nodetype.NAME:
+        return _nested(content, store)
+    plain = {"string": str, "bool": bool, "char": idl.uint8, "byte": idl.uint8}
+    return plain.get(content[0]) or getattr(idl, content[0])
+
+
+@functools.cache
+def _nested(bag_type: str, store: Any) -> Any:
+    ros_type = bag_type.replace("/msg/", "/")
+    return final(make_idl_struct(ros_type.rpartition("/")[2], dds_name(ros_type), _members(bag_type, store)))

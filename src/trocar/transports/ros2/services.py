@@ -17,12 +17,9 @@ from cyclonedds.qos import Policy
 from trocar.errors import TrocarError
 from trocar.robot.interface import Service
 from trocar.transports.codec import codec
-from trocar.transports.ros2.names import reply_name, request_name
-from trocar.transports.ros2.participant import Participant, taken
-from trocar.transports.ros2.qos import service_qos
-from trocar.transports.ros2.samples import sample_class
+from trocar.transports.ros2.participant import Participant, sample_class, taken
+from trocar.transports.ros_conversion import answer
 from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_services import answer
 
 MAX_CALLS = 64  # in the queue; further ones are dropped
 MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, as in rmw_cyclonedds [s]
@@ -43,26 +40,19 @@ def user_data(entity: Any) -> dict[str, str]:
 
 
 class ServiceServer:
-    """One service.
-
-    Args:
-        number: among the services of the participant. call: calls the service of the bus.
-    """
+    """One service. number: among those of the participant. call: calls the service of the bus."""
 
     def __init__(
         self,
         participant: Participant,
         service: Service,
         number: int,
-        call: Callable[[str, tuple[Any, ...]], Any],
+        call: Callable[..., Any],
         pool: ThreadPoolExecutor,
     ) -> None:
         self._service, self._call, self._pool, self._codec = service, call, pool, codec(2)
         self._request, self._response = f"{service.ros}_Request", f"{service.ros}_Response"
-        own = participant.entity.guid.bytes[:12] + number.to_bytes(4, "big")
-        qos = service_qos(f"serviceid={'.'.join(f'{byte:x}' for byte in own)};")
-        self.reader = participant.reader(request_name(service.name), self._request, qos)
-        self.writer = participant.writer(reply_name(service.name), self._response, qos)
+        self.reader, self.writer = participant.service_end(service.name, service.ros, number, "serviceid")
         self._places = threading.Semaphore(MAX_CALLS)
 
     def handle(self) -> None:

@@ -207,13 +207,9 @@ def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> Array:
         return standing
     low, high = standing.min(0) - 0.02, standing.max(0) + 0.02
     top = float(standing[:, 2].min())
-    spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        pos=[*(low + high)[:2] / 2, (top + z) / 2],
-        size=[*(high - low)[:2] / 2, (top - z) / 2],
-        rgba=[0.60, 0.63, 0.67, 1.0],
-        **VISUAL,
-    )
+    pos, size = [*(low + high)[:2] / 2, (top + z) / 2], [*(high - low)[:2] / 2, (top - z) / 2]
+    kind, rgba = mujoco.mjtGeom.mjGEOM_BOX, [0.60, 0.63, 0.67, 1.0]
+    spec.worldbody.add_geom(type=kind, pos=pos, size=size, rgba=rgba, **VISUAL)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1])])
 
 
@@ -256,8 +252,7 @@ def _new_gl_context() -> Any:
         context = module.GLContext(64, 64)  # pictures use a separate buffer
         context.make_current()
     except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
-        raise TrocarError(
-            f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}. "
-            f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"
-        ) from error
+        reason = f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}"
+        remedy = f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"
+        raise TrocarError(f"{reason}. {remedy}") from error
     return context

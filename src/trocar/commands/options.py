@@ -53,7 +53,6 @@ Instrument = Annotated[
     str | None, option("NAME", "Instrument or endoscope. Default: the arm's usual one.", "--instrument", "-i")
 ]
 Counterweight = Annotated[bool, flag("Include the counterweight's mass.")]
-Friction = Annotated[bool, flag("Simulate joint friction.")]
 Mounting = Annotated[
     float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's standard mounting.")
 ]

@@ -118,22 +118,11 @@ def sim(
         own |= {"--instrument": instrument is not None, "--mounting": mounting is not None}
         own |= {"--accuracy": accuracy != "fast", "--engine": engine != "mujoco"}
         if conflicting := [name for name, used in own.items() if used]:
-            raise tr.TrocarError(
-                f"--task has its own motion, controller and timing: leave out {', '.join(conflicting)}"
-            )
-        run_task(
-            arm,
-            task,
-            output,
-            log,
-            along,
-            control=control,
-            parameters=parameters,
-            counterweight=counterweight,
-            friction=bool(friction),
-            transmission=transmission,
-            duration=duration,
-        )
+            own_parts = "its own motion, controller and timing"
+            raise tr.TrocarError(f"--task has {own_parts}: leave out {', '.join(conflicting)}")
+        settings = {"control": control, "transmission": transmission, "friction": bool(friction), "duration": duration}
+        settings |= {"parameters": parameters, "counterweight": counterweight}
+        run_task(arm, task, output, log, along, **settings)
         return
     if log is not None or control != "kinematic":
         raise tr.TrocarError("--log and --control belong to a task: add --task regulation, line, spiral or excitation")

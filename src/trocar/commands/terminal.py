@@ -64,14 +64,9 @@ def status_line(title: str, prefix: str = "") -> Iterator[Callable[[str], None]]
 def _transient(*columns: ProgressColumn) -> Progress:
     """Progress on stderr, so that stdout can be redirected."""
     console = Console(stderr=True)
-    return Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        redirect_stdout=False,
-        disable=not console.is_terminal,  # it would leave empty lines in a log
-    )
+    hidden = not console.is_terminal  # it would leave empty lines in a log
+    settings: Any = {"transient": True, "redirect_stdout": False, "disable": hidden}
+    return Progress(*columns, TimeElapsedColumn(), console=console, **settings)
 
 
 def show_table(

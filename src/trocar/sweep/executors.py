@@ -199,10 +199,8 @@ def _used_ray() -> bool:
         return False
     connected = bool(optional("ray").is_initialized())
     if not connected and not _ray_is_local:
-        raise TrocarError(
-            "Ray was imported before the sweep, so a local cluster could not be kept on loopback; "
-            "call ray.init() before the sweep, or give the address of a cluster"
-        )
+        reason = "Ray was imported before the sweep, so a local cluster could not be kept on loopback"
+        raise TrocarError(f"{reason}; call ray.init() before the sweep, or give the address of a cluster")
     return connected
 
 

@@ -91,10 +91,9 @@ def report(results: Results, study: Study | None) -> Report:
     manifest = results.manifest
     page = Report(study.title if study else f"Sweep of {manifest.study}")
     failed = results.errors
-    page.paragraphs.append(
-        f"{len(results)} of {manifest.rows} rows, {len(failed)} with an error. Parameters: "
-        f"{', '.join(manifest.parameters)}. trocar {manifest.trocar}, table {manifest.table[:12]}."
-    )
+    rows, names = f"{len(results)} of {manifest.rows} rows, {len(failed)} with an error", ", ".join(manifest.parameters)
+    origin = f"trocar {manifest.trocar}, table {manifest.table[:12]}"
+    page.paragraphs.append(f"{rows}. Parameters: {names}. {origin}.")
     page.paragraphs += [f"{text}: {value}" for text, value in findings(results, study)]
     for name, count, mean, std, lowest, low, median, high, highest in statistics(results):
         spread = f"median {median}, 90 % between {low} and {high}, all between {lowest} and {highest}"

@@ -83,15 +83,9 @@ def sweep(
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
     columns = matched(as_table(chosen.table(rows, seed) if table is None else table), chosen.run, seed)
-    manifest = Manifest(
-        trocar=trocar.__version__,
-        study=chosen.name,
-        source=chosen.source,
-        rows=size(columns),
-        table=fingerprint(columns),
-        parameters=tuple(columns),
-        batch=chosen.batch or 0,
-    )
+    code: Any = {"trocar": trocar.__version__, "study": chosen.name, "source": chosen.source}
+    parameters: Any = {"rows": size(columns), "table": fingerprint(columns), "parameters": tuple(columns)}
+    manifest = Manifest(**code, **parameters, batch=chosen.batch or 0)
     place = Path(output)
     folders.check_place(place, resume)
     loader = (lambda: chosen.run) if executor == "serial" else chosen.shippable()

@@ -150,11 +150,9 @@ def _identify(
         written.append(page.write_html(report / "identify.html"))
         written += save_numbered((figure for figure, _ in page.figures), report)
     _show(identified, error, train)
-    typer.echo(
-        f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
-        f"{identified.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link "
-        f"{identified.largest_link_inertia:.2g} kg m^2."
-    )
+    smallest = f"Smallest eigenvalue of a pseudo-inertia {identified.min_pseudo_inertia_eigenvalue:.2g}"
+    largest = f"largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2"
+    typer.echo(f"{seconds:.2f} s from file to parameters. {smallest}, {largest}.")
     show_written(written)
     return {
         "joints": list(identified.columns),

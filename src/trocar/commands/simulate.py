@@ -120,8 +120,8 @@ def sim(
         if conflicting := [name for name, used in own.items() if used]:
             own_parts = "its own motion, controller and timing"
             raise tr.TrocarError(f"--task has {own_parts}: leave out {', '.join(conflicting)}")
-        settings = {"control": control, "transmission": transmission, "friction": bool(friction), "duration": duration}
-        settings |= {"parameters": parameters, "counterweight": counterweight}
+        settings: Any = {"control": control, "transmission": transmission, "duration": duration}
+        settings |= {"parameters": parameters, "counterweight": counterweight, "friction": bool(friction)}
         run_task(arm, task, output, log, along, **settings)
         return
     if log is not None or control != "kinematic":

@@ -283,7 +283,7 @@ def test_every_available_log_of_torque_control_is_evaluated(mechanism, tmp_path)
     report = Report("torque control")
     context = Context(data=tmp_path, video=None, progress=lambda text: None)
     claims = {claim.id: claim for claim in program.transient_claims(context, report, mechanism)}
-    assert len(report.figures) == 2
+    assert len(report.figures) == len(report.tables) == 2
     for name, claim in claims.items():
         if "log 7" in name:
             assert claim.holds is None

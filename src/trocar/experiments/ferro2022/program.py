@@ -155,6 +155,16 @@ def transient_claims(context: Context, report: Report, mechanism: Mechanism) -> 
         mirrored, rigid = (torque_run(mechanism, log, *GAINS[task], transmission=way) for way in ("mirrored", "rigid"))
         meant = torque_run(mechanism, log, *GAINS[task], parameters="wang2019")
         claims += _log_claims(log, mirrored, rigid, meant, without, fields)
+        report.add_table(
+            f"Fig. 7, 8, log {session} ({task}): the program on our engine, first 0.2 s; tip: first second.",
+            ("engine", "J3 command minus model: peak [N], correlation", "J3 engine minus model", "tip, RMS [mm]"),
+            [
+                _row("their log", log, None),
+                _row("scene's masses, mirrored counterweight", log, mirrored),
+                _row("scene's masses, rigid transmission", log, rigid),
+                _row("published masses, mirrored counterweight", log, meant),
+            ],
+        )
         target = log["pdes"] - log["pee"]
         ours, theirs = (_distance(log, error, task) for error in (mirrored.error, target[: len(mirrored.error)]))
         claims.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
@@ -200,6 +210,22 @@ def _log_claims(
         ),
         *TABLE.claims(TIP, tip.correlation, rms=list(1e3 * tip.rms), **fields),
     ]
+
+
+def _row(name: str, log: Log, run: ProgramRun | None) -> tuple[str, ...]:
+    """A row of the table: signals of the log, or of a run with its agreement with the log."""
+    model = log["tauModel"][:, ARM]
+    theirs = [(x - model)[ROWS] for x in (log["tauCmd"][:, ARM], log.simulated())]
+    if run is None:
+        return (name, *(f"{_peak(x):.2f}" for x in theirs), "")
+    ours = [(x - run.model)[ROWS] for x in (run.command, run.engine)]
+    pairs = [(_peak(a), agreement(a, b).correlation[2]) for a, b in zip(ours, theirs, strict=True)]
+    tip = 1e3 * agreement(run.error, (log["pdes"] - log["pee"])[: len(run.error)]).rms
+    return (
+        name,
+        *(f"{peak:.2f}, {correlation:.2f}" for peak, correlation in pairs),
+        ", ".join(f"{x:.2f}" for x in tip),
+    )
 
 
 def _distance(log: Log, error: Array, task: str) -> float:

@@ -38,11 +38,13 @@ FAILING = {
     "zhou2025/error, PD with GC below PD alone, as often as printed",
     "zhou2025/identify and compensate, columns of Table I/drift/J1",
     "zhou2025/identify and compensate, columns of Table I/error over friction/J1",
-    *(
-        f"ferro2022/program against log 8 (rectilinear)/J3 {what} minus model, correlation"
-        for what in ("command", "engine")
-    ),
-    *(f"ferro2022/program against log 8 (rectilinear)/J3 engine minus model, {what}" for what in ("peak", "first row")),
+    "ferro2022/program against log 8 (rectilinear)/J3 command minus model, peak",
+    "ferro2022/program against log 8 (rectilinear)/J3 engine minus model, first row",
+    *(f"ferro2022/fig 4 rectilinear, scene's masses and noise, with counterweight/{joint}" for joint in ("J1", "J3")),
+    "ferro2022/fig 5 spiral, scene's masses and noise, no counterweight/J1",
+    *(f"ferro2022/fig 6 excitation, scene's masses, {what}" for what in ("no counterweight/J1", "no counterweight/J3")),
+    "ferro2022/fig 6 excitation, scene's masses, with counterweight/J1",
+    *(f"ferro2022/fig 6 excitation, scene's masses, log {session}/J1 correlation" for session in (5, 6)),
     "wang2019/payload/105 g on the insertion column, friction fitted along, farthest window of 1 s",
     "wang2019/faults/not isolated",
     "gondokaryono2019/table 3/d of row 7",

@@ -26,7 +26,7 @@ class EventLoop:
     """
 
     def __init__(self, pipe: Connection, participant: Participant) -> None:
-        self._pipe, self._participant = pipe.fileno(), participant
+        self._pipe, self._dds = pipe.fileno(), participant.events
         self._woken, self._wake = os.pipe()
         self._polling = False  # the calling thread polls events, the other one rests
         self._rested = threading.Semaphore(0)
@@ -65,7 +65,7 @@ class EventLoop:
         if now < self._ignored:
             self._last = now
             return []
-        handlers = self._participant.wait(0.0)
+        handlers = self._dds.wait(0.0)
         if handlers:
             self._last = now
         elif now > self._last + IDLE:
@@ -75,6 +75,6 @@ class EventLoop:
 
     def _wait_for_events(self) -> None:
         while not self._closed:
-            if self._participant.wait(POLL_INTERVAL):
+            if self._dds.wait(POLL_INTERVAL):
                 os.write(self._wake, b"\0")
                 self._rested.acquire()

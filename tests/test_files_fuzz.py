@@ -24,12 +24,15 @@ from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
+from tests.support.coppelia_scenes import packed, pendulum
 from tests.support.file_mutations import damaged, damaged_tree
 from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.identification.calibrate import read_poses
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral import jigsaws_master
+from trocar.experiments.ferro2022.packed_file import unpacked
+from trocar.experiments.ferro2022.scene_file import load_scene_file
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
@@ -260,6 +263,7 @@ DOORS = {
         lambda: [json.dumps(EXCITATION, indent=1).encode()],
         lambda path: load_coefficients(path, tr.load_arm("ECM")),
     ),
+    "scene of CoppeliaSim": Door(".ttt", lambda: [pendulum()], load_scene_file),
     "manifest of a sweep": Door(".json", manifest, read_as_manifest),
     "table of a sweep as csv": Door(".csv", lambda: [b"kp,arm,seed\n1.0,PSM,1\n2.0,ECM,2\n"], read_table),
     "table of a sweep as parquet": Door(".parquet", parameters_of_a_sweep, read_table),
@@ -267,7 +271,7 @@ DOORS = {
 
 
 def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
-    """Damage to the content of a TOML, JSON or npz file, or to the bytes of other files."""
+    """Damage to the content of a TOML, JSON, npz or packed scene file, or to the bytes of other files."""
     if suffix == ".toml":
         tree = damaged_tree(tomllib.loads(content.decode()), random)
         try:
@@ -278,6 +282,10 @@ def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> byt
         return json.dumps(damaged_tree(json.loads(content), random)).encode()
     if suffix == ".npz":
         return npz_damage(content, random)
+    if suffix == ".ttt":
+        with TemporaryDirectory() as folder:
+            (path := Path(folder) / "scene.ttt").write_bytes(content)
+            return packed(damaged(unpacked(path), random) or b"\0")
     return damaged(content, random)
 
 

@@ -33,7 +33,7 @@ REPLACED = {
         (*MESSAGE_CONVERSIONS, "msg_conversions"), "trocar.scripts.conversions.MSG_CONVERSIONS"
     ),
     "trocar.crtk.standins.dvrk.first": dict.fromkeys(
-        ("arm", "console", "ecm", "mtm", "psm", "suj", "system", "teleop_psm"), "trocar.scripts.dvrk_release_1.MODULE"
+        ("arm", "console", "ecm", "mtm", "psm", "suj", "system", "teleop_psm"), "trocar.scripts.dvrk_package.MODULE_1"
     ),
     "trocar.ros": {
         "Bridge": "trocar.transports.ros1.bridge.Ros1Bridge",

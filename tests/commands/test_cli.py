@@ -436,3 +436,55 @@ def test_compare_refuses_recordings_of_different_arms(tmp_path: Path) -> None:
     result = call("compare", tmp_path / "ECM.csv", tmp_path / "PSM.csv")
     assert result.exit_code == 2
     assert "nothing to compare" in result.stderr
+
+
+@pytest.mark.parametrize(("task", "control"), [("spiral", "kinematic"), ("line", "torque"), ("regulation", "torque")])
+def test_sim_runs_a_task_and_writes_its_logs(no_figure: None, tmp_path: Path, task: str, control: str) -> None:
+    result = call(
+        "sim", "PSM", "--task", task, "--control", control, "-d", 0.6, "-o", tmp_path, "--log", tmp_path / "log"
+    )
+    assert result.exit_code == 0, result.output
+    assert f"{task}, {control} control" in result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"recording.npz", "recording.csv", "recording.png", "log"}
+    recording = Recording.load(tmp_path / "recording.npz")
+    assert len(recording) == 60
+    assert (recording.provenance["task"], recording.provenance["control"]) == (task, control)
+    rows = (tmp_path / "log" / "tauMsr.txt").read_text().splitlines()
+    assert len(rows) == 60
+    assert all(row.endswith(";") and row.count(",") == 7 for row in rows)
+
+
+def test_sim_runs_a_task_with_the_masses_of_the_published_scene(no_figure: None, tmp_path: Path) -> None:
+    scene = ("-p", "ferro2022_scene", "--transmission", "mirrored")
+    result = call("sim", "--task", "line", *scene, "-d", 0.1, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    about = Recording.load(tmp_path / "recording.npz").provenance
+    assert (about["parameters"], about["transmission"], about["friction"]) == ("ferro2022_scene", "mirrored", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ECM", "--task", "line"), "--task is a task of the PSM, got the arm ECM"),
+        (("--task", "line", "-c", "pd", "--push", "0,0,1"), "leave out --controller, --push"),
+        (("--task", "line", "--along", "x.csv"), "--along gives the motion of --task excitation"),
+        (("--task", "line", "-d", "11"), "longer than the task 'line', which has 10 s"),
+        (("--log", "x"), "--log and --control belong to a task"),
+        (("--control", "torque"), "--log and --control belong to a task"),
+        (("--task", "excitation"), "run 'trocar fetch wang2019', set TROCAR_DATA"),
+    ],
+)
+def test_sim_refuses_what_a_task_cannot_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setenv("TROCAR_DATA", str(tmp_path))
+    result = call("sim", *arguments, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_sim_mirrors_the_counterweight_without_a_task(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    result = call("sim", "-t", "hold", "-d", 0.05, "--transmission", "mirrored", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert Recording.load(tmp_path / "recording.npz").provenance["transmission"] == "mirrored"

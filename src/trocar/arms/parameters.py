@@ -28,7 +28,7 @@ FILE_FIELDS = (
 
 # Parameter sets of each arm, the best one first; all are files in data/parameters.
 SETS: dict[str, tuple[str, ...]] = {
-    "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019"),
+    "PSM": ("wang2019", "wang2019_refit", "wang2019_published", "gondokaryono2019", "ferro2022_scene"),
     "ECM": ("gondokaryono2019",),
     "MTML": ("wang2019", "wang2019_refit", "wang2019_published"),
     "MTMR": ("wang2019", "wang2019_refit", "wang2019_published"),

@@ -14,6 +14,8 @@ import typer
 import trocar as tr
 from trocar.commands import options, terminal
 from trocar.commands.options import option
+from trocar.commands.task import Control, TaskName, Transmission
+from trocar.commands.task import run as run_task
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import check_known
 
@@ -55,7 +57,17 @@ def sim(
     ] = None,
     push: Annotated[str | None, option("FX,FY,FZ", "Constant force on the tip in N, in base axes.")] = None,
     counterweight: options.Counterweight = True,
-    friction: options.Friction = True,
+    friction: Annotated[bool | None, options.flag("Simulate joint friction. Default: yes; no with --task.")] = None,
+    task: Annotated[
+        TaskName | None,
+        option("NAME", "Task of Ferro et al. 2022: regulation, line, spiral or excitation; see above."),
+    ] = None,
+    control: Annotated[Control, option("NAME", "Control of a task: kinematic or torque.")] = "kinematic",
+    transmission: Annotated[
+        Transmission,
+        option("NAME", "Link to the counterweight: rigid, or mirrored by a motor as in Ferro et al. 2022."),
+    ] = "rigid",
+    log: Annotated[Path | None, option("DIR", "Also write the logs of a task in the format of its authors.")] = None,
     accuracy: Annotated[
         Accuracy, option("NAME", "Integration scheme of the engine: fast, exact or discrete.")
     ] = "fast",
@@ -82,6 +94,15 @@ def sim(
     [bold]trocar sim PSM --along one.bag -c computed-torque[/bold] (the efforts that the model needs for a recorded
     motion; then [bold]trocar compare one.bag trocar-sim/recording.npz[/bold]).
 
+    Tasks of Ferro et al. 2022: [bold]--task[/bold] runs the PSM as their program does, with its paths, gains and timing
+    (control 10 ms, commands one period late, physics 5 ms, no friction), under [bold]--control kinematic[/bold] (joint
+    velocities) or [bold]torque[/bold] (feedback linearisation).
+    [bold]trocar sim PSM --task spiral --control torque[/bold];
+    [bold]trocar sim PSM --task line -p ferro2022_scene --transmission mirrored --log logs[/bold] (with the masses and
+    the counterweight of their published scene, logs as theirs: qmsr.txt, tauMsr.txt, ...);
+    [bold]trocar sim PSM --task excitation --no-counterweight[/bold] (the motion of the real robot, from
+    [bold]trocar fetch[/bold] or [bold]--along[/bold]).
+
     Writes recording.npz, recording.csv, recording.png and, with the mujoco engine and if rendering works on this
     machine, picture.png.
     """
@@ -95,6 +116,32 @@ def sim(
     from trocar.robot.track import Track
     from trocar.robot.track import motion as followed
 
+    if task is not None:
+        own = {"--controller": controller != "pid", "--trajectory": trajectory != "sinusoid", "--joint": bool(joint)}
+        own |= {"--start": start is not None, "--push": push is not None, "--timestep": timestep is not None}
+        own |= {"--instrument": instrument is not None, "--mounting": mounting is not None}
+        own |= {"--accuracy": accuracy != "fast", "--engine": engine != "mujoco"}
+        if conflicting := [name for name, used in own.items() if used]:
+            raise tr.TrocarError(
+                f"--task has its own motion, controller and timing: leave out {', '.join(conflicting)}"
+            )
+        run_task(
+            arm,
+            task,
+            output,
+            log,
+            along,
+            control=control,
+            parameters=parameters,
+            counterweight=counterweight,
+            friction=bool(friction),
+            transmission=transmission,
+            duration=duration,
+        )
+        return
+    if log is not None or control != "kinematic":
+        raise tr.TrocarError("--log and --control belong to a task: add --task regulation, line, spiral or excitation")
+    friction = friction is not False
     check_writable(output / "recording.npz")
     options.check_amplitude(amplitude)
     if along is not None and (joint or start is not None or trajectory != "sinusoid"):
@@ -110,6 +157,8 @@ def sim(
     options.check_positive(timestep=timestep)
     options.check_rows(duration / timestep, "Choose a shorter --duration")
     model: dict[str, Any] = {"counterweight": counterweight, "friction": friction}
+    if transmission != "rigid":
+        model["transmission"] = transmission
     if instrument is not None:
         model["instrument"] = instrument
     tilt = None if mounting is None else math.radians(mounting)

@@ -53,27 +53,9 @@ if TYPE_CHECKING:
     from trocar.robot.track import Track
 
 __all__ = [
-    "ECM",
-    "INTERFACES",
-    "LAWS",
-    "MTM",
-    "PSM",
-    "SUJ",
-    "Arm",
-    "ArmFrame",
-    "ArmSettings",
-    "Bus",
-    "Console",
-    "Frame",
-    "MoveHandle",
-    "Robot",
-    "Sensors",
-    "Subscription",
-    "System",
-    "TeleopECM",
-    "TeleopPSM",
-    "Track",
-]
+    "ECM", "INTERFACES", "LAWS", "MTM", "PSM", "SUJ", "Arm", "ArmFrame", "ArmSettings", "Bus", "Console", "Frame",
+    "MoveHandle", "Robot", "Sensors", "Subscription", "System", "TeleopECM", "TeleopPSM", "Track",
+]  # fmt: skip
 
 # Public names by defining module, imported on first use: the ROS processes need the table and the messages, but no
 # engine.

@@ -67,8 +67,6 @@ class Bus:
         self._local_services: set[str] = set()
         self._listened: tuple[_Line, ...] = ()
 
-    # -- devices -------------------------------------------------------------------------------------------------------
-
     def add(
         self,
         device: str,
@@ -115,8 +113,6 @@ class Bus:
     def services(self) -> tuple[str, ...]:
         """Full names of the services of the dVRK's interface."""
         return tuple(name for name in self._services if name not in self._local_services)
-
-    # -- messages ------------------------------------------------------------------------------------------------------
 
     def publish(self, name: str, message: Message) -> Message:
         """Send a message, and return it as sent.

@@ -19,6 +19,7 @@ from trocar.control.tip_task import TipController
 from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics import Mechanism
 from trocar.robot.controller.constants import PERIOD
+from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -116,13 +117,15 @@ def checked_gains(law: str, gains: Mapping[str, float] | None) -> dict[str, floa
     }
 
 
-class ActiveLaw:
+class ActiveLaw(Remembering):
     """The law of one arm.
 
     Attributes:
         arm: the arm. name, gains: of the law. controller: the control law itself; None for the dVRK's servo.
         memory: efforts (n,) of the last cycle, if the law acted [N m, N].
     """
+
+    MEMORY = ("memory",)
 
     def __init__(self, arm: ArmController, name: str, gains: Mapping[str, float]) -> None:
         law = LAWS[name]
@@ -138,7 +141,6 @@ class ActiveLaw:
         self.controller = None if self._law.make is None else self._law.make(self._mechanism, self.gains)
 
     def __repr__(self) -> str:
-        """Name and gains, as stored in a recording."""
         gains = ", ".join(f"{name}={value:g}" for name, value in self.gains.items())
         return repr(self.controller) if self.controller is not None else f"{self.name}({gains})"
 

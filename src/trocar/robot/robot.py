@@ -17,16 +17,15 @@ from trocar.arms import Arm as ArmFacts
 from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
-from trocar.robot.controller import console
 from trocar.robot.controller.actuators import Sensors
 from trocar.robot.controller.arm import ArmController
+from trocar.robot.controller.cart_and_console import ConsoleController, SetUpJoints, SystemController
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.mtm import MTMController
 from trocar.robot.controller.patient_arms import ClutchedArm, ECMController, PSMController
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.set_up_joints import SetUpJoints
 from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Message
 from trocar.robot.pace import Pace
@@ -125,12 +124,12 @@ class Robot:
 
     def _add_other_devices(self) -> None:
         """System, console and set-up joints, and the base frames of the arms."""
-        system = console.SystemController(self.bus, self.controllers)
+        system = SystemController(self.bus, self.controllers)
         masters, slaves = ([name for name, kind in self.devices.items() if kind == role] for role in ("MTM", "PSM"))
         # the right master drives PSM1 first, the left one PSM2
         pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
         pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
-        console.ConsoleController(self.bus, system, tuple(pairs))
+        ConsoleController(self.bus, system, tuple(pairs))
         self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
         for controller in self.controllers.values():
             if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
@@ -383,7 +382,6 @@ class Robot:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _cycle(self) -> None:
-        """One control cycle of all arms."""
         with self.bus.lock:
             for call in tuple(self.before_cycle):
                 call()
@@ -401,12 +399,10 @@ class Robot:
             for controller in self._arms:
                 controller.update()
             simulation = self._simulation
-            if simulation.active_laws:
-                simulation.act()
-            rows = simulation.begin_rows() if simulation.recorders else None
+            simulation.act()
+            rows = simulation.begin_rows()
             lost = self._loop.act()
-            if rows:
-                simulation.end_rows(rows)
+            simulation.end_rows(rows)
             if np.count_nonzero(lost):
                 for name, part in self._loop.parts.items():
                     if lost[part].any():
@@ -421,7 +417,6 @@ class Robot:
                 call()
 
     def _run(self) -> None:
-        """The thread of a robot in real time."""
         try:
             self.pace.keep(self._paced_cycle, self._closing)
         except BaseException as error:

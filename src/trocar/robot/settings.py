@@ -32,7 +32,6 @@ class ArmSettings(SceneArm):
 
     @property
     def name(self) -> str:
-        """Name of the arm in its scene."""
         return self.arm if isinstance(self.arm, str) else self.arm.name
 
     def build(self, *, contacts: bool = True) -> Scene:

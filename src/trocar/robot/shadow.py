@@ -7,17 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from trocar.arms import Arm
 from trocar.control.observers import EffortStream
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
-from trocar.robot.description import ArmDescription, SceneDescription
+from trocar.robot.description import DescribedArm
 from trocar.robot.messages import ArmFrame, Frame
 from trocar.robot.settings import ArmSettings
 from trocar.simulation.run import EFFORT_UNIT
@@ -41,7 +39,7 @@ class _Sample(NamedTuple):
     efforts: Array  # (2, n): measured, low-passed; predicted
 
 
-class Shadow:
+class Shadow(DescribedArm):
     """The twin of one arm of a running robot. One thread passes messages to it; any thread may read.
 
     It cannot send anything. Its efforts are those of `EffortStream`, delayed by 36 ms.
@@ -50,27 +48,17 @@ class Shadow:
         settings: settings of the arm. topic: topic of the messages, such as PSM1/measured_js.
 
     Attributes:
-        scene: description of the twin. jaw: states of the jaw arrive separately, through `receive_jaw`.
+        jaw: states of the jaw arrive separately, through `receive_jaw`.
         messages: notices to the user, oldest first.
     """
 
     def __init__(self, settings: ArmSettings, topic: str = "") -> None:
-        self.settings = settings
-        self.scene = SceneDescription.of(settings.build())
+        super().__init__(settings)
         self.messages: list[str] = []
-        self.jaw = JAW in self.arm.joint_names
-        self._topic, self._mechanism = topic, self.description.mechanism()
+        self._topic, self.jaw = topic, JAW in self.arm.joint_names
         self._lock = threading.Lock()
         self._refused: set[str] = set()
         self._begin()
-
-    @property
-    def description(self) -> ArmDescription:
-        return self.scene.arms[self.settings.name]
-
-    @property
-    def arm(self) -> Arm:
-        return self.description.arm
 
     def _begin(self) -> None:
         self._states = JointStates(self.arm, self.jaw)
@@ -78,8 +66,6 @@ class Shadow:
         self._samples: deque[_Sample] = deque(maxlen=MAX_ROWS)
         self._first = self._newest = -1
         self._heard: float | None = None
-
-    # -- from the robot ------------------------------------------------------------------------------------------------
 
     def receive(self, stamp: int, names: Sequence[str], *state: Sequence[float]) -> None:
         """Process a state of the arm at a time [ns]: names of joints, and position, velocity and effort of each.
@@ -115,8 +101,6 @@ class Shadow:
             self._first = row.stamp
         effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
         self._samples.append(_Sample(row, np.array(effort)))
-
-    # -- for readers ---------------------------------------------------------------------------------------------------
 
     @property
     def silent(self) -> float:
@@ -161,14 +145,6 @@ class Shadow:
             first = self._first
         home = np.array(self.arm.home)
         q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)
-        tau = None if last is None else last.row.tau - self._mechanism.effort_bias
-        return Frame(
-            number=number,
-            time=0.0 if last is None else 1e-9 * (last.row.stamp - first),
-            arms=MappingProxyType(
-                {self.settings.name: ArmFrame(q=q, dq=dq, tau=tau, T_tip=self._mechanism.forward_kinematics(q))}
-            ),
-            qpos=self.arm.E @ q,
-            scene=self.scene,
-            live=False,
-        )
+        tau = None if last is None else last.row.tau - self.mechanism.effort_bias
+        arm = ArmFrame(q=q, dq=dq, tau=tau, T_tip=self.mechanism.forward_kinematics(q))
+        return self.framed(arm, number=number, time=0.0 if last is None else 1e-9 * (last.row.stamp - first))

@@ -52,7 +52,6 @@ class RobotSnapshot:
     cycle: int
     parts: Sequence[dict[str, Any]]
     laws: Mapping[str, ActiveLaw]
-    efforts: Mapping[str, Array | None]
 
 
 class SimulationServer:
@@ -63,9 +62,6 @@ class SimulationServer:
         ready: arms are enabled and homed after a reset; otherwise they are off.
         clock: services of the robot's clock: play, pause, step, set_speed.
 
-    Attributes:
-        active_laws: laws other than the dVRK's servo, which act in every cycle.
-        recorders: arms that are being recorded, with their recorders.
     """
 
     def __init__(
@@ -82,13 +78,10 @@ class SimulationServer:
         self._described: tuple[Scene, Cart | None, SceneDescription] | None = None
         self._recordings: dict[str, Recorder] = {}
         self._histories: dict[str, Recorder] = {}
-        self.recorders: tuple[tuple[str, Recorder], ...] = ()
         self._laws = {}
         for name, controller in controllers.items():
             law = default_law(controller.hardware.sim.mechanism)
             self._laws[name] = ActiveLaw(controller, law, checked_gains(law, None))
-        self.active_laws: tuple[ActiveLaw, ...] = ()
-        self._collect_laws()
         services: dict[str, Callable[..., Any]] = {"reset": self.reset, "change": self.change, **clock}
         services |= {"snapshot": self.snapshot, "restore": self.restore, "frame": self.frame}
         self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
@@ -114,7 +107,6 @@ class SimulationServer:
             law = ActiveLaw(controller, name, values)
             controller.hardware.tune(**(values if name == SERVO else {}))
             self._laws[arm] = law
-            self._collect_laws()
             if before.name != name:
                 controller.hardware.servo_again()
                 controller.hold_here()
@@ -125,8 +117,8 @@ class SimulationServer:
             self._controllers[arm].hardware.model = mechanism
 
     def act(self) -> None:
-        """Efforts of the laws that act in every cycle. An arm whose law fails is held by the dVRK's servo."""
-        for law in self.active_laws:
+        """Efforts of the laws other than the dVRK's servo. An arm whose law fails is held by that servo."""
+        for law in tuple(self._laws.values()):
             try:
                 law.act()
             except Exception as error:
@@ -136,9 +128,6 @@ class SimulationServer:
                 else:
                     arm.fault(f"control law {law.name}: {error}")
                 raise
-
-    def _collect_laws(self) -> None:
-        self.active_laws = tuple(law for law in self._laws.values() if law.controller is not None)
 
     # -- arms ----------------------------------------------------------------------------------------------------------
 
@@ -196,7 +185,6 @@ class SimulationServer:
         for name in self._recordings:
             self.tell("warning", f"the recording of {name} has ended: the simulation was changed")
         self._recordings.clear()
-        self._collect_recorders()
 
     def reset(self) -> None:
         """Restart at time 0: every arm at rest at its start and in its initial state, without pushes."""
@@ -226,7 +214,6 @@ class SimulationServer:
                 cycle=loop.cycle,
                 parts=[part.remembered() for part in self._parts()],
                 laws=dict(self._laws),
-                efforts={name: law.memory for name, law in self._laws.items()},
             )
 
     def restore(self, snapshot: RobotSnapshot) -> None:
@@ -249,8 +236,6 @@ class SimulationServer:
             self._laws = dict(snapshot.laws)
             for name, law in self._laws.items():
                 self._controllers[name].hardware.tune(**(law.gains if law.name == SERVO else {}))
-                law.memory = snapshot.efforts[name]
-            self._collect_laws()
             for part, memory in zip(self._parts(), snapshot.parts, strict=True):
                 part.recall(memory)
             self._placed = loop.cycle
@@ -260,8 +245,8 @@ class SimulationServer:
 
     def _parts(self) -> list[Remembering]:
         parts: list[Remembering] = [self._loop, self._loop.servo, self._loop.sensors]
-        for arm in self._controllers.values():
-            parts += [arm.hardware, arm.trajectory, arm.states, arm]
+        for name, arm in self._controllers.items():
+            parts += [arm.hardware, arm.trajectory, arm.states, arm, self._laws[name]]
         return parts
 
     # -- recordings ----------------------------------------------------------------------------------------------------
@@ -269,25 +254,18 @@ class SimulationServer:
     def record(self, arm: str) -> None:
         with self.bus.lock:
             self._recordings[arm] = Recorder(MAX_RECORDING, RECORDED)
-            self._collect_recorders()
 
     def recorded(self, arm: str) -> Recording:
         with self.bus.lock:
             if arm not in self._recordings:
                 raise TrocarError(f"{arm} is not being recorded")
-            recorder = self._recordings.pop(arm)
-            self._collect_recorders()
-            return recorder.recording(self._loop.scene.arms[arm], self._laws[arm])
+            return self._recordings.pop(arm).recording(self._loop.scene.arms[arm], self._laws[arm])
 
     def history(self, arm: str) -> Recorder:
         with self.bus.lock:
             if arm not in self._histories:
                 self._histories[arm] = Recorder(HISTORY, HISTORY_INTERVAL)
-                self._collect_recorders()
             return self._histories[arm]
-
-    def _collect_recorders(self) -> None:
-        self.recorders = (*self._histories.items(), *self._recordings.items())
 
     def begin_rows(self) -> list[tuple[Any, ...]]:
         """State and reference of the arms with a row that is due, before a step."""
@@ -301,7 +279,7 @@ class SimulationServer:
                 sim.measured_dq,
                 self._controllers[name].hardware.setpoint(),
             )
-            for name, recorder in self.recorders
+            for name, recorder in (*self._histories.items(), *self._recordings.items())
             if recorder.due(t)
         ]
 
@@ -349,7 +327,7 @@ class SimulationServer:
             if hardware.tracks:
                 control["q_ref"] = q_ref = hardware.setpoint()
                 control["T_ref"] = controller.tip.pose(q_ref[: controller.n_tip])
-                control["target"] = controller.trajectory.goal.copy() if controller.trajectory.active else q_ref
+                control["target"] = controller.target().copy()
             elif controller.mode == EFFORT:
                 control["target"] = controller.effort.copy()
         return ArmFrame(
@@ -367,7 +345,6 @@ class SimulationServer:
 
 
 def _bounded(name: str, value: ArrayLike, unit: str) -> Array:
-    """A vector (3,) within MAX_INPUT."""
     vector = finite(name, value, (3,), f"three finite numbers [{unit}]")
     if np.abs(vector).max() > MAX_INPUT:
         raise TrocarError(f"{name} must be at most {MAX_INPUT:g} {unit} along every axis, got {vector.tolist()}")

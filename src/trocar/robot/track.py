@@ -8,13 +8,12 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from trocar.arms import ARMS, Arm
+from trocar.arms import ARMS
 from trocar.arms.parameters import SETS
 from trocar.checks import finite
 from trocar.control import ComputedTorque, Setpoint
@@ -24,7 +23,7 @@ from trocar.recording.bag_file import is_bag, read_bag_apart
 from trocar.recording.filters import lowpass
 from trocar.recording.loading import SUFFIXES
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.description import ArmDescription, SceneDescription
+from trocar.robot.description import DescribedArm
 from trocar.robot.messages import ArmFrame, Frame
 from trocar.robot.settings import RECORDED, ArmSettings, checked_changes
 from trocar.simulation import simulate
@@ -37,21 +36,18 @@ BANDWIDTH = 30.0  # controller bandwidth [rad/s]
 SHORT = 30  # rows; fewer are not filtered
 
 
-class Track:
+class Track(DescribedArm):
     """A recording and its arm; times run from 0 to `duration` [s].
 
     Joints that were not recorded stay at home. Values between rows are interpolated.
 
     Attributes:
-        settings: settings of the arm. scene: its description. mechanism: its equations, for the owning thread only.
         completed: the recording with all joints of the arm.
     """
 
     def __init__(self, recording: Recording, name: str, settings: ArmSettings | None = None) -> None:
         self.recording, self.name = recording, name
-        self.settings = settings_of(recording, settings or ArmSettings())
-        self.scene = SceneDescription.of(self.settings.build())
-        self.mechanism = self.description.mechanism()
+        super().__init__(settings_of(recording, settings or ArmSettings()))
         check_known(f"{name}: joint of {self.arm.name}", self.arm.joint_names, *recording.joints)
         self.t = recording.t - recording.t[0]
         names, units = self.arm.joint_names, self.arm.joint_units
@@ -83,14 +79,6 @@ class Track:
                 raise TrocarError(str(error).replace(str(path), Path(name).name)) from None
 
     @property
-    def description(self) -> ArmDescription:
-        return self.scene.arms[self.settings.name]
-
-    @property
-    def arm(self) -> Arm:
-        return self.description.arm
-
-    @property
     def duration(self) -> float:
         return float(self.t[-1])
 
@@ -115,16 +103,7 @@ class Track:
         if state["tau"] is not None:
             state["tau"] = state["tau"] - self.mechanism.effort_bias
         arm = ArmFrame(**state, T_tip=self.mechanism.forward_kinematics(state["q"]))
-        return Frame(
-            number=number,
-            time=t,
-            arms=MappingProxyType({self.settings.name: arm}),
-            qpos=self.arm.E @ arm.q,
-            scene=self.scene,
-            live=False,
-            playing=playing,
-            speed=speed,
-        )
+        return self.framed(arm, number=number, time=t, playing=playing, speed=speed)
 
 
 def _check_unpacked(name: str, content: bytes) -> None:

@@ -111,7 +111,6 @@ def _script_value(value: Any) -> Any:
 
 
 def _robot_value(value: Any) -> Any:
-    """A value of a script for the robot."""
     if isinstance(value, Frame):
         return value.to_matrix()
     if isinstance(value, Rotation):
@@ -131,7 +130,6 @@ class _Absent:
 
 
 def script_class(kind: type[DeviceClient]) -> type[DeviceClient]:
-    """A client class with the values of scripts."""
     if issubclass(kind, ScriptDevice):
         return kind
     base = ScriptStates if issubclass(kind, StatefulDevice) else ScriptDevice
@@ -254,7 +252,6 @@ class wait_move_handle:
         return bool(self._instance.wait_for_busy(is_busy=is_busy, start_time=self._start, timeout=timeout))
 
     def is_busy(self, timeout: float = 30.0) -> bool:
-        """True until the motion has ended."""
         return bool(self._instance.is_busy(start_time=self._start))
 
 

@@ -19,7 +19,6 @@ from trocar.scripts import (
     conversions,
     crtk_package,
     dvrk_package,
-    dvrk_release_1,
     pykdl,
     rospy,
     simulated_time,
@@ -93,7 +92,7 @@ def stand_in_modules(session: Session) -> dict[str, ModuleType]:
     """All stand-in modules for packages of ROS and the dVRK; dvrk.psm contains psm, as in the package."""
     posemath, messages = conversions.POSEMATH, conversions.MSG_CONVERSIONS
     crtk = {name: getattr(crtk_package, name) for name in crtk_package.__all__}
-    arms = (dvrk_release_1 if session.api == "1" else dvrk_package).MODULE
+    arms = dvrk_package.MODULE_1 if session.api == "1" else dvrk_package.MODULE
     contents: dict[str, Mapping[str, Any]] = {
         "roslib": {"load_manifest": lambda package: None},
         "tf": {},
@@ -177,7 +176,6 @@ def _command_line(
 
 
 def _status(code: object) -> int:
-    """Exit status of sys.exit(code)."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -45,8 +45,6 @@ class ral:
         self._children[name] = child = ral(self._node_name, self._below(name))
         return child
 
-    # -- life ----------------------------------------------------------------------------------------------------------
-
     def spin(self) -> None:
         """Does nothing: callbacks run whenever the script waits."""
 
@@ -75,8 +73,6 @@ class ral:
             for child in self._children.values():
                 child.check_connections(timeout_seconds)
 
-    # -- time ----------------------------------------------------------------------------------------------------------
-
     def get_timestamp(self, t: Any) -> Any:
         """The time of a message or of its header; a time is returned unchanged."""
         for part in ("header", "stamp"):
@@ -84,14 +80,11 @@ class ral:
         return t
 
     def set_timestamp(self, msg: Any) -> None:
-        """Stamp a message with the current time."""
         msg.header.stamp = self.now()
 
     def to_sec(self, t: Any) -> float:
         """Seconds of a time, of a duration or of the time of a message."""
         return seconds_of(self.get_timestamp(t))
-
-    # -- topics --------------------------------------------------------------------------------------------------------
 
     def publisher(self, topic: str, msg_type: Any, queue_size: int = 10, latch: bool = False, **_options: Any) -> Any:
         self.expect(topic, "publisher")
@@ -110,7 +103,6 @@ class ral:
         return str(pubsub.name)
 
     def expect(self, topic: str, role: str) -> None:
-        """Register a topic for `check_connections`."""
         self._robot_topics[self._below(topic)] = role
 
     def _below(self, name: str) -> str:

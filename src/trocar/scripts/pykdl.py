@@ -211,7 +211,6 @@ class KDLWrench(_Screw):
 
 
 def _turn(k: int, angle: float) -> KDLRotation:
-    """Rotation about axis k."""
     return KDLRotation.of(rotation("xyz"[k], _number(angle)))
 
 
@@ -395,11 +394,9 @@ class KDLFrame(_Numbers):
 
     @staticmethod
     def from_matrix(T: Array) -> KDLFrame:
-        """The frame of a pose (4, 4)."""
         return KDLFrame.of(np.array(T[:3], dtype=float))
 
     def to_matrix(self) -> Array:
-        """The pose (4, 4)."""
         return np.vstack([self.array, (0.0, 0.0, 0.0, 1.0)])
 
     @staticmethod

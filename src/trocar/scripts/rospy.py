@@ -82,7 +82,6 @@ def reset() -> None:
 
 
 def node() -> ScriptNode:
-    """The node of the current session."""
     global _node
     _node = _node or ScriptNode(current())
     return _node
@@ -121,7 +120,6 @@ def on_shutdown(h: Callable[[], None]) -> None:
 
 
 def spin() -> None:
-    """Wait for callbacks until the node stops."""
     if not node().name:
         raise ROSInitException("client code must call rospy.init_node() first")
     while not is_shutdown():
@@ -276,7 +274,6 @@ class Publisher(_Connection):
         node().advertise(self._name, data_class)
 
     def publish(self, *arguments: Any, **fields: Any) -> None:
-        """Publish a message, or one made from its fields."""
         node().publish(self._name, _instance(self.data_class, arguments, fields), self._latch)
 
     def get_num_connections(self) -> int:
@@ -312,7 +309,6 @@ class Subscriber(_Connection):
 
 
 def _instance(kind: Any, arguments: tuple[Any, ...], fields: dict[str, Any]) -> Any:
-    """A message given as such, or by its fields."""
     if len(arguments) == 1 and not fields and isinstance(arguments[0], kind):
         return arguments[0]
     return kind(*arguments, **fields)

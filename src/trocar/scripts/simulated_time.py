@@ -26,7 +26,6 @@ def _time(session: Session) -> ModuleType:
     module = _copy(time)
 
     def sleep(seconds: float) -> None:
-        """Wait for a time by the robot's clock [s]."""
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         session.sleep(float(seconds), stoppable=False)

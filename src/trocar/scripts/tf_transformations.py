@@ -29,7 +29,6 @@ def rotation_matrix(angle: float, direction: Any, point: Any = None) -> Array:
 
 
 def concatenate_matrices(*matrices: Any) -> Array:
-    """Product of matrices."""
     return reduce(np.matmul, matrices, np.eye(4))
 
 

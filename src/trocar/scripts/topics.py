@@ -85,7 +85,6 @@ class ScriptNode:
         return [[f"/{name}", topic.ros] for name, topic in self._session.bus.topics.items() if not _takes(topic)]
 
     def serves(self, name: str) -> bool:
-        """True if a topic is on the robot's bus."""
         return name in self._session.bus.topics
 
     def publishers(self, name: str) -> int:
@@ -152,7 +151,6 @@ class ScriptNode:
         self._own_services[name] = handler
 
     def call(self, name: str, kind: Any, request: Any) -> Any:
-        """Response of a service."""
         if name in self._own_services:
             return self._own_services[name](request)
         if name not in self._session.bus.services:

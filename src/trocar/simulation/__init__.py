@@ -6,8 +6,7 @@ planning (`plan`) and sensors (`ForceSensor`) are here too.
 """
 
 from trocar.mechanics import ArmOptions
-from trocar.simulation.divergence import Diverged
-from trocar.simulation.engine import Snapshot
+from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.objects import SoftSlab, Solid, needle
@@ -16,7 +15,7 @@ from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
 from trocar.simulation.run import simulate
 from trocar.simulation.scene import Scene
-from trocar.simulation.scene_arm import Cable, Compliance, ElasticMount, Port, SceneArm
+from trocar.simulation.scene_arm import Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.simulation.scene_file import load_scene
 from trocar.simulation.sensors.force_sensor import ForceSensor
 from trocar.simulation.simulated_arm import SimulatedArm
@@ -24,7 +23,7 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder", "Diverged",
-    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "MotorLoss", "Plan", "PlanningFailed", "Port", "Scene",
-    "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
+    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Plan", "PlanningFailed", "Port",
+    "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
     "pick_up", "plan", "simulate",
 ]  # fmt: skip

@@ -31,6 +31,26 @@ class Cable:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """Motor that makes the counterweight follow the insertion. Defaults: the published scene of Ferro et al. 2022.
+
+    Attributes:
+        gain: of the position loop, which commands the velocity gain x error / physics.
+        physics, period: physics step and simulation step of their engine [s]. The scene's script runs once per period.
+        force, speed: limits of the motor [N] and of the commanded velocity [m/s].
+        cfm: softness of the motor in ODE [m/(N s)]. The scene's error reduction, ERP 0.6, acts on joint stops and loop
+            closures, which are hard here; a velocity motor has no position error to reduce.
+    """
+
+    gain: float = 0.1
+    physics: float = 5e-3
+    period: float = 1e-2
+    force: float = 50.0
+    speed: float = 10.0
+    cfm: float = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compliance:
     """Elastic drives of an arm with known deflections, such as yaw and pitch of the Classic PSM.
 
@@ -136,8 +156,9 @@ class SceneArm(ArmOptions):
 
     Attributes:
         friction: False removes viscous, Coulomb and Dahl friction.
-        transmission: link between counterweight and insertion: "rigid", an elastic `Cable`, or "mirrored" (a motor
-            moves the counterweight, and its force reaches the tool 10 ms later, as in Ferro et al. 2022).
+        transmission: link between counterweight and insertion: "rigid", an elastic `Cable`, or a `Mirror` (a motor
+            moves the counterweight, and its force reaches the tool one period later); "mirrored": the `Mirror` of
+            Ferro et al. 2022.
         compliance: elastic drives of yaw and pitch with separate motors; `measured_q` then reads the motors.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
@@ -149,7 +170,7 @@ class SceneArm(ArmOptions):
     """
 
     friction: bool = True
-    transmission: str | Cable = "rigid"
+    transmission: str | Cable | Mirror = "rigid"
     compliance: Compliance | None = None
     elastic_mount: ElasticMount | None = None
     port: Port | None = None
@@ -161,8 +182,9 @@ class SceneArm(ArmOptions):
     q: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable):
-            raise UnknownName("transmission", self.transmission, ("rigid", "mirrored", "Cable(stiffness=, damping=)"))
+        if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable | Mirror):
+            known = ("rigid", "mirrored", "Cable(stiffness=, damping=)", "Mirror(gain=, period=)")
+            raise UnknownName("transmission", self.transmission, known)
 
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:

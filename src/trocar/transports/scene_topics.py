@@ -16,7 +16,7 @@ import pooch
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
 from trocar.appearance.lens import Lens
 from trocar.files import write_whole
-from trocar.robot.interface import JOINTS, Direction, Topic
+from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Empty, JointState, Message, String
 from trocar.robot.robot import Robot
 from trocar.simulation import Scene
@@ -80,7 +80,7 @@ class CameraInfo(Message):
 
 TF = Topic("tf", Transforms, Direction.state, "tf2_msgs/TFMessage")
 TF_STATIC = Topic("tf_static", Transforms, Direction.event, "tf2_msgs/TFMessage")
-JOINT_STATES = Topic("joint_states", JOINTS[0], Direction.state, JOINTS[1])
+JOINT_STATES = Topic("joint_states", JointState, Direction.state, "sensor_msgs/JointState")
 DESCRIPTION = Topic("robot_description", String, Direction.event, "std_msgs/String")  # a parameter in ROS 1
 # Minimal time between two samples of topics that are slower than the others [ns]; the dVRK sends frames at 50 Hz.
 INTERVALS = {TF.name: 15_000_000, JOINT_STATES.name: 15_000_000}

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.ferro2022 import logs, program, replay, torque, tracking
+from trocar.experiments.ferro2022 import logs, program, replay, scene_masses, torque, tracking
 from trocar.experiments.ferro2022.logs import ARM, TABLE
 from trocar.experiments.ferro2022.runs import START
 from trocar.mechanics import Mechanism, load_mechanism
@@ -28,6 +28,8 @@ def run(context: Context) -> Report:
     report.add_claims(logs.log_claims(context.data, mechanism, without))
     context.progress("authors' commands in this engine")
     report.add_claims(replay.replay_claims(context.data, mechanism, without))
+    context.progress("their commands with the masses of their scene")
+    report.add_claims(scene_masses.scene_claims(context, report))
     for text, claims in (
         ("Fig. 2, 3: kinematic control, engine off", tracking.kinematic_claims),
         ("Fig. 4, 5: velocity control", tracking.velocity_claims),

@@ -170,6 +170,12 @@ class MeasuredMotion:
 
     def __init__(self, path: Path, rate: float = 200.0) -> None:
         recording = load_recording(path, "PSM", as_recorded=True, rate=rate)
+        period = float(np.diff(recording.t).mean()) if len(recording) > 1 else 0.0
+        if recording.tau is None or len(recording) < 100 or abs(period * rate - 1.0) > 0.01:
+            raise TrocarError(
+                f"{path} must be a recording of at least 100 rows with efforts at {rate:g} Hz to be replayed as "
+                f"excitation; it has {len(recording)} rows, {1e3 * period:.3g} ms apart"
+            )
         self.t, self.tau = recording.t, np.asarray(recording.tau)[:, ARM]
         measured, velocity = (filtfilt(*butter(6, 0.16965), x[:, ARM], axis=0) for x in (recording.q, recording.dq))
         speed = CubicSpline(self.t, velocity)

@@ -19,8 +19,10 @@ from trocar.experiments.experiment import Context
 from trocar.experiments.ferro2022 import logs
 from trocar.experiments.ferro2022.figures import ENGINE, MODEL, THEIRS
 from trocar.experiments.ferro2022.logs import ARM, PHYSICS, TABLE, Log
+from trocar.experiments.ferro2022.motors import EffortMotors
 from trocar.experiments.ferro2022.replay import agreement
 from trocar.experiments.ferro2022.runs import BEYOND, KD_CODE, KP_CODE, R_WORLD_BASE, START, ideal_error
+from trocar.experiments.ferro2022.scene_masses import SET
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.plots import COLOURS, panels, style
 from trocar.report import Claim, Report
@@ -60,51 +62,71 @@ def tip(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     return T[:3, 3] + arm, J[:3] + np.cross(J[3:], arm, axisa=0, axisb=0, axisc=0)
 
 
+class TorqueProgram:
+    """The program's torque control: feedback linearisation of the tip position, with derivatives by differences.
+
+    Args:
+        mechanism: its model. kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
+    """
+
+    def __init__(self, mechanism: Mechanism, kp: Array, kd: Array) -> None:
+        self._mechanism = mechanism
+        self._kp, self._kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
+        self._q, self._J = START, np.zeros((3, 3))  # the program starts with joints at rest and a zero Jacobian
+
+    def command(self, q: Array, target: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array, Array]:
+        """Efforts (3,), joint velocities (7,) by differences, and the tip error (3,) [m], base axes.
+
+        Args:
+            q: measured joints (7,). target, velocity, acceleration: of the tip (3,), base axes.
+        """
+        p, J = tip(self._mechanism, q)
+        dq = np.zeros(7)
+        dq[ARM] = (q - self._q)[ARM] / PERIOD
+        dJ = (J - self._J) / PERIOD
+        self._q, self._J, error = q, J, target - p
+        a = acceleration + self._kd @ (velocity - J @ dq[ARM]) + self._kp @ error
+        M, c, g = self._mechanism.terms(q, dq)
+        return M[ARM, ARM] @ np.linalg.solve(J, a - dJ @ dq[ARM]) + (c + g)[ARM], dq, error
+
+
 def torque_run(
-    mechanism: Mechanism, log: Log, kp: Array, kd: Array, *, transmission: str = "mirrored", duration: float = 1.0
+    mechanism: Mechanism,
+    log: Log,
+    kp: Array,
+    kd: Array,
+    *,
+    parameters: str = SET,
+    transmission: str = "mirrored",
+    duration: float = 1.0,
 ) -> ProgramRun:
     """Run the program on this engine from the first row of a log along its target.
 
     Args:
-        kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene. transmission: transmission of the counterweight.
+        mechanism: the controller's model. kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
+        parameters, transmission: parameter set and transmission of the counterweight in the engine.
     """
     rows = min(len(log.t), round(duration / PERIOD))
     start = np.append(log["qmsr"][0, :6], 0.0)
-    sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, transmission=transmission)
+    options: dict[str, Any] = {"friction": False, "contacts": False, "limits": False, "timestep": PHYSICS}
+    sim = Simulator("PSM", parameters, transmission=transmission, **options)
+    motors = EffortMotors(sim)
     sim.reset(start, np.append((log["qmsr"][1, ARM] - log["qmsr"][0, ARM]) / PERIOD, np.zeros(4)))
     target = (log["pdes"] - log["pee"][0]) @ R_WORLD_BASE + tip(mechanism, start)[0]
     velocity = np.gradient(target, PERIOD, axis=0)
     acceleration = np.gradient(velocity, PERIOD, axis=0)
-    Kp, Kd = (R_WORLD_BASE.T @ np.diag(gain) @ R_WORLD_BASE for gain in (kp, kd))
-    q, error, command, engine = (np.empty((rows, n)) for n in (7, 3, 3, 3))
+    program = TorqueProgram(mechanism, kp, kd)
+    q, moving, error, command, engine = (np.empty((rows, n)) for n in (7, 7, 3, 3, 3))
     acting = mechanism.gravity(start)[ARM]
-    last, before = START, np.zeros((3, 3))  # the program starts with joints at rest and a zero Jacobian
-    moving = np.zeros_like(q)
     for k in range(rows):
         q[k], engine[k] = sim.q, acting
-        p, J = tip(mechanism, q[k])
-        dq = moving[k]
-        dq[ARM] = (q[k] - last)[ARM] / PERIOD
-        dJ = (J - before) / PERIOD
-        last, before, error[k] = q[k], J, target[k] - p
-        a = acceleration[k] + Kd @ (velocity[k] - J @ dq[ARM]) + Kp @ error[k]
-        M, c, g = mechanism.terms(q[k], dq)
-        command[k] = M[ARM, ARM] @ np.linalg.solve(J, a - dJ @ dq[ARM]) + (c + g)[ARM]
+        command[k], moving[k], error[k] = program.command(q[k], target[k], velocity[k], acceleration[k])
         acting = command[k - 1] if k else mechanism.gravity(start)[ARM]
         for _ in range(round(PERIOD / PHYSICS)):
-            sim.step(_with_wrist_held(mechanism, sim, acting, start))
+            motors.step(acting, start[3:])
     ddq = low_pass(np.diff(moving, axis=0, prepend=0.0 * moving[:1]) / PERIOD)
     model = mechanism.inverse_dynamics(q, moving, ddq)[:, ARM]
     return ProgramRun(q, error @ R_WORLD_BASE.T, command, engine, model)
-
-
-def _with_wrist_held(mechanism: Mechanism, sim: Simulator, tau: Array, start: Array) -> Array:
-    """Efforts (7,): tau on the arm; on the wrist, efforts that return it to its start within a few steps."""
-    ddq = np.zeros(7)
-    ddq[3:] = (40.0 * (start - sim.q) - sim.dq)[3:] / sim.timestep
-    held = mechanism.inverse_dynamics(sim.q, sim.dq, ddq)
-    held[ARM] = tau
-    return held
 
 
 ROWS = slice(1, 21)  # the first 0.2 s, while their J3 oscillates; no command precedes the first row
@@ -120,7 +142,7 @@ CORRELATION, SIZE, TIP, LINEAR = (
 
 
 def transient_claims(context: Context, report: Report, mechanism: Mechanism) -> list[Claim]:
-    """Compare the program, with its timing and the mirrored counterweight, with its logs."""
+    """Compare the program, with its timing and the masses and counterweight of the scene, with its logs."""
     claims = []
     without = load_mechanism("PSM", counterweight=False)
     for session, task in logs.TORQUE_CONTROL.items():
@@ -131,7 +153,8 @@ def transient_claims(context: Context, report: Report, mechanism: Mechanism) -> 
                 claims += TABLE.claims(entry, log, **fields)
             continue
         mirrored, rigid = (torque_run(mechanism, log, *GAINS[task], transmission=way) for way in ("mirrored", "rigid"))
-        claims += _log_claims(log, mirrored, rigid, without, fields)
+        meant = torque_run(mechanism, log, *GAINS[task], parameters="wang2019")
+        claims += _log_claims(log, mirrored, rigid, meant, without, fields)
         target = log["pdes"] - log["pee"]
         ours, theirs = (_distance(log, error, task) for error in (mirrored.error, target[: len(mirrored.error)]))
         claims.append(TABLE.claim(LINEAR, ours, published=theirs, tolerance=0.1 * theirs, **fields))
@@ -143,12 +166,14 @@ def transient_claims(context: Context, report: Report, mechanism: Mechanism) -> 
 
 
 def _log_claims(
-    log: Log, mirrored: ProgramRun, rigid: ProgramRun, without: Mechanism, fields: dict[str, Any]
+    log: Log, mirrored: ProgramRun, rigid: ProgramRun, meant: ProgramRun, without: Mechanism, fields: dict[str, Any]
 ) -> list[Claim]:
+    """Claims on a run; `rigid`: with a rigid transmission, `meant`: with the published masses."""
     model = log["tauModel"][:, ARM]
     theirs = [(x - model)[ROWS] for x in (log["tauCmd"][:, ARM], log.simulated())]
     ours = [(x - mirrored.model)[ROWS] for x in (mirrored.command, mirrored.engine)]
     stiff = (rigid.command - rigid.model)[ROWS]
+    as_published = [(x - meant.model)[ROWS] for x in (meant.command, meant.engine)]
     signals = [agreement(*pair) for pair in zip(ours, theirs, strict=True)]
     peaks, their_peaks = ([_peak(x) for x in which] for which in (ours, theirs))
     # before the first command only the motor holds the tool: the counterweight's force has not reached it
@@ -160,6 +185,7 @@ def _log_claims(
             [signal.correlation[2] for signal in signals],
             rms=[float(signal.rms[2]) for signal in signals],
             rigid=float(agreement(stiff, theirs[0]).correlation[2]),
+            published_masses=[float(agreement(*x).correlation[2]) for x in zip(as_published, theirs, strict=True)],
             **fields,
         ),
         *TABLE.claims(
@@ -167,6 +193,7 @@ def _log_claims(
             [*peaks, abs(held)],
             published=[*their_peaks, float(abs((log.simulated() - model)[0, 2]))],
             rigid=_peak(stiff),
+            published_masses=_peak(as_published[0]),
             model=_peak(model[ROWS]),
             ours_model=_peak(mirrored.model[ROWS]),
             **fields,

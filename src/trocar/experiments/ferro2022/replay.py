@@ -8,7 +8,7 @@ within one physics step, regardless of the effort; so does the motor here.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,18 +55,24 @@ def noise(values: Array) -> Array:
 
 
 class Replay:
-    """Result of a logged command in this engine, after the transient.
+    """Result of a logged command in this engine, with the parameters of two mechanisms, after the transient.
+
+    Args:
+        with_weight, without: the mechanism with and without counterweight. session: number of the log.
+        q: joints of their engine (N, 7). Default: the logged ones.
 
     Attributes:
         engine, equations: torque (N, 3) of this engine and of the equations for the logged motion, at the settled
         rows of the log [N m, N m, N]. theirs: torque of their engine.
     """
 
-    def __init__(self, log: Log, session: int, with_weight: Mechanism, without: Mechanism) -> None:
+    def __init__(
+        self, log: Log, session: int, with_weight: Mechanism, without: Mechanism, q: Array | None = None
+    ) -> None:
         counterweight = session not in WITHOUT_COUNTERWEIGHT
         mechanism = with_weight if counterweight else without
         first = int(np.argmax(log.settled))
-        q, commanded = log.arm_joints("qmsr"), log.arm_joints("qdcmd")
+        q, commanded = log.arm_joints("qmsr") if q is None else q, log.arm_joints("qdcmd")
         period = float(log.t[1] - log.t[0])
         self.theirs = log.simulated()[first:]
         self.engine = _engine(mechanism, q, commanded, first, period, counterweight)
@@ -84,7 +90,8 @@ class Replay:
 
 def _engine(mechanism: Mechanism, q: Array, commanded: Array, first: int, period: float, counterweight: bool) -> Array:
     """Torque (N, 3) of this engine, averaged over the period ending at each row from `first` on."""
-    sim = Simulator("PSM", friction=False, contacts=False, limits=False, timestep=PHYSICS, counterweight=counterweight)
+    options: dict[str, Any] = {"friction": False, "contacts": False, "limits": False, "timestep": PHYSICS}
+    sim = Simulator("PSM", mechanism.parameters, counterweight=counterweight, **options)
     sim.reset(q[first - 1], commanded[first - 3])
     steps = round(period / PHYSICS)
     tau = np.zeros((len(q) - first, 3))

@@ -11,7 +11,7 @@ from trocar.errors import TrocarError
 from trocar.robot import interface
 from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import part
-from trocar.robot.messages import Bool, Floats, Message, String
+from trocar.robot.messages import Bool, Floats
 
 CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)  # angles of a jaw [rad]
 
@@ -126,22 +126,15 @@ class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
     def __init__(self, robot: Clock, name: str = "", connection_timeout: float | None = None) -> None:
         super().__init__(robot, name, connection_timeout)
         self._selected: set[str] = set()
-        handlers = {f"{self._name}/teleop/selected": self._select, f"{self._name}/teleop/unselected": self._unselect}
+        actions = {"selected": self._selected.add, "unselected": self._selected.discard}
+        topics = {f"{self._name}/teleop/{word}": action for word, action in actions.items()}
         with robot.bus.lock:
-            past = [(message, handler) for topic, handler in handlers.items() for message in robot.bus.history(topic)]
-            for topic, handler in handlers.items():
-                robot.bus.subscribe(topic, handler)
+            past = [(message, action) for topic, action in topics.items() for message in robot.bus.history(topic)]
+            for topic, action in topics.items():
+                robot.bus.subscribe(topic, lambda message, action=action: action(message.value))
             self._selected.clear()
-            for message, handler in sorted(past, key=lambda entry: entry[0].stamp):
-                handler(message)
-
-    def _select(self, message: Message) -> None:
-        assert isinstance(message, String)
-        self._selected.add(message.value)
-
-    def _unselect(self, message: Message) -> None:
-        assert isinstance(message, String)
-        self._selected.discard(message.value)
+            for message, action in sorted(past, key=lambda entry: entry[0].stamp):
+                action(message.value)
 
     def teleop_start(self) -> None:
         """Enable teleoperation."""

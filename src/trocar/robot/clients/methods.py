@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.robot import messages as m
-from trocar.robot.interface import Direction, Interface, Service, Topic
+from trocar.robot.interface import TABLE, Direction, Interface, Service, Topic
 from trocar.spatial import Array
 
 Stamped = tuple[Array, float]  # a value and the time of measurement [s]
@@ -38,40 +38,6 @@ _JOINTS = {
     "v": (("velocity",), "Joint velocities [rad/s, m/s]"),
     "f": (("effort",), "Joint efforts [N m, N]"),
 }
-# Parameter and description of commands, by the end of their names.
-_COMMANDS = {
-    "hold": ("", "Hold the current setpoint."),
-    "free": ("", "Apply no effort beyond gravity compensation."),
-    "servo_jp": ("setpoint_p", "Follow joint positions [rad, m] immediately; optionally with velocities setpoint_v."),
-    "servo_jr": ("setpoint", "Follow the setpoint plus a difference [rad, m]."),
-    "servo_jf": ("setpoint", "Apply joint efforts [N m, N]."),
-    "servo_cp": ("setpoint", "Follow a tip pose (4, 4) immediately."),
-    "servo_cf": ("setpoint", "Apply a wrench (6,) [N, N m] until the next command."),
-    "servo_cs": ("setpoint", "Follow a pose and apply a wrench, each optional."),
-    "servo_ci": ("gains", "Follow a Cartesian impedance."),
-    "move_jp": ("setpoint", "Move to joint positions [rad, m] within the published velocities and accelerations."),
-    "move_jr": ("setpoint", "Move by a difference of joint positions [rad, m]."),
-    "move_cp": ("setpoint", "Move the tip to a pose (4, 4) along a joint trajectory."),
-    "set_base_frame": ("base_frame", "Set the pose (4, 4) of the base in the reference frame."),
-    "set_cf_orientation_absolute": ("absolute", "Give body wrenches in axes of the reference frame, not of the tip."),
-    "use_gravity_compensation": ("gravity_compensation", "Add gravity compensation to commanded efforts."),
-    "set_ratio": ("ratio", "Scale the velocities and accelerations of moves, 0 < ratio <= 1."),
-    "emulate_tool_present": ("tool_present", "Emulate the insertion or removal of an instrument."),
-    "lock_orientation": ("orientation", "Lock an orientation (3, 3), in the reference frame, under wrenches."),
-    "unlock_orientation": ("", "Let the wrist turn freely under wrenches."),
-    "power_on": ("", "Enable every arm."),
-    "power_off": ("", "Disable every arm."),
-    "home": ("", "Enable and home every arm."),
-    "set_volume": ("volume", "Set the volume of beeps and speech, 0 to 1."),
-    "string_to_speech": ("text", "Speak a text; the simulated robot publishes it as a message."),
-    "select": ("name", "Select a pair of arms, such as MTMR_PSM1."),
-    "unselect": ("name", "Unselect a pair of arms."),
-    "set_scale": ("scale", "Set the scale from master to instrument motion, 0 < scale <= 1."),
-    "set_align_MTM": ("align", "Set whether to align the master before following."),
-    "lock_rotation": ("lock", "Lock or unlock the rotation of the instrument; unlocking aligns the master again."),
-    "lock_translation": ("lock", "Lock or unlock the translation of the instrument."),
-    "state_command": ("command", "Send a command such as enable or disable."),
-}  # fmt: skip
 # Parameters of services, by their type in ROS.
 _SERVICES = {
     "crtk_msgs/QueryForwardKinematics": "jp: ArrayLike, extra: Any = None",
@@ -162,7 +128,7 @@ def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:
 
 def _command(topic: Topic, space: str, end: str) -> Method:
     default = end.removeprefix("set_") if end.startswith("set_") else "value"
-    name, doc = _COMMANDS.get(end, (default, f"Send a command to {topic.name}."))
+    name, doc = TABLE["commands"].get(end, (default, f"Send a command to {topic.name}."))
     kind, message = _writer(topic)
     parameters = f"{name}: {kind}" if kind else ""
     if end == "servo_jp":

@@ -96,8 +96,6 @@ class Subject:
             self.states = self.heard("operating_state")
         self._lasting, self._open = self._open, []
 
-    # -- bus -----------------------------------------------------------------------------------------------------------
-
     def path(self, name: str) -> str:
         return f"{self.arm}/{name}"
 
@@ -129,7 +127,6 @@ class Subject:
         self._open.clear()
 
     def close(self) -> None:
-        """Close all subscriptions."""
         self._open += self._lasting
         self.end_check()
 
@@ -141,8 +138,6 @@ class Subject:
 
     def sleep(self, seconds: float) -> None:
         self.robot.wait_for(lambda: False, seconds)
-
-    # -- state ---------------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> OperatingState:
@@ -164,8 +159,6 @@ class Subject:
         self.sleep(0.01)
         self.robot.wait_for(lambda: self.state.state == state, timeout)
         require(self.state.state == state, f"{word} led to {self.state.state}, expected {state}")
-
-    # -- motion --------------------------------------------------------------------------------------------------------
 
     @property
     def setpoint(self) -> Array:

@@ -255,7 +255,6 @@ class Servo(Remembering):
         return beyond & self.checked & ~self.clipped & self.on & ~self.in_effort
 
     def stop(self, part: slice) -> None:
-        """Switch the actuators of an arm off."""
         self.on[part] = self.in_effort[part] = self.checked[part] = False
         self.effort[part] = self.feed_forward[part] = self.dq_ref[part] = self._integral[part] = 0.0
         self._explained[part] = self._observer[part] = 0.0

@@ -8,7 +8,6 @@ nothing.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -20,10 +19,10 @@ from trocar.robot.controller.constants import CARTESIAN, EFFORT, JOINT, POSITION
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
-from trocar.robot.controller.states import ENABLED, MAX_VALUE, Refused, plain, usable
+from trocar.robot.controller.states import ENABLED, MAX_VALUE, CommandQueue, Refused, plain, usable
 from trocar.robot.controller.tip import Tip, body_and_spatial, rates, turned
 from trocar.robot.interface import Direction, Interface
-from trocar.robot.messages import Bool, Empty, Float, Message
+from trocar.robot.messages import Bool, Float, Message
 from trocar.spatial import Array, checked_pose
 
 MIN_RATIO = 1e-6  # smallest ratio of velocities and accelerations: slower moves would take years
@@ -63,7 +62,7 @@ class ArmController(PoweredArm):
         self.pushed: Array | None = None
         self._velocity = np.zeros(self.n)  # initial velocity of the next move
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
-        self._inbox: deque[tuple[Callable[[Any], None], Message]] = deque()
+        self._inbox = CommandQueue()
         self._put_on_bus()
 
     # -- bus -----------------------------------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ class ArmController(PoweredArm):
     def _put_on_bus(self) -> None:
         handlers = self.handlers()
         commands = {
-            topic.name: self._accept(handlers[topic.name])
+            topic.name: self._inbox.accept(handlers[topic.name])
             for topic in self.interface.topics
             if topic.direction is Direction.command
         }
@@ -82,11 +81,9 @@ class ArmController(PoweredArm):
         self.set_ratio(1.0)
 
     def sources(self) -> dict[str, Callable[[], Message]]:
-        """Sources of the state topics."""
         return self.reports.states()
 
     def handlers(self) -> dict[str, Callable[[Any], None]]:
-        """Handlers by command."""
         return {
             "state_command": lambda m: self.state_command(m.value),
             "hold": lambda m: self.hold(),
@@ -109,30 +106,21 @@ class ArmController(PoweredArm):
             "trajectory_j/set_ratio_a": lambda m: self.set_ratio(m.value, of="a"),
         }
 
-    def _accept(self, handler: Callable[[Any], None]) -> Callable[[Message], None]:
-        return lambda message: self._inbox.append((handler, message))
-
     def post(self, action: Callable[[ArmController], None]) -> None:
         """Let another device act on this arm at the start of its next cycle."""
-        self._inbox.append((lambda _: action(self), Empty()))
+        self._inbox.accept(action)(self)
 
     # -- cycle ---------------------------------------------------------------------------------------------------------
 
     def update(self) -> None:
         """One control cycle: execute the received commands, then control."""
-        while self._inbox:
-            handler, message = self._inbox.popleft()
-            try:
-                handler(message)
-            except Refused as refusal:
-                self.states.warning(str(refusal))
+        self._inbox.execute(self.states)
         if self.substate in MOVING:
             self.progress()
         if self.substate in ("HOMED", "MANUAL"):
             self.control()
 
     def control(self) -> None:
-        """Setpoints of this cycle."""
         if self.goal is not None:
             kind, goal = self.goal
             self.goal = None
@@ -244,8 +232,8 @@ class ArmController(PoweredArm):
     def servo_jr(self, difference: Array) -> None:
         dq = self.checked("servo_jr", difference)
         if self.ready("servo_jr") and self.switch(JOINT, POSITION):
-            waiting = self.goal is not None and self.goal[0] == "joints"
-            q = self.goal[1][0] if waiting and self.goal is not None else self.hardware.setpoint()
+            waiting = self.goal if self.goal is not None and self.goal[0] == "joints" else None
+            q = self.hardware.setpoint() if waiting is None else waiting[1][0]
             self.goal = "joints", (q + self.padded(dq, np.zeros(self.n)), None)
 
     def servo_cp(self, T: Array) -> None:
@@ -280,14 +268,12 @@ class ArmController(PoweredArm):
     def move_jp(self, positions: Array) -> None:
         q = self.checked("move_jp", positions)
         if self.ready("move_jp") and self.switch(JOINT, TRAJECTORY):
-            goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
-            self.begin_move(self.padded(q, goal))
+            self.begin_move(self.padded(q, self.target()))
 
     def move_jr(self, difference: Array) -> None:
         dq = self.checked("move_jr", difference)
         if self.ready("move_jr") and self.switch(JOINT, TRAJECTORY):
-            goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
-            self.begin_move(goal + self.padded(dq, np.zeros(self.n)))
+            self.begin_move(self.target() + self.padded(dq, np.zeros(self.n)))
 
     def move_cp(self, T: Array) -> None:
         T = self.checked_pose("move_cp", T)
@@ -298,8 +284,11 @@ class ArmController(PoweredArm):
                 self.bus.publish(f"{self.name}/goal_reached", Bool(value=False))
                 self.states.set(busy=False)
                 return
-            goal = self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
-            self.begin_move(self.padded(q, goal))
+            self.begin_move(self.padded(q, self.target()))
+
+    def target(self) -> Array:
+        """Goal (n,) of the running move, or the setpoint."""
+        return self.trajectory.goal if self.trajectory.active else self.hardware.setpoint()
 
     def begin_move(self, goal: Array) -> None:
         """Start a motion from the setpoint to joint positions (n,)."""
@@ -324,7 +313,6 @@ class ArmController(PoweredArm):
         self.states.set(busy=False)
 
     def interrupt(self) -> None:
-        """Abort a running move."""
         if self.trajectory.active:
             if self.substate == "HOMED" and self.mode == TRAJECTORY:
                 self.end_move(False)
@@ -422,11 +410,12 @@ class ArmController(PoweredArm):
             raise Refused(f"{command}, received a value that is not finite or beyond {MAX_VALUE:g}")
         return np.asarray(values, dtype=float)
 
-    def checked_vector(self, command: str, values: Array) -> Array:
-        if plain(values, 6):
+    def checked_vector(self, command: str, values: Array, n: int = 6) -> Array:
+        if plain(values, n):
             return values
-        if np.shape(values) != (6,) or not usable(values):
-            raise Refused(f"{command}, expected 6 finite values within {MAX_VALUE:g}, received {values}")
+        if np.shape(values) != (n,) or not usable(values):
+            noun = "value" if n == 1 else "values"
+            raise Refused(f"{command}, expected {n} finite {noun} within {MAX_VALUE:g}, received {values}")
         return np.asarray(values, dtype=float)
 
     def checked_pose(self, command: str, T: Array) -> Array:

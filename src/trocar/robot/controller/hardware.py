@@ -50,7 +50,6 @@ class Hardware(Remembering):
         super().recall({**memory, "_tau": (self.cycle + age, tau)})
 
     def _bind(self) -> None:
-        """Refer to the arm of the loop's scene."""
         self.arm, self._stepped = self._loop.scene.arms[self.name].arm, self._loop.scene.stepped[self.name]
         self._joint_from_motor = self.arm.motors.coupling
         self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
@@ -79,7 +78,6 @@ class Hardware(Remembering):
 
     @property
     def cycle(self) -> int:
-        """Number of the current control cycle."""
         return self._loop.cycle
 
     @property
@@ -91,8 +89,6 @@ class Hardware(Remembering):
     def gripper(self) -> float:
         """Opening of a master's gripper [rad]."""
         return self._stepped.gripper
-
-    # -- sensors -------------------------------------------------------------------------------------------------------
 
     @property
     def q(self) -> Array:
@@ -121,7 +117,6 @@ class Hardware(Remembering):
         return (self.model or self.sim.mechanism).gravity(self.q)
 
     def calibrate(self) -> None:
-        """Bias the encoders from the potentiometers."""
         self._sensors.calibrate(self.part)
         self._loop.measure()
 
@@ -134,8 +129,6 @@ class Hardware(Remembering):
     def inconsistent(self) -> bool:
         """True if encoders and potentiometers differ by more than their tolerance."""
         return bool(self._sensors.inconsistent[self.part].any())
-
-    # -- setpoints -----------------------------------------------------------------------------------------------------
 
     def setpoint(self) -> Array:
         """Position setpoint (n,); measured positions under effort control or with motors off."""
@@ -191,7 +184,6 @@ class Hardware(Remembering):
             self._in_effort[:] = False
 
     def tune(self, kp: float = 1.0, ki: float = 1.0, kd: float = 1.0) -> None:
-        """Scale the published gains of the PID."""
         self._servo.tune(self.part, kp, ki, kd)
 
     def feed_forward(self, tau: Array | None) -> None:
@@ -211,7 +203,6 @@ class Hardware(Remembering):
 
     @property
     def powers(self) -> bool:
-        """True if the motors are on."""
         return bool(self._on.any())
 
     def stop(self) -> None:
@@ -222,6 +213,5 @@ class Hardware(Remembering):
             self.sim.brakes = True
 
     def release(self) -> None:
-        """Release the brakes, if any."""
         if self.arm.brakes:
             self.sim.brakes = False

@@ -62,7 +62,6 @@ class ControlLoop(Remembering):
         self._bind(scene)
 
     def _bind(self, scene: Scene) -> None:
-        """Refer to the arms of a scene."""
         self.scene, N = scene, len(self.applied)
         self._positions = np.zeros((N, scene.model.nq))
         self._velocities = np.zeros((N, scene.model.nv))
@@ -96,7 +95,6 @@ class ControlLoop(Remembering):
         self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
 
     def measure(self) -> None:
-        """Read the sensors."""
         s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)
         for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
             if stepped.faults is not None:

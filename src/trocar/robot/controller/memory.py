@@ -18,12 +18,10 @@ class Remembering:
     IN_PLACE: ClassVar[bool] = False
 
     def remembered(self) -> dict[str, Any]:
-        """A copy of the state."""
         names = (name for kind in type(self).__mro__ for name in vars(kind).get("MEMORY", ()))
         return {name: _copied(getattr(self, name)) for name in names}
 
     def recall(self, memory: dict[str, Any]) -> None:
-        """Restore a state."""
         for name, value in memory.items():
             if self.IN_PLACE:
                 getattr(self, name)[:] = value

@@ -78,8 +78,6 @@ class MTMController(ArmController):
             if closed:
                 self.bus.publish(f"{self.name}/gripper/pinch", Empty())
 
-    # -- orientation ---------------------------------------------------------------------------------------------------
-
     def lock_orientation(self, R: Array) -> None:
         """Lock an orientation (3, 3), in the frame of reference, while efforts are controlled in Cartesian space."""
         try:
@@ -160,8 +158,6 @@ class MTMController(ArmController):
         platform, pitch, yaw = q[PLATFORM : PLATFORM + 3].tolist()
         step = min(PLATFORM_STEP, max(-PLATFORM_STEP, yaw * math.cos(pitch)))
         return min(self._platform_limits[1], max(self._platform_limits[0], platform + step))
-
-    # -- efforts -------------------------------------------------------------------------------------------------------
 
     def servo_cf(self, frame: str, wrench: Array) -> None:
         super().servo_cf(frame, wrench)

@@ -15,7 +15,7 @@ from trocar.arms.instruments import load_instrument
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY, ArmController
 from trocar.robot.controller.hardware import Hardware
-from trocar.robot.controller.states import MAX_VALUE, Refused, usable
+from trocar.robot.controller.states import Refused
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Empty, JointState, Joy, Message, String
 from trocar.spatial import Array
@@ -34,7 +34,6 @@ class ClutchedArm(ArmController):
             self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.RELEASED,)))
 
     def press_clutch(self, pressed: bool) -> None:
-        """Press or release the arm clutch."""
         for button in ("IO/arm_clutch", "arm_clutch"):
             self.bus.publish(f"{self.name}/{button}", Joy(buttons=(Joy.PRESSED if pressed else Joy.RELEASED,)))
         if pressed and self.substate == "HOMED" and self.joints_ready:
@@ -111,10 +110,7 @@ class PSMController(ClutchedArm):
             self.instrument = instrument
             self._publish_tool()
 
-    # -- tool ----------------------------------------------------------------------------------------------------------
-
     def set_tool_present(self, present: bool) -> None:
-        """Insert or remove the instrument."""
         if present == self.tool_present:
             return
         self.tool_present, self.tool_engaged = present, False
@@ -156,7 +152,6 @@ class PSMController(ClutchedArm):
 
     @property
     def is_safe(self) -> bool:
-        """True if the tip is past the cannula."""
         return self.tip.depth(self.hardware.q) >= c.SAFE_DISTANCE - c.SAFE_BUFFER
 
     def unhome(self) -> None:
@@ -173,7 +168,6 @@ class PSMController(ClutchedArm):
         super().control()
 
     def _engage(self) -> None:
-        """Engage adapter and tool if they are present and not engaged yet."""
         if self.adapter_present and not self.adapter_engaged:
             self.enter("ENGAGING_ADAPTER")
             self.adapter_engaged = True  # an adapter with a tool is engaged
@@ -223,8 +217,6 @@ class PSMController(ClutchedArm):
         self.states.status("current state TOOL_ENGAGED")
         self.enter("HOMED")
 
-    # -- inverse kinematics --------------------------------------------------------------------------------------------
-
     def solve(self, local: Array, seed: Array) -> Array:
         """As for every arm, but never closer to the RCM than is safe for the wrist."""
         q = super().solve(local, seed)
@@ -234,10 +226,8 @@ class PSMController(ClutchedArm):
             q[2] = max(seed[2], q[2]) if seed[2] <= least else least
         return q
 
-    # -- jaw -----------------------------------------------------------------------------------------------------------
-
     def jaw_servo_jp(self, position: Array) -> None:
-        angle = self._one("jaw_servo_jp", position)
+        angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])
         if not self.ready("jaw_servo_jp", CARTESIAN):
             return
         if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, POSITION):
@@ -265,16 +255,16 @@ class PSMController(ClutchedArm):
         return super().switch(space, mode)
 
     def jaw_move_jp(self, position: Array) -> None:
-        angle = self._one("jaw_move_jp", position)
+        angle = float(self.checked_vector("jaw_move_jp", position, 1)[0])
         if not self.ready("jaw_move_jp", CARTESIAN):
             return
         if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, TRAJECTORY):
-            goal = np.array(self.trajectory.goal if self.trajectory.active else self.hardware.setpoint())
+            goal = self.target().copy()
             goal[JAW] = angle
             self.begin_move(goal)
 
     def jaw_servo_jf(self, effort: Array) -> None:
-        tau = self._one("jaw_servo_jf", effort)
+        tau = float(self.checked_vector("jaw_servo_jf", effort, 1)[0])
         if not self.ready("jaw_servo_jf", CARTESIAN):
             return
         if self.mode != EFFORT:
@@ -283,11 +273,6 @@ class PSMController(ClutchedArm):
             self.wrench = "body", np.zeros(6)
         self.effort = self.effort.copy()
         self.effort[JAW] = tau
-
-    def _one(self, command: str, values: Array) -> float:
-        if np.shape(values) != (1,) or not usable(values):
-            raise Refused(f"{command}, expected 1 finite value within {MAX_VALUE:g}, received {values}")
-        return float(values[0])
 
     def servo_jf(self, efforts: Array, command: str = "servo_jf") -> None:
         jaw = 0.0 if command == "free" else self.effort[JAW]

@@ -51,7 +51,6 @@ class PoweredArm(Remembering):
         self._since = 0.0  # time of the last change of substate [s]
 
     def adopt(self) -> None:
-        """Continue with the arm of a changed scene."""
         self.hardware.adopt()
         self.arm = self.hardware.arm
         self.constants = self.arm.controller
@@ -67,7 +66,6 @@ class PoweredArm(Remembering):
         self.states.desire(state)
 
     def interrupt(self) -> None:
-        """End a running motion."""
         self.trajectory.stop()
 
     def state_command(self, command: str) -> None:
@@ -121,7 +119,6 @@ class PoweredArm(Remembering):
             self.fault("IO: inconsistency between encoders and potentiometers")
 
     def enter(self, substate: str) -> None:
-        """Enter a state of the dVRK's state machine."""
         self.interrupt()
         self.substate = self.states.substate = substate
         self._since = self.hardware.time
@@ -240,5 +237,4 @@ class PoweredArm(Remembering):
         return self.powered and self.biased
 
     def clipped(self, q: Array) -> Array:
-        """Joint positions (n,) within the limits."""
         return np.minimum(np.maximum(q, self.arm.lower), self.arm.upper)

@@ -90,8 +90,6 @@ class Reports:
         """True if the tip is reported and can be commanded."""
         return self._arm.tip_ready
 
-    # -- joints --------------------------------------------------------------------------------------------------------
-
     @property
     def joints(self) -> Array:
         """Measured positions (n,) of all joints, with the jaw [rad, m]; do not change them."""
@@ -136,8 +134,6 @@ class Reports:
             velocity=np.array(velocity),
             effort=np.array(effort),
         )
-
-    # -- tip -----------------------------------------------------------------------------------------------------------
 
     @property
     def T_reference_base(self) -> Array:
@@ -215,8 +211,6 @@ class Reports:
         if not self._arm.tip_ready:
             return m.Matrix(values=np.zeros((6, self._arm.n_tip)))
         return m.Matrix(values=self.jacobians()[which].copy(), stamp=self._hardware.stamp)
-
-    # -- services ------------------------------------------------------------------------------------------------------
 
     def forward_kinematics(self, jp: ArrayLike, reference: bool) -> m.KinematicsResult:
         """Pose of link k for k joint positions, with the base frame (`reference`) or in the arm's base."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from trocar.errors import TrocarError
@@ -42,6 +46,26 @@ def plain(values: Array, n: int) -> bool:
     )
 
 
+class CommandQueue:
+    """Commands of a device, kept until its next cycle; refusals become warnings."""
+
+    def __init__(self, refusals: type[TrocarError] = Refused) -> None:
+        self._refusals = refusals
+        self._waiting: deque[tuple[Callable[[Any], None], Any]] = deque()
+
+    def accept(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A receiver of messages for a handler."""
+        return lambda message: self._waiting.append((handler, message))
+
+    def execute(self, states: OperatingStates) -> None:
+        while self._waiting:
+            handler, message = self._waiting.popleft()
+            try:
+                handler(message)
+            except self._refusals as refusal:
+                states.warning(str(refusal))
+
+
 class OperatingStates(Remembering):
     """State, homed and busy flags of one device, published at every change, and its messages to the user.
 
@@ -56,7 +80,6 @@ class OperatingStates(Remembering):
         self.state, self.homed, self.busy, self.substate = DISABLED, False, False, DISABLED
 
     def set(self, state: str | None = None, *, homed: bool | None = None, busy: bool | None = None) -> None:
-        """Change the given fields and publish."""
         if state is not None:
             self.state = state
         if homed is not None:
@@ -79,7 +102,6 @@ class OperatingStates(Remembering):
             raise Refused(f'command "{command}" is not supported in state "{self.state} ({self.substate})"')
 
     def desire(self, state: str) -> None:
-        """Publish the desired state of the device."""
         self._bus.publish(f"{self.name}/desired_state", String(value=state))
         self.publish()
         self.status(f"desired state {state}")

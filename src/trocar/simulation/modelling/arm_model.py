@@ -23,7 +23,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
-from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Port, SceneArm
+from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.spatial import Array, quaternion
 
 # Inertia of followers between the shaft and the tip, the second links of a snake wrist, which have none in the
@@ -130,7 +130,7 @@ def _close_loops(spec: mujoco.MjSpec, arm: Arm, hard: Mapping[str, Any]) -> None
         spec.add_equality(name=loop.name, type=connect, objtype=site, name1=first, name2=second, **hard)
 
 
-def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable, hard: Mapping[str, Any]) -> None:
+def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable | Mirror, hard: Mapping[str, Any]) -> None:
     """Couple bodies to others by a fixed ratio: rigidly; the counterweight also by an elastic cable or not at all."""
     for follower, leader in arm.transmissions.items():
         (joint, weight), *_ = arm.body(leader).coupling.items()

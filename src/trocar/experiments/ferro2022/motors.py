@@ -1,0 +1,58 @@
+"""The joint motors in the scene of Ferro et al. 2022: they reach a velocity or apply an effort in one physics step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trocar.experiments.ferro2022.logs import ARM
+from trocar.mechanics import Mechanism
+from trocar.simulation import Simulator
+from trocar.spatial import Array
+
+
+class VelocityMotors:
+    """Motors that give all joints a velocity within one step, whatever the load: ODE's motors with a large force limit.
+
+    The effort follows from trial steps: the state before is restored, and a mass matrix converts the remaining velocity
+    error into a correction. So the motors need no model of what moves the counterweight.
+
+    Args:
+        inertia: mechanism with the inertia that the motors feel. Default: the simulated one; without the
+            counterweight if a motor of its own moves that.
+    """
+
+    def __init__(self, sim: Simulator, inertia: Mechanism | None = None) -> None:
+        self._sim, self._inertia = sim, sim.mechanism if inertia is None else inertia
+        self._tau = np.zeros(7)
+
+    def reset(self) -> None:
+        """Start from efforts that hold the arm at its current position."""
+        self._tau = self._sim.mechanism.gravity(self._sim.q)
+
+    def step(self, dq: Array) -> Array:
+        """Take a step after which the joint velocities are dq (7,); return the efforts (7,) [N m, N]."""
+        sim = self._sim
+        before, q = sim.snapshot(), sim.q
+        M = self._inertia.mass_matrix(q) / sim.timestep
+        for _ in range(2):
+            sim.step(self._tau)
+            self._tau = self._tau + M @ (dq - sim.dq)
+            sim.restore(before)
+        sim.step(self._tau)
+        return self._tau
+
+
+class EffortMotors:
+    """Motors that apply efforts to the arm and hold the wrist, which has no dynamics in the scene."""
+
+    def __init__(self, sim: Simulator) -> None:
+        self._sim = sim
+
+    def step(self, tau: Array, wrist: Array) -> Array:
+        """Take a step with efforts tau (3,), the wrist returning to `wrist` (4,); return efforts (7,)."""
+        sim, ddq = self._sim, np.zeros(7)
+        ddq[3:] = (40.0 * (wrist - sim.q[3:]) - sim.dq[3:]) / sim.timestep
+        efforts = sim.mechanism.inverse_dynamics(sim.q, sim.dq, ddq)
+        efforts[ARM] = tau
+        sim.step(efforts)
+        return efforts

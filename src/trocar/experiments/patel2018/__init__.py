@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from trocar.appearance.figures.workspace import cloud_figure
+from trocar.appearance.figures import cloud_figure
 from trocar.control.trajectories import Following, Polynomial, cubic, line, through
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import Context, Experiment

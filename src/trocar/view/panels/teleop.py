@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import viser
 
-from trocar.appearance.force_arrows import arrow_ends
+from trocar.appearance.endoscope_camera import arrow_ends
 from trocar.palette import of_cause, rgb
 from trocar.robot import Robot
 from trocar.spatial import Array, inverse, pose, quaternion

@@ -71,6 +71,7 @@ gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch]'
 	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
+	$(BIN)/python -m tools.bench gpu
 
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=

@@ -12,9 +12,8 @@ from trocar.arms import load_arm
 from trocar.arms.parameters import Parameters, to_toml
 from trocar.errors import check_known
 from trocar.files import write_whole
-from trocar.identification.si.gravity import coefficients
+from trocar.identification.si.gravity import coefficients, identified, measured
 from trocar.identification.si.parameters import completed
-from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism
 
 SETS = {"PSM_Si": ("zhou2025", "zhou2025_measured", "saw"), "ECM_Si": ("saw",)}

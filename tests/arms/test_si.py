@@ -14,11 +14,10 @@ from tools import derive_si
 from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
-from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor
+from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor, identified, table_two
 from trocar.identification.si.gravity_file import fitted_links, to_json
 from trocar.identification.si.identification import identify_si, si_model, table_one_columns
-from trocar.identification.si.links import links
-from trocar.identification.si.static_table import identified, table_two
+from trocar.identification.si.parameters import links
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 SETS = [(arm, name) for arm, names in derive_si.SETS.items() for name in names]

@@ -18,7 +18,7 @@ X = [GRAPH.input(f"x@{k}") for k in range(8)]
 
 
 def program(outputs, inputs=X):
-    return Program(name="test", state=(), next_state=(), inputs=inputs, outputs=outputs)
+    return Program(inputs, outputs)
 
 
 def values(outputs, seed=0):

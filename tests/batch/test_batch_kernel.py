@@ -10,10 +10,11 @@ import pytest
 
 import trocar as tr
 from tests.batch.test_batch import DT, states
+from tools.bench import gpu
 from trocar import batch
 from trocar.batch import speed
 from trocar.batch.backends import cuda
-from trocar.batch.sources.device_array import DeviceArray
+from trocar.batch.backends.cuda import DeviceArray
 
 # The kernel as C++: every thread in turn.
 STUBS = """
@@ -206,9 +207,10 @@ def test_gradients_and_controllers_are_those_of_the_c_backend(psm, driver):
 def test_figures_of_the_gpu_are_measured(driver, monkeypatch):
     """With JAX on the CPU instead of the GPU."""
     jax = pytest.importorskip("jax")
-    monkeypatch.setattr(speed, "_jax_on_gpu", lambda: jax)
+    monkeypatch.setattr(gpu, "jax_on_gpu", lambda: jax)
     monkeypatch.setattr(DeviceArray, "__cuda_array_interface__", property(_nowhere))
     found = speed.gpu_figures(sizes=(3, 40), steps=2, seconds=0.0)
+    found |= gpu.figures(1, lambda fraction: None, arms=40, seconds=0.0)
     names = {"cuda_compile_s", "cuda_steps_per_s_3", "cuda_steps_per_s_40", "cuda_gradient_ms", "cuda_mppi_ms"}
     assert names < set(found)
     assert all(np.isfinite(value) and value > 0 for value in found.values())

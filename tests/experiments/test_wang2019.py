@@ -12,7 +12,7 @@ from trocar.experiments.wang2019.contact import mismatched
 from trocar.experiments.wang2019.identification import left_out_error
 from trocar.experiments.wang2019.recordings import ONE
 from trocar.identification.pipeline import identify
-from trocar.identification.prediction import relative_error
+from trocar.identification.signals import relative_error
 
 DATA = os.environ.get("TROCAR_DATA")
 measured = pytest.mark.skipif(DATA is None, reason="needs the recordings: TROCAR_DATA")

@@ -13,9 +13,8 @@ from trocar.experiments.zhou2025 import other_arms, printed, runs
 from trocar.experiments.zhou2025.other_arms import sensitivity, unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
-from trocar.identification.si.gravity import fit_gravity
+from trocar.identification.si.gravity import fit_gravity, identified, table_two
 from trocar.identification.si.identification import extended_terms, identify_si, si_model
-from trocar.identification.si.static_table import identified, table_two
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 TABLE = table_two()

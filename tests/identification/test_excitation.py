@@ -17,13 +17,12 @@ from trocar.arms import ARMS
 from trocar.control import JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
+from trocar.identification.estimators import base_estimate
 from trocar.identification.excitation import file as files
 from trocar.identification.excitation import search
-from trocar.identification.excitation.criterion import Criterion
-from trocar.identification.excitation.effort import MotorEfforts
+from trocar.identification.excitation.criterion import Criterion, MotorEfforts
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.identification.excitation.search import Excitation, ExcitationProblem, excite, sampled
-from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import identify
 from trocar.recording import Recording
 from trocar.simulation.run import simulate

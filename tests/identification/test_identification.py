@@ -10,14 +10,11 @@ from trocar.errors import TrocarError
 from trocar.identification.consistency import prior
 from trocar.identification.cross_validation import bins
 from trocar.identification.design import with_values
-from trocar.identification.estimators import consistent, expanded
+from trocar.identification.estimators import base_estimate, consistent, expanded, noise_variance
 from trocar.identification.identified_file import covariance, identified_text
-from trocar.identification.least_squares import base_estimate, noise_variance
-from trocar.identification.pipeline import identify, prepared, problem_of
-from trocar.identification.prediction import efforts, regressor
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import identify, prepared, problem_of, recalibrate
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.identification.signals import prepare
+from trocar.identification.signals import efforts, prepare, regressor
 from trocar.recording import Recording
 from trocar.recording.filters import lowpass
 from trocar.recording.motor_columns import joint_from_columns

@@ -19,8 +19,7 @@ from trocar.errors import TrocarError
 from trocar.experiments.wang2019.engine import forward_prediction, servoed
 from trocar.identification.cross_validation import bins, period
 from trocar.identification.estimators import expanded
-from trocar.identification.pipeline import prepared, problem_of
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import prepared, problem_of, recalibrate
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording import load_recording
 from trocar.recording.motor_columns import joint_from_columns

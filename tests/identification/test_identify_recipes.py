@@ -14,13 +14,11 @@ from trocar.control import JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import FOLDS, SHIFTS, Validation, folds
-from trocar.identification.pipeline import identify, prepared, problem_of
-from trocar.identification.prediction import efforts, relative_error
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import identify, prepared, problem_of, recalibrate
 from trocar.identification.recipes import search as recipe_search
-from trocar.identification.recipes.changes import alternatives, simpler
 from trocar.identification.recipes.recipe import RECIPES, load_recipe, recipe_of, recipe_table
-from trocar.identification.recipes.search import SearchResult, search
+from trocar.identification.recipes.search import SearchResult, alternatives, search, simpler
+from trocar.identification.signals import efforts, relative_error
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.simulation import Simulator

@@ -14,12 +14,11 @@ from trocar.arms.tables import DATA as SETS_FOLDER
 from trocar.control import GravityCompensation, hold
 from trocar.control.observers import PointMass
 from trocar.experiments.wang2019.external_loads import BAR, BAR_POINT, COLUMN, COLUMN_AT_ZERO
+from trocar.identification.estimators import base_estimate
 from trocar.identification.identified_file import covariance
-from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import prepared
-from trocar.identification.prediction import efforts, regressor, relative_error
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.identification.signals import prepare
+from trocar.identification.signals import efforts, prepare, regressor, relative_error
 from trocar.mechanics.inertia import check_consistent
 from trocar.recording import load_recording
 from trocar.recording.motor_columns import joint_from_columns

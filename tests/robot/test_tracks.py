@@ -14,8 +14,7 @@ import pytest
 import trocar as tr
 from trocar.control import ComputedTorque, sinusoid
 from trocar.errors import TrocarError, UnknownName
-from trocar.identification.prediction import efforts
-from trocar.identification.signals import prepare
+from trocar.identification.signals import efforts, prepare
 from trocar.robot.settings import ArmSettings
 from trocar.robot.track import Track, difference, resimulated, settings_of
 

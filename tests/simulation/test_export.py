@@ -16,11 +16,10 @@ from tests.support.model_folders import MODELS, assert_committed
 from trocar.arms.parameters import CableTorque, Dahl, to_toml
 from trocar.cli import app
 from trocar.simulation import Simulator
-from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.engine import STIFFENING
+from trocar.simulation.engine import STIFFENING, ArmSlice
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.meshes import meshes
-from trocar.simulation.forces.drive_forces import CableForces
+from trocar.simulation.forces.arm_forces import CableForces
 from trocar.simulation.objects.solid import needle
 
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")

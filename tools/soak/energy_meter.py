@@ -31,7 +31,7 @@ class EnergyMeter:
         self._motors = np.zeros((model.nu, m))  # displacement of the motors = motors @ displacement of the links
         for arm in stepped:
             self._motors[arm.u, arm.v] = arm.joint_from_motor.T @ arm.D
-        self._remembering = [arm for arm in stepped if arm.forces.hysteresis is not None]
+        self._remembering = [(arm, dahl) for arm in stepped if (dahl := arm.forces.hysteresis) is not None]
         ends = np.cumsum([m, model.nu, data.nf, m])
         self._parts = ends[:-1]
         self._rows = np.empty((steps, ends[-1]))
@@ -48,8 +48,8 @@ class EnergyMeter:
         dry = self._data.efc_force[self._dry_rows]
         row = self._rows[self._k]
         np.concatenate((self._qpos, self._ctrl, dry, self._damper), out=row)
-        for arm in self._remembering:
-            row[-self._m :][arm.v] += arm.forces.friction(arm.qpos, arm.qvel)
+        for arm, dahl in self._remembering:
+            row[-self._m :][arm.v] += dahl.force(arm.qpos, arm.qvel)
         self._k += 1
 
     def read(self) -> None:

@@ -18,9 +18,8 @@ from trocar.batch.arms import BatchArms
 from trocar.batch.contact import Plane, TipSphere
 from trocar.batch.control import BatchComputedTorque, BatchJointPD, BatchJointPID
 from trocar.batch.loading import load
-from trocar.batch.log import BatchLog
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.state import BatchState, NotFinite
+from trocar.batch.state import BatchLog, BatchState, NotFinite
 
 if TYPE_CHECKING:
     from trocar.batch.reduced_simulator import ReducedSimulator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,20 @@ from numpy import ndarray
 from trocar import checks
 from trocar.batch.backend import Backend
 from trocar.batch.contact import TipSurface
-from trocar.batch.control import BatchJointPID, Control
-from trocar.batch.equations.programs import QUERIES, step_program
+from trocar.batch.control import BatchControl, BatchJointPID
+from trocar.batch.equations.programs import query_program, step_program
 from trocar.batch.gradients import RolloutGradients
-from trocar.batch.inputs import held_inputs, inputs_over_time
-from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.state import BatchState, NotFinite, Values
-from trocar.batch.stepper import Stepper, check_sizes
+from trocar.batch.state import REMEDY, BatchLog, BatchState, NotFinite, Values
+from trocar.batch.stepper import Stepper, check_sizes, held_inputs, inputs_over_time
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_memory
 from trocar.mechanics import Mechanism
 
-Effort = Values | Control | Callable[[BatchState, float], Values]
+Effort = Values | BatchControl | Callable[[BatchState, float], Values]
 
 
+@dataclass(eq=False, repr=False)
 class BatchArms:
     """Arms of one kind with the same equations; parameters may differ between them. See `trocar.batch.load`.
 
@@ -38,20 +39,16 @@ class BatchArms:
         surface_values: values () or (N,) of the surfaces, by the names of the generated inputs.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        backend: Backend,
-        parameters: BatchParameters,
-        limits: bool,
-        surfaces: Sequence[TipSurface] = (),
-        motor_limits: bool = False,
-    ) -> None:
-        self.mechanism, self.backend, self.parameters, self.limits = mechanism, backend, parameters, limits
-        self.motor_limits = motor_limits
-        self.surfaces = tuple(surfaces)
-        self.surface_values = {name: x for k, s in enumerate(surfaces) for name, x in s.entries(k).items()}
-        self.n = mechanism.n
+    mechanism: Mechanism
+    backend: Backend
+    parameters: BatchParameters
+    limits: bool
+    surfaces: Sequence[TipSurface] = ()
+    motor_limits: bool = False
+
+    def __post_init__(self) -> None:
+        self.n = self.mechanism.n
+        self.surface_values = {name: x for k, s in enumerate(self.surfaces) for name, x in s.entries(k).items()}
         self._steppers: dict[tuple[str, int], Stepper] = {}
         self._queries: dict[str, Any] = {}
         self._gradients: dict[tuple[Any, ...], RolloutGradients] = {}
@@ -103,7 +100,7 @@ class BatchArms:
             if rows.ndim == 1 and tau.shape == one.shape:
                 new = one(rows, tau)
                 if new is None:
-                    raise self._not_finite(state, 0, 1)
+                    self._check_finite(state, 0, 1)
                 return BatchState(new, layout, state.integral)
         self._check_layout(state)
         stepper = self._stepper("effort")
@@ -112,8 +109,7 @@ class BatchArms:
             self._one = state.layout, dt, one
         inputs = held_inputs(self.backend, (tau,), self.n, state.batch)
         new, _, bad = stepper.kernel.run(state.rows, fixed, inputs, 1, True)
-        if bad >= 0:
-            raise self._not_finite(state, bad, 1)
+        self._check_finite(state, bad, 1)
         return BatchState(new, state.layout, state.integral)
 
     def in_place(self, state: BatchState, dt: float) -> Any:
@@ -159,7 +155,7 @@ class BatchArms:
             )
         if callable(tau):
             return self._stepwise(state, tau, dt, steps, every if log else 0, t0)
-        if isinstance(tau, Control):
+        if isinstance(tau, BatchControl):
             references = tau.references
             stepper, gains = self._stepper(tau.law, len(references)), self._gains(tau)
         else:
@@ -171,20 +167,17 @@ class BatchArms:
         else:
             inputs, count = held_inputs(self.backend, references, self.n, state.batch), checks.count("steps", steps)
         if log and self.backend.in_host_memory:  # elsewhere the allocation itself reports
-            size = -(-count // every) * 4 * self.n * (state.batch[0] if state.batch else 1)
-            check_fits(size, self.backend.dtype.itemsize, f"a log of {count} steps")
+            self._check_memory(state, -(-count // every) * 4 * self.n, f"a log of {count} steps")
         rows, integral = state.rows, state.integral
         if stepper.layout.control:
             if integral is None:
                 integral = self.backend.zeros(state.q.shape)
             rows = self.backend.joined([rows, integral])
         new, samples, bad = stepper.kernel.run(rows, fixed, inputs, count, steps is not None, every if log else 0)
-        if bad >= 0:
-            raise self._not_finite(state, bad, count)
+        self._check_finite(state, bad, count)
         if stepper.layout.control:
             new, integral = new[: state.layout.rows], new[state.layout.rows :]
-        end = BatchState(new, state.layout, integral)
-        return end, None if samples is None else self._log(samples, dt, every, t0)
+        return BatchState(new, state.layout, integral), self._log(samples, dt, every, t0)
 
     def gradients(
         self,
@@ -221,8 +214,7 @@ class BatchArms:
                     f"{name} must have shape {(steps + 1, *end)}, one more than the efforts, or {end}, got {x.shape}"
                 )
         if self.backend.in_host_memory:
-            count = (steps + 1) * 2 * stepper.layout.rows * (state.batch[0] if state.batch else 1)
-            check_fits(count, self.backend.dtype.itemsize, f"the gradient of {steps} steps")
+            self._check_memory(state, (steps + 1) * 2 * stepper.layout.rows, f"the gradient of {steps} steps")
         last = [self.backend.zeros(end) if x is None else x if x.shape == end else x[-1] for x in by_state]
         last.append(self.backend.zeros((stepper.layout.rows - 2 * n, *state.batch)))
         own = [k for k, x in enumerate(by_state) if x is not None and x.shape != end]
@@ -234,8 +226,7 @@ class BatchArms:
         first, by_tau, by_fixed, bad = code.run(
             state.rows, fixed, inputs, self.backend.joined(last), [by_state[k] for k in own]
         )
-        if bad >= 0:
-            raise self._not_finite(state, bad, steps)
+        self._check_finite(state, bad, steps)
         gradients = first[:n], first[n : 2 * n], by_tau
         if not parameters:
             return gradients
@@ -251,10 +242,9 @@ class BatchArms:
         value that was zero for all arms is no longer zero.
         """
         changed = self.parameters.replaced(values, self.backend.traced)
-        new = type(self)(self.mechanism, self.backend, changed, self.limits, self.surfaces, self.motor_limits)
-        same = all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed)
-        if same:
-            new._steppers = {law: stepper.with_parameters(changed) for law, stepper in self._steppers.items()}
+        new = replace(self, parameters=changed)
+        if all(np.array_equal(changed.pattern[name], self.parameters.pattern[name]) for name in changed):
+            new._steppers = {law: replace(stepper, parameters=changed) for law, stepper in self._steppers.items()}
             new._gradients = self._gradients
         return new
 
@@ -301,7 +291,7 @@ class BatchArms:
 
     def _query(self, name: str, *joint_values: Values) -> Any:
         if name not in self._queries:
-            program = QUERIES[name](self.mechanism.tree, self.parameters)
+            program = query_program(name, self.mechanism.tree, self.parameters)
             kernel = self.backend.kernel(program)
             values = [self.parameters.entry(node.name) for node in program.parameters]
             self._queries[name] = kernel, kernel.fixed(values)
@@ -327,13 +317,19 @@ class BatchArms:
                 "the state belongs to arms with different friction, limits or surfaces; use state() of these arms"
             )
 
-    def _not_finite(self, state: BatchState, arm: int, steps: int) -> NotFinite:
-        where = f"arm {arm} of {state.batch[0]}" if state.batch else "the arm"
+    def _check_finite(self, state: BatchState, bad: int, steps: int) -> None:
+        """Raise an error if an arm, `bad`, is no longer finite after some steps; -1 for none."""
+        if bad < 0:
+            return
+        where = f"arm {bad} of {state.batch[0]}" if state.batch else "the arm"
         within = "one step" if steps == 1 else f"{steps} steps"
-        return NotFinite(
+        raise NotFinite(
             f"{where} has a state that is not finite after {within}; check its state and efforts, or use a shorter dt",
-            arm if state.batch else None,
+            bad if state.batch else None,
         )
+
+    def _check_memory(self, state: BatchState, numbers: int, what: str) -> None:
+        check_memory(numbers * (state.batch[0] if state.batch else 1) * self.backend.dtype.itemsize, what, REMEDY)
 
     def _stepwise(
         self,
@@ -347,6 +343,7 @@ class BatchArms:
         """A rollout with efforts from a function, called at every step."""
         if steps is None:
             raise TrocarError("efforts from a function require steps=, the number of steps")
+        steps = checks.count("steps", steps)
         kernel, fixed = self._stepper("effort").kernel, self._stepper("effort").prepared(dt, state.batch)
 
         def inputs_at(rows: Any, k: Any) -> Any:
@@ -354,26 +351,25 @@ class BatchArms:
             return held_inputs(self.backend, (tau(now, t0 + k * dt),), self.n, state.batch)
 
         if kernel.run_function is not None:
-            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, checks.count("steps", steps), every)
-            if bad >= 0:
-                raise self._not_finite(state, bad, steps)
-            end = BatchState(rows, state.layout, state.integral)
-            return end, None if log is None else self._log(log, dt, every, t0)
+            rows, log, bad = kernel.run_function(state.rows, fixed, inputs_at, steps, every)
+            self._check_finite(state, bad, steps)
+            return BatchState(rows, state.layout, state.integral), self._log(log, dt, every, t0)
         rows, samples = state.rows, []
         for k in range(steps):
             recorded = 1 if every and k % every == 0 else 0
             rows, sample, bad = kernel.run(rows, fixed, inputs_at(rows, k), 1, True, recorded)
-            if bad >= 0:
-                raise self._not_finite(state, bad, k + 1)
+            self._check_finite(state, bad, k + 1)
             if sample is not None:
                 samples.append(sample)
-        end = BatchState(rows, state.layout, state.integral)
-        return end, self._log(self.backend.arrays.concatenate(samples), dt, every, t0) if samples else None
+        log = self.backend.arrays.concatenate(samples) if samples else None
+        return BatchState(rows, state.layout, state.integral), self._log(log, dt, every, t0)
 
-    def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog:
+    def _log(self, samples: Any, dt: float, every: int, t0: float) -> BatchLog | None:
+        if samples is None:
+            return None
         return BatchLog(t0 + dt * every * np.arange(len(samples)), samples, self.mechanism, self.backend.name)
 
-    def _gains(self, control: Control) -> dict[str, Any]:
+    def _gains(self, control: BatchControl) -> dict[str, Any]:
         """Gains (n,) or (n, N) by name."""
         published = self.mechanism.arm.gains if isinstance(control, BatchJointPID) else None
         gains: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import numpy as np
 
 from trocar.batch import backends
 from trocar.batch.program import Program
+from trocar.batch.sources import array_source
 from trocar.errors import TrocarError, check_known
 
 BACKENDS = tuple(sorted(module.name for module in iter_modules(backends.__path__)))
@@ -28,6 +30,11 @@ class Kernel(ABC):
 
     program: Program
     run_function: Callable[..., tuple[Any, Any, int]] | None = None
+
+    @cached_property
+    def preparation(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """Function in NumPy from parameters () or (N,) to the fixed values."""
+        return array_source.numpy_preparation(self.program)
 
     @abstractmethod
     def fixed(self, parameters: Sequence[Any]) -> Any:

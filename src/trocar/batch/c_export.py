@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.arms import BatchArms
-from trocar.batch.equations.programs import QUERIES, step_program
+from trocar.batch.equations.programs import QUERIES, query_program, step_program
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
 from trocar.batch.sources.c_source import c_function, written
@@ -32,7 +32,7 @@ def c_files(arms: BatchArms, dt: float) -> dict[str, str]:
     mechanism = arms.mechanism
     name = mechanism.arm.name.lower()
     step, layout = step_program(mechanism.tree, arms.parameters, arms.limits, surfaces=arms.surfaces)
-    queries = {query: build(mechanism.tree, arms.parameters) for query, build in QUERIES.items()}
+    queries = {query: query_program(query, mechanism.tree, arms.parameters) for query in QUERIES}
     values = {"dt": dt, **arms.surface_values}
     functions = [_function(f"{name}_step", step, arms, values)]
     functions += [_function(f"{name}_{query}", program, arms, values) for query, program in queries.items()]

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.batch.parameters import checked
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-
-NOT_NEGATIVE = ("radius", "damping", "friction")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,23 +28,9 @@ class TipSurface:
 
     def values(self) -> dict[str, Array]:
         """Checked values by name, () or (3,), or with a trailing axis."""
-        checked = {}
-        for field in fields(self):
-            value = np.array(getattr(self, field.name), dtype=float)
-            shape = (3,) if field.name in self.vectors else ()
-            if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1 or not np.isfinite(value).all():
-                raise TrocarError(
-                    f"{field.name} of a {type(self).__name__} must be finite and of shape {shape} or {(*shape, 'N')}, "
-                    f"got shape {value.shape}"
-                )
-            if field.name in NOT_NEGATIVE and (value < 0).any():
-                raise TrocarError(
-                    f"{field.name} of a {type(self).__name__} must not be negative, got {value.min():.3g}"
-                )
-            if field.name == "stiffness" and not (value > 0).all():
-                raise TrocarError(f"stiffness of a {type(self).__name__} must be positive, got {value.min():.3g}")
-            checked[field.name] = value
-        return checked
+        shapes = {field.name: (3,) if field.name in self.vectors else () for field in fields(self)}
+        of = f" of a {type(self).__name__}"
+        return {name: checked(name, getattr(self, name), shape, of) for name, shape in shapes.items()}
 
     def entries(self, index: int) -> dict[str, Any]:
         """Scalars () or (N,) by the names of the generated inputs."""
@@ -73,11 +58,11 @@ class Plane(TipSurface):
 
     def values(self) -> dict[str, Array]:
         """Numbers by name, with the normal of unit length."""
-        checked = super().values()
-        length = np.linalg.norm(checked["normal"], axis=0)
+        values = super().values()
+        length = np.linalg.norm(values["normal"], axis=0)
         if not (length > 0).all():
             raise TrocarError("normal of a Plane must not be zero")
-        return checked | {"normal": checked["normal"] / length}
+        return values | {"normal": values["normal"] / length}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

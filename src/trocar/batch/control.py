@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +10,26 @@ from numpy.typing import ArrayLike
 from trocar.errors import check_known
 
 
+class BatchControl:
+    """A controller in the generated code. `law`: its name in `equations/control.py`."""
+
+    law: ClassVar[str]
+    gain_names: ClassVar[tuple[str, ...]] = ("kp", "kd")
+
+    @property
+    def gains(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.gain_names}
+
+    @property
+    def references(self) -> tuple[ArrayLike | None, ...]:
+        """References up to the last one that is not None; code without the others is shorter."""
+        references = [getattr(self, name, None) for name in ("q_ref", "dq_ref", "ddq_ref")]
+        count = max(k + 1 for k, reference in enumerate(references) if k == 0 or reference is not None)
+        return tuple(references[:count])
+
+
 @dataclass(frozen=True, eq=False)
-class BatchJointPD:
+class BatchJointPD(BatchControl):
     """tau = kp (q_ref - q) + kd (dq_ref - dq).
 
     Args:
@@ -20,23 +37,15 @@ class BatchJointPD:
         kp: [N m/rad, N/m]. kd: [N m s/rad, N s/m]. One number, (n,), or (n, N).
     """
 
-    law: ClassVar[str] = "pd"
+    law = "pd"
     q_ref: ArrayLike
     kp: ArrayLike
     kd: ArrayLike
     dq_ref: ArrayLike | None = None
 
-    @property
-    def gains(self) -> Mapping[str, Any]:
-        return {"kp": self.kp, "kd": self.kd}
-
-    @property
-    def references(self) -> tuple[ArrayLike | None, ...]:
-        return _given(self.q_ref, self.dq_ref)
-
 
 @dataclass(frozen=True, eq=False)
-class BatchJointPID:
+class BatchJointPID(BatchControl):
     """tau_motor = kp e + ki int(e) + kd e' in actuator space, like the dVRK's own controller; see `control.JointPID`.
 
     Args:
@@ -44,24 +53,16 @@ class BatchJointPID:
         kp, ki, kd: gains of the actuators, one number, (n,), or (n, N). Default: the arm's published ones.
     """
 
-    law: ClassVar[str] = "pid"
+    law, gain_names = "pid", ("kp", "ki", "kd")
     q_ref: ArrayLike
     kp: ArrayLike | None = None
     ki: ArrayLike | None = None
     kd: ArrayLike | None = None
     dq_ref: ArrayLike | None = None
 
-    @property
-    def gains(self) -> Mapping[str, Any]:
-        return {"kp": self.kp, "ki": self.ki, "kd": self.kd}
-
-    @property
-    def references(self) -> tuple[ArrayLike | None, ...]:
-        return _given(self.q_ref, self.dq_ref)
-
 
 @dataclass(frozen=True, eq=False)
-class BatchComputedTorque:
+class BatchComputedTorque(BatchControl):
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + c + g.
 
     Args:
@@ -80,22 +81,5 @@ class BatchComputedTorque:
         check_known("model of BatchComputedTorque", ("nominal", "own"), self.model)
 
     @property
-    def law(self) -> str:
+    def law(self) -> str:  # type: ignore[override]
         return "computed_torque" if self.model == "own" else "nominal_computed_torque"
-
-    @property
-    def gains(self) -> Mapping[str, Any]:
-        return {"kp": self.kp, "kd": self.kd}
-
-    @property
-    def references(self) -> tuple[ArrayLike | None, ...]:
-        return _given(self.q_ref, self.dq_ref, self.ddq_ref)
-
-
-def _given(*references: ArrayLike | None) -> tuple[ArrayLike | None, ...]:
-    """References up to the last given one; code without the others is shorter."""
-    count = max(k + 1 for k, reference in enumerate(references) if k == 0 or reference is not None)
-    return references[:count]
-
-
-Control = BatchJointPD | BatchJointPID | BatchComputedTorque

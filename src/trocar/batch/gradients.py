@@ -107,24 +107,15 @@ def adjoint(program: Program, by_fixed: Sequence[int] = (), own: Sequence[int] |
     by_inputs = gradients([copy[node.index] for node in results], weights, [copy[node.index] for node in by])
     states, rows = len(program.state), len(inputs)
     if own is None:
-        return Program(
-            name=f"{program.name}_adjoint",
-            state=weights[:states],
-            next_state=by_inputs[:states],
-            inputs=[*inputs, *weights[states:]],
-            outputs=by_inputs[states:],
-        )
+        rest = [*inputs, *weights[states:]]
+        return Program(rest, by_inputs[states:], state=weights[:states], next_state=by_inputs[:states])
     added = [graph.input(f"own@{k}") for k in own]
     for k, node in zip(own, added, strict=True):
         by_inputs[k] = by_inputs[k] + node
     sums = [graph.input(f"sum@{k}") for k in by_fixed]
-    return Program(
-        name=f"{program.name}_rollout_adjoint",
-        state=[*weights, *sums],
-        next_state=[*by_inputs[:states], *(a + b for a, b in zip(sums, by_inputs[rows:], strict=True))],
-        inputs=[*inputs, *added],
-        outputs=by_inputs[states:rows],
-    )
+    new_sums = [a + b for a, b in zip(sums, by_inputs[rows:], strict=True)]
+    next_state = [*by_inputs[:states], *new_sums]
+    return Program([*inputs, *added], by_inputs[states:rows], state=[*weights, *sums], next_state=next_state)
 
 
 def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
@@ -136,7 +127,7 @@ def preparation_adjoint(program: Program, by: Sequence[str]) -> Program:
     graph = program.fixed[0].graph
     weights = [graph.input(f"by@{k}", fixed=True) for k in range(len(program.fixed))]
     results = gradients(program.fixed, weights, [inputs[name] for name in by])
-    return Program(name=f"{program.name}_preparation_adjoint", state=(), next_state=(), inputs=(), outputs=results)
+    return Program(inputs=(), outputs=results)
 
 
 def _copied(program: Program) -> tuple[Graph, list[Node], dict[int, Node]]:
@@ -229,7 +220,6 @@ _BACKWARDS: dict[str, Callable[[Node, Node, Node, Node], tuple[Node, ...]]] = {
     "negate": lambda node, w, a, b: (-w,),
     "sin": lambda node, w, a, b: (w * cos(a),),
     "cos": lambda node, w, a, b: (-(w * sin(a)),),
-    "exp": lambda node, w, a, b: (w * node,),
     "exp2": lambda node, w, a, b: (math.log(2.0) * w * node,),
     "sqrt": lambda node, w, a, b: (0.5 * w / node,),
     "abs": lambda node, w, a, b: (w * sign(a),),

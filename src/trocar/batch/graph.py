@@ -20,7 +20,6 @@ Number = float | int
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
-    "exp": math.exp,
     "exp2": math.exp2,
     "sqrt": math.sqrt,
     "abs": abs,
@@ -116,7 +115,7 @@ def _function(op: str, x: Node) -> Node:
 
 
 # exp2 is the exponential that GPUs have in hardware; sign is -1, 0 or 1
-sin, cos, exp, exp2, sqrt, absolute, sign = (partial(_function, op) for op in FUNCTIONS)
+sin, cos, exp2, sqrt, absolute, sign = (partial(_function, op) for op in FUNCTIONS)
 
 
 def above(x: Node, y: Node) -> Node:

@@ -13,11 +13,11 @@ from trocar.errors import TrocarError, check_known
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 
-DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu")
-DAHL_TERMS = ("dahl_delta", "dahl_F", "dahl_slope")
+DRIVE_TERMS = ("Im", "Fv", "Fc", "K0", "K", "K2", "Fx", "mu", "dahl_delta", "dahl_F", "dahl_slope")
 INERTIA_TERMS = ("mass", "com", "inertia")
-FRICTION_TERMS = ("Fv", "Fc", "Fx", "mu")
-NOT_NEGATIVE = ("mass", "Im", "Fv", "Fc", "mu", "dahl_F", "payload")
+FRICTION_TERMS = ("Fv", "Fc", "Fx", "mu", "dahl_F", "dahl_slope")
+NOT_NEGATIVE = ("mass", "Im", "Fv", "Fc", "mu", "dahl_F", "payload", "radius", "damping", "friction")
+POSITIVE = ("dahl_delta", "stiffness")
 
 Shape = tuple[int, ...]
 
@@ -46,11 +46,9 @@ class BatchParameters(Mapping[str, Array]):
         drives = tree.drives
         values: dict[str, Any] = {name: getattr(tree, name) for name in (*INERTIA_TERMS, "gravity")}
         values |= {name: getattr(drives, name) for name in DRIVE_TERMS}
-        values |= {name: getattr(drives, name) for name in DAHL_TERMS}
         values |= {"payload": np.zeros(()), "payload_com": np.zeros(3)}
         if not friction:
-            off = (*FRICTION_TERMS, "dahl_F", "dahl_slope")
-            values |= {name: np.zeros_like(values[name]) for name in off}
+            values |= {name: np.zeros_like(values[name]) for name in FRICTION_TERMS}
         arrays = {name: np.array(value, dtype=float) for name, value in values.items()}
         return cls(arrays, {name: value.shape for name, value in arrays.items()})
 
@@ -59,8 +57,7 @@ class BatchParameters(Mapping[str, Array]):
         check_known("parameter of a batch", list(self._values), *changes)
         values = dict(self._values)
         for name, value in changes.items():
-            check = _checked_shape if traced(value) else _checked
-            values[name] = check(name, value, self._shapes[name])
+            values[name] = checked(name, value, self._shapes[name], traced=traced(value))
         return type(self)(values, self._shapes)
 
     def __getitem__(self, name: str) -> Array:
@@ -84,25 +81,19 @@ class BatchParameters(Mapping[str, Array]):
         return self._values[parameter][index]
 
     def _present(self, name: str) -> Array:
+        if name in INERTIA_TERMS:  # by body: the same code serves all inertias of a body
+            massive = self._nonzero("mass") | self._nonzero("inertia").any(axis=(1, 2))
+            shape = self._shapes[name]
+            return np.array(np.broadcast_to(massive.reshape(-1, *(1 for _ in shape[1:])), shape))
+        return self._nonzero(name)
+
+    def _nonzero(self, name: str) -> Array:
+        """Entries that are not zero for all arms; a traced value is unknown."""
         value: Any = self._values[name]
         shape = self._shapes[name]
-        if not isinstance(value, np.ndarray):  # traced: the value is unknown
+        if not isinstance(value, np.ndarray):
             return np.ones(shape, dtype=bool)
-        nonzero = np.asarray(value != 0.0)
-        present = nonzero.any(axis=-1) if value.ndim > len(shape) else nonzero
-        if name in INERTIA_TERMS:
-            # by body: the same code serves all inertias of a body
-            massive = self._massive()
-            present = np.broadcast_to(massive.reshape(-1, *(1 for _ in shape[1:])), shape)
-        return np.array(present)
-
-    def _massive(self) -> Array:
-        massive = np.zeros(self._shapes["mass"], dtype=bool)
-        for name in ("mass", "inertia"):
-            value = self._values[name]
-            traced = not isinstance(value, np.ndarray)
-            massive |= traced or (value != 0.0).reshape(len(massive), -1).any(axis=1)
-        return massive
+        return np.array((value != 0.0).any(axis=-1) if value.ndim > len(shape) else value != 0.0)
 
 
 class ParameterNumbers(BatchParameters):
@@ -118,22 +109,21 @@ def named_entry(name: str) -> tuple[str, Shape]:
     return parameter, tuple(int(i) for i in index.split(",") if i)
 
 
-def _checked_shape(name: str, value: Any, shape: Shape) -> Any:
+def checked(name: str, number: Any, shape: Shape, of: str = "", traced: bool = False) -> Any:
+    """A value of this shape, or with a trailing axis; unless it is traced, finite and of the right sign."""
+    value = number if traced else np.array(number, dtype=float)
     if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1:
         trailing = f"({', '.join(map(str, (*shape, 'N')))})"
         raise TrocarError(
-            f"{name} must have shape {shape} or, with a value for each arm, {trailing}; got {value.shape}"
+            f"{name}{of} must have shape {shape} or, with a value for each arm, {trailing}; got {value.shape}"
         )
-    return value
-
-
-def _checked(name: str, number: Any, shape: Shape) -> Array:
-    value = _checked_shape(name, np.array(number, dtype=float), shape)
+    if traced:
+        return value
     if not np.isfinite(value).all():
-        raise TrocarError(f"{name} must be finite")
+        raise TrocarError(f"{name}{of} must be finite")
     if name in NOT_NEGATIVE and (value < 0).any():
-        raise TrocarError(f"{name} must not be negative, got {value.min():.3g}")
-    if name == "dahl_delta" and not (value > 0).all():
-        raise TrocarError(f"dahl_delta must be positive [rad, m], got {value.min():.3g}")
+        raise TrocarError(f"{name}{of} must not be negative, got {value.min():.3g}")
+    if name in POSITIVE and not (value > 0).all():
+        raise TrocarError(f"{name}{of} must be positive, got {value.min():.3g}")
     value.setflags(write=False)
     return value

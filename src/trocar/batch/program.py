@@ -18,17 +18,15 @@ class Program:
     """A step, or a query, of one arm. A row is a scalar of every arm.
 
     Attributes:
-        name: name of the generated function.
-        state: inputs that the program replaces with `next_state`, row by row. A query has none.
         inputs: inputs of every step. outputs: rows that every step returns.
+        state: inputs that the program replaces with `next_state`, row by row. A query has none.
         logged: number of leading state rows that are logged, with their values before the step.
     """
 
-    name: str
-    state: Sequence[Node]
-    next_state: Sequence[Node]
     inputs: Sequence[Node]
     outputs: Sequence[Node]
+    state: Sequence[Node] = ()
+    next_state: Sequence[Node] = ()
     logged: int = 0
 
     @cached_property

@@ -7,7 +7,6 @@ control loops: a step takes a microsecond instead of ten. It has no links, conta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
+from trocar.batch.backends.c import NoCompiler
 from trocar.batch.loading import load
-from trocar.batch.sources.compiler import NoCompiler
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged, SceneArm
 from trocar.simulation.simulator import ENGINES, REDUCED
@@ -30,15 +29,8 @@ class NotReduced(TrocarError):
     """An option of `Simulator` that the reduced engine lacks."""
 
 
-@dataclass(frozen=True)
-class ReducedSnapshot:
-    """The complete state of a reduced simulation: rows of the compiled step, previous velocities, time, efforts."""
-
-    rows: Array
-    before: Array
-    time: float
-    tau: Array
-    wrench: Array | None
+# State of the compiled step, previous velocities, time, efforts and wrench.
+Snapshot = tuple[Array, Array, float, Array, Array | None]
 
 
 class ReducedSimulator:
@@ -64,7 +56,15 @@ class ReducedSimulator:
         **options: Any,
     ) -> None:
         chosen = SceneArm.alone(name, np.eye(4), parameters=parameters, **options)
-        _refuse(chosen, accuracy, objects)
+        lacking = {
+            "objects": bool(objects),
+            "accuracy": accuracy != "fast",
+            "transmission": chosen.transmission != "rigid",
+            **{name: getattr(chosen, name) is not None for name in ("compliance", "elastic_mount", "port")},
+        }
+        if any(lacking.values()):
+            name = next(name for name, needed in lacking.items() if needed)
+            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
         mechanism, self.options = chosen.loaded(None, gravity, mounting)
         self.mechanism, self.timestep, self.time = mechanism, checks.positive("timestep", timestep), 0.0
         self.arm, self.parameters, self.n = mechanism.arm, mechanism.dynamic_parameters, mechanism.n
@@ -178,14 +178,14 @@ class ReducedSimulator:
         """Tip pose (4, 4) in the base."""
         return self.mechanism.forward_kinematics(self._q)
 
+    def loop_error(self) -> float:
+        """Zero: the loops are closed by construction [m]."""
+        return 0.0
+
     def rcm_error(self) -> float:
         """Zero: the loops are closed by construction [m]."""
         if not self.arm.has_rcm:
             raise TrocarError(f"{self.arm.name} has no remote centre of motion")
-        return 0.0
-
-    def loop_error(self) -> float:
-        """Zero: the loops are closed by construction [m]."""
         return 0.0
 
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
@@ -195,29 +195,14 @@ class ReducedSimulator:
         wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._wrench = wrench if wrench.any() else None
 
-    def snapshot(self) -> ReducedSnapshot:
+    def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""
-        return ReducedSnapshot(self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench)
+        return self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench
 
-    def restore(self, snapshot: ReducedSnapshot) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
-        self._step.rows[:], self._before[:] = snapshot.rows, snapshot.before
-        self.time, self._tau, self._wrench = snapshot.time, snapshot.tau.copy(), snapshot.wrench
-
-
-def _refuse(options: SceneArm, accuracy: str, objects: Sequence[Any]) -> None:
-    """Raise an error for options that the reduced engine lacks."""
-    lacking = {
-        "objects": bool(objects),
-        "accuracy": accuracy != "fast",
-        "transmission": options.transmission != "rigid",
-        "compliance": options.compliance is not None,
-        "elastic_mount": options.elastic_mount is not None,
-        "port": options.port is not None,
-    }
-    for name, chosen in lacking.items():
-        if chosen:
-            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
+        self._step.rows[:], self._before[:], self.time, tau, self._wrench = snapshot
+        self._tau = tau.copy()
 
 
 ENGINES[REDUCED] = ReducedSimulator

@@ -19,10 +19,10 @@ from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.log import BatchLog, check_fits
 from trocar.batch.sources.c_source import MAX_THREADS
-from trocar.batch.state import NotFinite
+from trocar.batch.state import REMEDY, BatchLog, NotFinite
 from trocar.errors import TrocarError
+from trocar.files import check_memory
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
@@ -103,7 +103,7 @@ class SceneBatch:
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
         tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
-        check_fits(len(tau) * count * 2 * state.rows.shape[1], 8, f"a log of {len(tau)} steps")
+        check_memory(len(tau) * count * 2 * state.rows.shape[1] * 8, f"a log of {len(tau)} steps", REMEDY)
         if not np.isfinite(tau).all():
             raise TrocarError("tau must be finite")
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
@@ -117,18 +117,15 @@ class SceneBatch:
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=(1, 2)))
         if bad.size:
             raise NotFinite(f"scene {bad[0]} of {count} has a state that is not finite; use lower efforts", int(bad[0]))
-        whole = np.concatenate([state.rows[:, None], rows], axis=1)
-        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in self._parts(whole))
+        whole = np.concatenate([state.rows[:, None], rows], axis=1)[..., 1:]  # without the time
+        qpos, qvel = whole[..., : self.model.nq], whole[..., self.model.nq :][..., : self.model.nv]
+        links = qpos[..., self._stepped.q], qvel[..., self._stepped.v]
+        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in links)
         ddq = np.diff(dq, axis=0) / self.sim.timestep
         samples = np.concatenate([q[:-1], dq[:-1], tau, ddq], axis=1)[::every]
         times = self.sim.timestep * every * np.arange(len(samples))
         end = SceneState(rows[:, -1].copy(), q[-1], dq[-1])
         return end, BatchLog(times, samples, self.mechanism, "mujoco")
-
-    def _parts(self, rows: Array) -> tuple[Array, Array]:
-        """Positions and velocities of the arm's links in states (..., S), which start with the time."""
-        qpos, qvel = rows[..., 1 : 1 + self.model.nq], rows[..., 1 + self.model.nq :]
-        return qpos[..., self._stepped.q], qvel[..., : self.model.nv][..., self._stepped.v]
 
     def _world(self, k: int) -> mujoco.MjModel:
         """The model of one scene, with its own parameters."""

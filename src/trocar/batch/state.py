@@ -1,11 +1,18 @@
-"""State of the arms in a batch, and the meaning of its rows."""
+"""State of the arms in a batch, the meaning of its rows, and the recorded motion of a rollout."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from trocar.errors import TrocarError
+from trocar.mechanics import Mechanism
+from trocar.recording import Recording
+
+# For logs that do not fit into memory.
+REMEDY = "Record fewer steps with every=, or nothing with log=False"
 
 
 @dataclass(frozen=True)
@@ -69,26 +76,95 @@ class BatchState:
     @property
     def friction(self) -> Any:
         """Coulomb friction forces (f,) or (f, N) of the last step, on the coordinates with friction [N m, N]."""
-        return self._part(2 * self.layout.n, self.layout.friction)
+        return self.rows[2 * self.layout.n :][: self.layout.friction]
 
     @property
     def contact(self) -> Any:
         """Contact forces (3 s,) or (3 s, N) of the s surfaces: normal, then along two tangents, each [N]."""
-        return self._part(2 * self.layout.n + self.layout.friction, self.layout.contact)
+        return self.rows[2 * self.layout.n + self.layout.friction :][: self.layout.contact]
 
     @property
     def stops(self) -> Any:
         """Forces (n,) or (n, N) of the joint limits in the last step [N m, N]."""
-        return self._part(self.layout.rows - self.layout.dahl - self.layout.stops, self.layout.stops)
+        return self.rows[self.layout.rows - self.layout.dahl - self.layout.stops :][: self.layout.stops]
 
     @property
     def hysteresis(self) -> Any:
         """States (k,) or (k, N) of the Dahl elements, in [-1, 1]."""
-        return self._part(self.layout.rows - self.layout.dahl, self.layout.dahl)
-
-    def _part(self, start: int, count: int) -> Any:
-        return self.rows[start : start + count]
+        return self.rows[self.layout.rows - self.layout.dahl :][: self.layout.dahl]
 
     def __repr__(self) -> str:
         arms = f"{self.batch[0]} arms" if self.batch else "one arm"
         return f"<BatchState: {arms}, {self.layout.n} joints>"
+
+
+@dataclass(frozen=True, eq=False)
+class BatchLog:
+    """Motion and efforts of all arms, in rows as in a `Recording`: q and dq at t, tau and ddq of the step from t.
+
+    Attributes:
+        t: (S,) times of the samples [s]. samples: (S, 4 n) or (S, 4 n, N): q, dq, tau and ddq.
+        mechanism: the simulated mechanism. backend: name of the backend.
+    """
+
+    t: Any
+    samples: Any
+    mechanism: Mechanism
+    backend: str
+
+    @property
+    def q(self) -> Any:
+        """(S, n) or (S, n, N) [rad, m]."""
+        return self._part(0)
+
+    @property
+    def dq(self) -> Any:
+        """(S, n) or (S, n, N) [rad/s, m/s]."""
+        return self._part(1)
+
+    @property
+    def tau(self) -> Any:
+        """Applied efforts (S, n) or (S, n, N) [N m, N]."""
+        return self._part(2)
+
+    @property
+    def ddq(self) -> Any:
+        """(S, n) or (S, n, N) [rad/s^2, m/s^2]."""
+        return self._part(3)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def recording(self, arm: int = 0) -> Recording:
+        """The motion of one arm of the batch: tau as the robot would report it, channel applied_tau as applied."""
+        samples = np.asarray(self.samples, dtype=float)
+        if samples.ndim == 3:
+            count = samples.shape[2]
+            if not -count <= arm < count:
+                raise TrocarError(f"the batch has arms 0 to {count - 1}, got {arm}")
+            samples = samples[:, :, arm]
+        elif arm:
+            raise TrocarError(f"the log has one arm, 0, got {arm}")
+        q, dq, tau, ddq = np.split(samples, 4, axis=1)
+        facts, parameters = self.mechanism.arm, self.mechanism.parameters
+        return Recording(
+            t=np.asarray(self.t),
+            q=q,
+            dq=dq,
+            ddq=ddq,
+            tau=tau + self.mechanism.effort_bias,
+            joints=facts.joint_names,
+            joint_units=facts.joint_units,
+            extra={"applied_tau": tau},
+            extra_units={"applied_tau": "N m or N"},
+            provenance={
+                "arm": facts.name,
+                "parameters": "" if parameters is None else parameters.name,
+                "engine": f"batch, {self.backend}",
+                "batch_index": int(arm),
+            },
+        )
+
+    def _part(self, k: int) -> Any:
+        n = self.mechanism.n
+        return self.samples[:, k * n : (k + 1) * n]

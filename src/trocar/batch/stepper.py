@@ -1,8 +1,9 @@
-"""The compiled step of a control law, with its fixed values and its longest time step."""
+"""The compiled step of a control law: its inputs as one array, its fixed values, its longest time step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -43,29 +44,23 @@ def check_resolved(mechanism: Mechanism, parameters: BatchParameters, dt: float)
         )
 
 
+@dataclass
 class Stepper:
     """A compiled step, and its most recently used fixed values.
 
-    Args:
-        others: values of the other fixed inputs, by name.
-
     Attributes:
+        others: values of the other fixed inputs, by name.
         last: time step, fixed values and gains used last.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        program: Program,
-        layout: Layout,
-        kernel: Any,
-        parameters: BatchParameters,
-        others: Mapping[str, Any],
-    ) -> None:
-        self._mechanism, self.program, self.layout, self.kernel = mechanism, program, layout, kernel
-        self._parameters, self._others = parameters, others
-        # one tuple, because threads may step with different dt
-        self.last: tuple[float | None, Any, Mapping[str, Any] | None] = (None, None, None)
+    mechanism: Mechanism
+    program: Program
+    layout: Layout
+    kernel: Any
+    parameters: BatchParameters
+    others: Mapping[str, Any]
+    # one tuple, because threads may step with different dt
+    last: tuple[float | None, Any, Mapping[str, Any] | None] = field(default=(None, None, None), init=False)
 
     def prepared(self, dt: Any, batch: tuple[int, ...], gains: Mapping[str, Any] | None = None) -> Any:
         """Fixed values for this time step and batch shape; the most recent ones are kept.
@@ -79,12 +74,12 @@ class Stepper:
             if dt == last_dt and _same(gains, last_gains):
                 check_sizes(self.kernel.batch(fixed), batch)
                 return fixed
-            check_resolved(self._mechanism, self._parameters, dt)
-        known = {"dt": dt, **self._others}
+            check_resolved(self.mechanism, self.parameters, dt)
+        known = {"dt": dt, **self.others}
         for name, gain in (gains or {}).items():
             known |= {f"{name}@{j}": gain[j] for j in range(self.layout.n)}
         names = [node.name for node in self.program.parameters]
-        values = [known[name] if name in known else self._parameters.entry(name) for name in names]
+        values = [known[name] if name in known else self.parameters.entry(name) for name in names]
         shapes = {np.shape(value) for value in values} - {()}
         if len(shapes) > 1:
             sizes = ", ".join(str(shape[0]) for shape in sorted(shapes))
@@ -95,9 +90,6 @@ class Stepper:
             copies = None if gains is None else {name: np.array(value) for name, value in gains.items()}
             self.last = dt, fixed, copies
         return fixed
-
-    def with_parameters(self, parameters: BatchParameters) -> Stepper:
-        return Stepper(self._mechanism, self.program, self.layout, self.kernel, parameters, self._others)
 
 
 def _same(gains: Mapping[str, Any] | None, last: Mapping[str, Any] | None) -> bool:
@@ -112,3 +104,33 @@ def check_sizes(parameters: tuple[int, ...], batch: tuple[int, ...]) -> None:
     if parameters and parameters != batch:
         arms = f"{batch[0]} arms" if batch else "one arm"
         raise TrocarError(f"the parameters have values for {parameters[0]} arms, but the state has {arms}")
+
+
+def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+    """Rows (I,), or (I, N) if one of the arrays (n,) or (n, N) has a value for each arm; None is zero."""
+    return _joined(backend, values, (n,), batch, "")
+
+
+def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
+    """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
+    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__")}
+    if len(lengths) != 1 or not all(lengths):
+        got = ", ".join(map(str, sorted(lengths))) or "none"
+        raise TrocarError(
+            f"efforts and references must share a number of steps T, (T, {n}) or (T, {n}, N), got {got}; "
+            "pass steps= to hold them constant"
+        )
+    (steps,) = lengths
+    return _joined(backend, values, (steps, n), batch, "; pass steps= to hold them constant")
+
+
+def _joined(backend: Any, values: Sequence[Any], shared: tuple[int, ...], batch: tuple[int, ...], remedy: str) -> Any:
+    np_, each = backend.arrays, (*shared, *batch)
+    arrays = [np_.zeros(shared, backend.dtype) if x is None else backend.array(x) for x in values]
+    for x in arrays:
+        if x.shape not in (shared, each):
+            other = f" or {each}" if batch else ""
+            raise TrocarError(f"efforts and references must have shape {shared}{other}, got {x.shape}{remedy}")
+    if any(x.shape == each for x in arrays) and batch:
+        arrays = [x if x.shape == each else np_.broadcast_to(x[..., None], each) for x in arrays]
+    return arrays[0] if len(arrays) == 1 else np_.concatenate(arrays, axis=len(shared) - 1)

@@ -8,10 +8,8 @@
 from trocar.calibration.axes import Axis, Jump, TooLittleMotion, revolute_axis
 from trocar.calibration.calibration import Calibration, calibrate, calibration_motion
 from trocar.calibration.lengths import Lengths, fit_lengths, model_distances
-from trocar.calibration.linkage import Linkage
-from trocar.calibration.pivot_fit import Pivot, pivot
-from trocar.calibration.plane import measured_linkage
-from trocar.calibration.registration import Registration, hand_eye, register
+from trocar.calibration.linkage import Linkage, measured_linkage
+from trocar.calibration.registration import Pivot, Registration, hand_eye, pivot, register
 
 __all__ = [
     "Axis",

@@ -15,10 +15,8 @@ from trocar.arms.parameters import SETS
 from trocar.arms.tables import geometry_toml, length_names
 from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
-from trocar.calibration.linkage import ARMS, Linkage
-from trocar.calibration.pivot_fit import Pivot, pivot
-from trocar.calibration.plane import measured_linkage
-from trocar.calibration.registration import Registration, base_from_axes, register
+from trocar.calibration.linkage import ARMS, Linkage, measured_linkage
+from trocar.calibration.registration import Pivot, Registration, base_from_axes, pivot, register
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +59,8 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
         return misfit(linkage, load_arm(arm, geometry(x)), x[len(free)], offset)
 
     x0 = np.concatenate([start, [orientation(linkage, load_arm(arm, frames))], [0.0] * with_offset])
-    undecided = _undecided(residual, x0, len(free))
+    J = approx_fprime(x0, residual, 1e-7)
+    undecided = np.flatnonzero(np.linalg.norm(J, axis=0)[: len(free)] < 1e-6)  # no measured axis depends on them
     move = np.setdiff1d(np.arange(x0.size), undecided)
 
     def moved(y: Array) -> Array:
@@ -78,10 +78,7 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
     covariance = np.linalg.pinv(solution.jac.T @ solution.jac) * (solution.fun @ solution.fun / dof)
     sigma = {free[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(free)}
     return Lengths(
-        geometry=geometry(x),
-        sigma=sigma,
-        pitch_offset=float(x[-1]) if with_offset else None,
-        rms=_rms(solution.fun),
+        geometry=geometry(x), sigma=sigma, pitch_offset=float(x[-1]) if with_offset else None, rms=_rms(solution.fun)
     )
 
 
@@ -149,12 +146,6 @@ def plane_points(arm: Arm, q: Array) -> dict[str, Array]:
     points["yaw axis"] = plane @ T["yaw"][:3, 2]
     points["insertion axis"] = plane @ T["insertion"][:3, 2]
     return points
-
-
-def _undecided(residual: Callable[[Array], Array], x0: Array, lengths: int) -> Array:
-    """Lengths that no measured axis depends on."""
-    J = approx_fprime(x0, residual, 1e-7)
-    return np.flatnonzero(np.linalg.norm(J, axis=0)[:lengths] < 1e-6)
 
 
 def _rms(residual: Array) -> float:

@@ -9,9 +9,18 @@ estimates external forces, payloads and faults.
 from trocar.control.cartesian import CartesianFeedbackLinearisation, CartesianKinematic, CartesianRegulation
 from trocar.control.controller import Controller, Setpoint, State, Sum
 from trocar.control.force import CartesianImpedance, HybridForcePosition
-from trocar.control.joint_space import ComputedTorque, GravityCompensation, JointPD, JointPID, VelocityServo
+from trocar.control.joint_space import (
+    ComputedTorque,
+    ConstantEffort,
+    EffortFunction,
+    GravityCompensation,
+    JointPD,
+    JointPID,
+    Saturated,
+    SoftStart,
+    VelocityServo,
+)
 from trocar.control.trajectories import CartesianPath, Reference, TipMotion, hold, quintic, sinusoid, step_to
-from trocar.control.wrappers import ConstantEffort, EffortFunction, Saturated, SoftStart
 
 __all__ = [
     "CartesianFeedbackLinearisation", "CartesianImpedance", "CartesianKinematic", "CartesianPath",

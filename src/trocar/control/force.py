@@ -159,9 +159,7 @@ class HybridForcePosition(TipController):
             raise TrocarError(f"force_axes must be three booleans, for x, y, z of the base, got {force_axes!r}")
         if not axes.any():
             raise TrocarError("force_axes selects no axis; for position alone use CartesianFeedbackLinearisation")
-        self.force_axes, self.force = axes, np.array(force, dtype=float)
-        if self.force.shape != (3,) or not np.isfinite(self.force).all():
-            raise TrocarError(f"force must be three finite numbers [N], got {force!r}")
+        self.force_axes, self.force = axes, checks.three_numbers("force", force, "[N]").copy()
         if kf is None and ki is not None:
             raise TrocarError("ki requires kf: give both, or neither for the default gains")
         damping = np.where(axes & (kf is None), FORCE_KD, POSITION_KD) if kd is None else kd

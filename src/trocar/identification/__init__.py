@@ -9,12 +9,10 @@ and effort bias. `excite` searches for a motion that excites the parameters. `fi
 
 from trocar.identification.excitation.search import Excitation, excite
 from trocar.identification.identified_file import covariance, identified_text, recalibrated_text
-from trocar.identification.pipeline import Identified, identify
-from trocar.identification.prediction import relative_error
-from trocar.identification.recalibration import Recalibrated, recalibrate
+from trocar.identification.pipeline import Identified, Recalibrated, identify, recalibrate
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.si.gravity import GravityFit, fit_gravity
-from trocar.identification.signals import Signals, prepare
+from trocar.identification.signals import Signals, prepare, relative_error
 
 __all__ = [
     "Excitation",

@@ -75,12 +75,7 @@ class Design:
 
 
 def design(
-    mechanism: Mechanism,
-    priors: Mapping[str, Prior],
-    weights: Weights,
-    Y: Array,
-    tau: Array,
-    s: Array,
+    mechanism: Mechanism, priors: Mapping[str, Prior], weights: Weights, Y: Array, tau: Array, s: Array
 ) -> Design:
     """Build from the regressor Y (N, n, p) in the columns of efforts tau (N, n), and drive coordinates s (N, m)."""
     names = mechanism.parameter_names
@@ -179,8 +174,4 @@ def _filled(drive: Drive, value: Mapping[str, float]) -> Drive:
         for k, dahl in enumerate(drive.hysteresis)
     ]
     terms: dict[str, Any] = {term: value[f"{drive.name}.{term}"] for term in drive.terms}
-    return replace(
-        drive,
-        **terms,
-        hysteresis=tuple(dahl for dahl in elements if dahl.F > 1e-9 or dahl.slope),
-    )
+    return replace(drive, **terms, hysteresis=tuple(dahl for dahl in elements if dahl.F > 1e-9 or dahl.slope))

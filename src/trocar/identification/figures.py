@@ -6,17 +6,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from trocar.arms.parameters import Parameters
 from trocar.identification.pipeline import Identified
-from trocar.identification.prediction import efforts
-from trocar.identification.signals import Signals
+from trocar.identification.signals import Signals, efforts
 from trocar.plots import COLOURS, style
 from trocar.recording import Recording
 from trocar.recording.motor_columns import UNITS, column_units, joint_from_columns
 from trocar.report import Report
 from trocar.spatial import Array
-
-TextTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # caption, headings, rows
 
 
 def effort_labels(names: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
@@ -59,25 +55,6 @@ def error_figure(errors: dict[str, Array], columns: tuple[str, ...]) -> Figure:
     return figure
 
 
-def _friction_table(parameters: Parameters) -> TextTable:
-    """Friction, rotor and bias of every drive; Coulomb friction includes the steady effort of the Dahl elements."""
-    rows: list[tuple[str, ...]] = [
-        (d.name, *(f"{x:.3g}" for x in (d.Fc + sum(e.F for e in d.hysteresis), d.Fv, d.Im, d.K, d.Fo)))
-        for d in parameters.drives
-    ]
-    headings = ("drive", "Coulomb [N m, N]", "viscous Fv", "rotor Im", "stiffness K", "bias Fo [N m, N]")
-    return "Friction, rotors and bias of the drives (SI units)", headings, rows
-
-
-def _link_table(parameters: Parameters) -> TextTable:
-    rows: list[tuple[str, ...]] = [
-        (link, f"{i.mass:.3g}", ", ".join(str(round(1e3 * x)) for x in i.com), f"{i.I.trace() / 2:.2g}")
-        for link, i in parameters.inertias.items()
-    ]
-    caption = "Links. The effort determines only combinations of these numbers; a geometric prior determines the rest"
-    return caption, ("link", "mass [kg]", "centre of mass [mm]", "half the trace of inertia [kg m^2]"), rows
-
-
 def identification_report(identified: Identified, other: Recording | None, name: str) -> Report:
     """Errors and figures on the fitted recording `name`, and on another one if given."""
     mechanism = identified.mechanism()
@@ -100,8 +77,22 @@ def identification_report(identified: Identified, other: Recording | None, name:
         ("", *errors),
         [(column, *(f"{values[j]:.4f}" for values in errors.values())) for j, column in enumerate(identified.columns)],
     )
-    page.add_table(*_friction_table(identified.parameters))
-    page.add_table(*_link_table(identified.parameters))
+    page.add_table(
+        "Friction, rotors and bias of the drives (SI units)",
+        ("drive", "Coulomb [N m, N]", "viscous Fv", "rotor Im", "stiffness K", "bias Fo [N m, N]"),
+        [  # Coulomb friction includes the steady effort of the Dahl elements
+            (d.name, *(f"{x:.3g}" for x in (d.Fc + sum(e.F for e in d.hysteresis), d.Fv, d.Im, d.K, d.Fo)))
+            for d in identified.parameters.drives
+        ],
+    )
+    page.add_table(
+        "Links. The effort determines only combinations of these numbers; a geometric prior determines the rest",
+        ("link", "mass [kg]", "centre of mass [mm]", "half the trace of inertia [kg m^2]"),
+        [
+            (link, f"{i.mass:.3g}", ", ".join(str(round(1e3 * x)) for x in i.com), f"{i.I.trace() / 2:.2g}")
+            for link, i in identified.parameters.inertias.items()
+        ],
+    )
     page.add_figure(error_figure(errors, identified.columns), "Relative error of effort, by column of the recording.")
     for title, (signals, predicted) in plotted.items():
         page.add_figure(effort_figure(signals, predicted, labels, title), f"{title}, first 15 s.")

@@ -18,8 +18,7 @@ from trocar.arms.file_fields import Fields
 from trocar.arms.parameters import Parameters, to_toml
 from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
-from trocar.identification.pipeline import Identified
-from trocar.identification.recalibration import Recalibrated
+from trocar.identification.pipeline import Identified, Recalibrated
 from trocar.spatial import Array
 from trocar.toml_file import read_toml, toml_text
 
@@ -84,9 +83,8 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     Also accepts the `path` of loaded `Parameters`, which is a plain file name for built-in sets.
     """
     shipped = DATA / "parameters" / path
-    table = read_toml(path if Path(path).exists() or not shipped.exists() else shipped, "parameter file").get(
-        "covariance"
-    )
+    file = path if Path(path).exists() or not shipped.exists() else shipped
+    table = read_toml(file, "parameter file").get("covariance")
     if table is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
     fields = Fields({"covariance": table}, str(path)).table("covariance")

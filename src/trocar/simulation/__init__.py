@@ -6,8 +6,7 @@ planning (`plan`) and sensors (`ForceSensor`) are here too.
 """
 
 from trocar.mechanics import ArmOptions
-from trocar.simulation.divergence import Diverged
-from trocar.simulation.engine import Snapshot
+from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.objects import SoftSlab, Solid, needle

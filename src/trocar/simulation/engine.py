@@ -1,24 +1,35 @@
-"""MuJoCo's model and data, with stiffer constraints, snapshots of the whole state and a guard against divergence."""
+"""MuJoCo's model and data with stiffer constraints and a guard against divergence, and the rows of one arm in them."""
 
 from __future__ import annotations
 
+import io
+import logging
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partialmethod
 from math import hypot
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import mujoco
 import numpy as np
 from mujoco import mj_step
 
-from trocar.errors import Inaccurate, Unsolved
-from trocar.simulation.divergence import log_mujoco_warnings
-from trocar.spatial import Array
+from trocar.appearance.kinematic_model import BASE
+from trocar.arms import Arm
+from trocar.errors import Inaccurate, TrocarError, Unsolved, shown
+from trocar.files import write_whole
+from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
     from trocar.simulation.stepped_arm import ArmMemory, SteppedArm
 
+KEPT = "TROCAR_DIVERGED_STATES"  # environment variable: number of saved states to keep
+PREFIX, LAST_STATE = "trocar-diverged-", "last_state.npz"  # folder in the temporary folder, and the file in it
 IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints: as hard as MuJoCo allows
 # Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2, dry friction and
 # the implicit integrator are incompatible.
@@ -31,6 +42,52 @@ WHOLE = 1e-5
 OPEN = 1e-4  # loop gap above which a warning is issued [m]
 OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # stop violation above which a warning is issued [rad], [m]
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+
+
+class Diverged(TrocarError):
+    """The simulation produced accelerations that are not finite or implausibly large."""
+
+
+def save_states(data: mujoco.MjData, tau: Array) -> str:
+    """Write time, positions, velocities, accelerations and efforts to an .npz file in the temporary folder.
+
+    Returns a sentence with the path, or with the reason why the state is not saved. The last five files of a user are
+    kept; the environment variable TROCAR_DIVERGED_STATES changes this number, 0 disables saving.
+    """
+    limit = os.environ.get(KEPT, "5")
+    if not limit.isdecimal():
+        return f"the last state is not saved: {KEPT} must be a whole number, got {shown(limit)}"
+    if int(limit) == 0:
+        return f"the last state is not saved ({KEPT} = 0)"
+    buffer = io.BytesIO()
+    np.savez(buffer, t=data.time, q_tree=data.qpos, dq_tree=data.qvel, ddq_tree=data.qacc, tau=tau)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        path = write_whole(folder / LAST_STATE, buffer.getvalue())
+    except OSError as error:  # a full disk must not hide the divergence
+        return f"the last state cannot be saved: {error.strerror}"
+    _remove_older(folder, int(limit))
+    return f"the last state is in {path}"
+
+
+def _remove_older(newest: Path, limit: int) -> None:
+    """Remove all but the last `kept` saved states of this user."""
+    with suppress(OSError):  # another process may be removing them concurrently
+        folders = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
+        ours = [(path.stat().st_mtime_ns, path) for path in folders if path.stat().st_uid == os.getuid()]
+        for _, folder in sorted(ours)[: max(0, len(ours) + 1 - limit)]:
+            with suppress(OSError):
+                (folder / LAST_STATE).unlink(missing_ok=True)
+                folder.rmdir()
+
+
+def log_mujoco_warnings() -> None:
+    """Send MuJoCo's warnings to Python's log instead of MUJOCO_LOG.TXT in the working folder.
+
+    MuJoCo has one handler per process; an existing handler is kept.
+    """
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))
 
 
 @dataclass(frozen=True)
@@ -211,3 +268,70 @@ class Engine:
         mujoco.mj_integratePos(model, data.qpos, rate, h)
         data.qvel[:] = v + h * acceleration
         data.qacc_warmstart[:] = data.qacc
+
+
+class ArmSlice:
+    """Indices of one arm in a MuJoCo model, and its base frame.
+
+    Args:
+        prefix: prefix of its names in the model; "" if the arm is alone and its base is the world.
+        extra: number of joints that follow those of the arm's tree.
+
+    Attributes:
+        base: id of the arm's base body. q, v, u: slices of its positions, velocities and motors. pairs: ids of its
+            contact pairs.
+    """
+
+    def __init__(self, engine: Engine, arm: Arm, prefix: str = "", extra: int = 0) -> None:
+        self.engine, self.arm, self.prefix = engine, arm, prefix
+        model, count = engine.model, len(arm.bodies) + extra
+        self.base = model.body(prefix + BASE).id if prefix else 0
+        self._R_world_base = engine.data.xmat[self.base].reshape(3, 3)  # a view
+        first = model.joint(prefix + arm.bodies[0].name)
+        self.q = _following(first.qposadr[0], count)
+        self.v = _following(first.dofadr[0], count)
+        self.u = _following(model.actuator(prefix + arm.motors.names[0]).id, arm.n)
+        for i, body in enumerate(arm.bodies):  # the maps between joints and links rely on this order
+            assert self.dof(body.name) == i, (prefix, body.name)
+        links = {self.body(body.name) for body in arm.bodies}
+        self.pairs = [k for k, g in enumerate(model.pair_geom1) if int(model.geom_bodyid[g]) in links]
+
+    def dof(self, joint: str) -> int:
+        """Index of a joint among those of this arm."""
+        return int(self.engine.model.joint(self.prefix + joint).dofadr[0]) - self.v.start
+
+    def _id(self, kind: str, name: str) -> int:
+        return int(getattr(self.engine.model, kind)(self.prefix + name).id)
+
+    joint = partialmethod(_id, "joint")
+    body = partialmethod(_id, "body")
+    site = partialmethod(_id, "site")
+    tendon = partialmethod(_id, "tendon")
+    equality = partialmethod(_id, "equality")
+
+    @property
+    def T_world_base(self) -> Array:
+        """Pose (4, 4) of the arm's base in the world of the model."""
+        data = self.engine.data
+        return pose(data.xmat[self.base].reshape(3, 3), data.xpos[self.base])
+
+    def in_base(self, R: Array, p: Array) -> Array:
+        """Pose (4, 4) in the arm's base of an item that MuJoCo has at R (9,), p (3,) in the world."""
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = R.reshape(3, 3), p
+        if self.base:
+            R_base = self.engine.data.xmat[self.base].reshape(3, 3).T
+            T[:3, :3], T[:3, 3] = R_base @ T[:3, :3], R_base @ (T[:3, 3] - self.engine.data.xpos[self.base])
+        return T
+
+    def to_base(self, vector: Array) -> Array:
+        """A vector (3,) of the world in base axes."""
+        return self._R_world_base.T.dot(vector) if self.base else vector
+
+    def to_world(self, vector: Array) -> Array:
+        """A vector (3,) of the base in world axes."""
+        return self._R_world_base.dot(vector) if self.base else vector
+
+
+def _following(first: int, count: int) -> slice:
+    return slice(int(first), int(first) + count)

@@ -126,15 +126,11 @@ def pick_up(
         approach: length of the straight approach [m]. lift: retraction along z with the object [m].
         opening: jaw opening before closing [rad]. duration: duration of each of the four phases [s].
     """
-    T, force, reach = (
-        checked_pose(T_world_object),
-        checks.positive("force", force, "N"),
-        checks.positive("reach", reach, "m"),
-    )
+    T, force = checked_pose(T_world_object), checks.positive("force", force, "N")
+    reach = checks.positive("reach", reach, "m")
     low = T @ pose(p=[0.0, 0.0, -reach])
-    high, lifted = (
-        low @ pose(p=[0.0, 0.0, -checks.positive(n, d, "m")]) for n, d in (("approach", approach), ("lift", lift))
-    )
+    ways = checks.positive("approach", approach, "m"), checks.positive("lift", lift, "m")
+    high, lifted = (low @ pose(p=[0.0, 0.0, -way]) for way in ways)
     effort = force * reach
     runs = [
         move_tip(scene, arm, high, duration, jaw=opening),

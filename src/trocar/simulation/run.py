@@ -23,47 +23,37 @@ from trocar.simulation.engine import Engine
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
+from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 
 REPORTS = 100  # calls of `progress` in a run
 EFFORT_UNIT = "N m or N"  # of a channel of joint efforts
-
-
-class SteppedRows(Protocol):
-    """The engine's side of an arm as `simulate` uses it: a `SteppedArm`, or a simulator of another engine."""
-
-    def measured(self) -> tuple[Array, Array]:
-        """Joint positions and velocities (n,) as the encoders report them."""
-
-    def command(self, tau: ArrayLike, /) -> None:
-        """Set the joint efforts (n,) of the next step."""
-
-    def row(self) -> tuple[Array, Array]:
-        """Motor efforts and accelerations of the last step, to be recorded."""
-
-    def joint_efforts(self, rows: Array, /) -> Array:
-        """Recorded motor efforts (N, n) as joint efforts."""
-
-    def joint_accelerations(self, rows: Array, /) -> Array:
-        """Recorded accelerations as those of the joints (N, n)."""
-
-    @property
-    def faults(self) -> Any:
-        """Faults with `reported` motor efforts (n,); None if there are none."""
+CHANNELS: dict[str, Callable[[SimulatedArm], float | Array]] = {
+    "tip": lambda sim: sim.tip_pose()[:3, 3],
+    "rcm_error": lambda sim: sim.rcm_error(),
+    "loop_error": lambda sim: sim.loop_error(),
+}
 
 
 @runtime_checkable
-class OneArm(SteppedRows, Protocol):
-    """A simulator of one arm in another engine, such as `trocar.batch.ReducedSimulator`."""
+class OneArm(Protocol):
+    """A simulator of one arm in another engine, such as `trocar.batch.ReducedSimulator`.
+
+    It has the members of a `SimulatedArm`, its `SteppedArm` and its `Engine` that `simulate` uses.
+    """
 
     arm: Any
     parameters: Any
     options: Any
     mechanism: Any
     time: float
-
-    def advance(self) -> None:
-        """Take a step."""
+    measured: Any
+    command: Any
+    row: Any
+    joint_efforts: Any
+    joint_accelerations: Any
+    faults: Any
+    advance: Any
 
 
 AnyController = Callable[[State, Any], ArrayLike]
@@ -130,13 +120,16 @@ def simulate(
     """
     duration = checks.positive("duration", duration)
     every = checks.count("every", every, unit="steps")
-    stepped: Mapping[str, SteppedRows]
+    stepped: Mapping[str, SteppedArm | OneArm]
     clock: Engine | OneArm
     if isinstance(sim, Scene):
         arms: Mapping[str, Any] = sim.arms
         alone, stepped, clock = None, sim.stepped, sim.engine
         controllers, references = dict(controller), dict(reference or {})
-        _check_names(sim, controllers, references)
+        check_known("arm of the scene", sim.arms, *controllers, *references)
+        for name in sim.arms:
+            if name not in controllers:
+                raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(sim.arms)}")
     elif isinstance(sim, Simulator | OneArm):
         alone = sim.arm.name
         arms, controllers, references = {alone: sim}, {alone: controller}, {alone: reference}
@@ -165,13 +158,6 @@ def simulate(
     return recordings if alone is None else recordings[alone]
 
 
-def _check_names(scene: Scene, controllers: Mapping[str, object], references: Mapping[str, object]) -> None:
-    check_known("arm of the scene", scene.arms, *((*controllers, *references)))
-    for name in scene.arms:
-        if name not in controllers:
-            raise TrocarError(f"no controller for {name}: a scene needs one for each of {', '.join(scene.arms)}")
-
-
 def _check_memory(rows: int, arms: Mapping[str, SimulatedArm], diagnostics: bool) -> None:
     """Raise an error if the recordings of a run would not fit into memory."""
     # Peak while the recording is built: rows of states, efforts, link accelerations and commands, twice.
@@ -186,7 +172,7 @@ class _Run:
     def __init__(
         self,
         sim: SimulatedArm,
-        stepped: SteppedRows,
+        stepped: SteppedArm | OneArm,
         controller: AnyController,
         reference: AnyReference | None,
         steps: int,
@@ -200,7 +186,9 @@ class _Run:
             allowed = "a function t -> Setpoint, such as hold(q) or quintic(...)"
             check_type("reference", reference, Callable, allowed)  # type: ignore[arg-type]
         self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
-        self._setpoint_at = _checked(reference, sim)
+        self._setpoint_at: Callable[[float], Any] = hold(sim.q) if reference is None else reference
+        if reference is not None and sim.options.limits and isinstance(reference(sim.time), Setpoint):
+            self._setpoint_at = _LimitedReference(reference, sim.arm)
         if hasattr(controller, "reset"):
             controller.reset()
         self._times: list[float] = []
@@ -215,8 +203,12 @@ class _Run:
         self._tip = isinstance(first, TipMotion)
         widths = {"tip_position": 3} if self._tip else dict.fromkeys(("q", "dq", "ddq"), sim.n)
         self._commands = {name: np.empty((-(-steps // every), width)) for name, width in widths.items()}
-        self._diagnostics = _diagnostics(sim, diagnostics, self._tip)
-        self._extra: dict[str, list[Any]] = {name: [] for name in self._diagnostics}
+        diagnosed = (
+            {"tip": True, "rcm_error": sim.arm.has_rcm, "loop_error": bool(sim.arm.loops)} if diagnostics else {}
+        )
+        self._extra: dict[str, list[Any]] = {
+            name: [] for name in CHANNELS if diagnosed.get(name) or (self._tip and name == "tip")
+        }
 
     def command(self, i: int, time: float) -> None:
         """Pass the effort of step i to the engine, and record the diagnostics at its start."""
@@ -227,15 +219,14 @@ class _Run:
             self._effort = np.ascontiguousarray(effort, dtype=float)
         if self._extra and i % self._every == 0:
             for name, channel in self._extra.items():
-                channel.append(self._diagnostics[name](self._sim))
+                channel.append(CHANNELS[name](self._sim))
         self._command(self._effort)
 
     def record(self) -> None:
         """Record the last step."""
-        (t, q, dq), faults = self._state, self._stepped.faults
-        write = self._rows.write
+        (t, q, dq), faults, write = self._state, self._stepped.faults, self._rows.write
         for part in (q, dq, self._effort, *self._row()):
-            write(part)  # type: ignore[arg-type]  # an array is a buffer
+            write(part)
         if faults is not None:
             self._reported[len(self._times)] = faults.reported.copy()
         if self._setpoint is not self._written:
@@ -289,8 +280,7 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
         "instrument": sim.arm.instrument,
         "timestep": sim.timestep,
         "accuracy": sim.accuracy,
-        "friction": sim.options.friction,
-        "counterweight": sim.options.counterweight,
+        **{option: getattr(sim.options, option) for option in ("friction", "counterweight")},
         "gravity": sim.gravity_vector.tolist(),
         # a function by its name, anything else by its repr
         "controller": str(getattr(controller, "__qualname__", None) or repr(controller)),
@@ -299,26 +289,6 @@ def provenance(sim: SimulatedArm, controller: object) -> dict[str, Any]:
 
 
 _version = cache(version)  # reads a file, so only once
-
-
-def _diagnostics(sim: SimulatedArm, diagnostics: bool, tip: bool) -> dict[str, Callable[[SimulatedArm], float | Array]]:
-    """Channels to record: the tip if it is commanded, and the arm's diagnostics if requested."""
-    channels: dict[str, Callable[[SimulatedArm], float | Array]] = {}
-    if diagnostics or tip:
-        channels["tip"] = lambda sim: sim.tip_pose()[:3, 3]
-    if diagnostics and sim.arm.has_rcm:
-        channels["rcm_error"] = lambda sim: sim.rcm_error()
-    if diagnostics and sim.arm.loops:
-        channels["loop_error"] = lambda sim: sim.loop_error()
-    return channels
-
-
-def _checked(reference: AnyReference | None, sim: SimulatedArm) -> Callable[[float], Any]:
-    """The reference, checked against the joint limits if they are enforced; None holds the initial position."""
-    if reference is None:
-        return hold(sim.q)
-    limited = sim.options.limits and isinstance(reference(sim.time), Setpoint)
-    return _LimitedReference(reference, sim.arm) if limited else reference
 
 
 class _LimitedReference:

@@ -18,8 +18,7 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
-from trocar.simulation.divergence import Diverged, save_states
-from trocar.simulation.engine import RUNAWAY, STATE, Engine, Snapshot
+from trocar.simulation.engine import RUNAWAY, STATE, Diverged, Engine, Snapshot, save_states
 from trocar.simulation.modelling.scene_model import SceneModel, set_contacts, simulated
 from trocar.simulation.objects.scene_object import OBJECT, Contact, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm

@@ -71,7 +71,10 @@ def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[s
         "contacts": fields.flag("contacts", True),
     }
     arms = {key: _arm(entry, folder) for key, entry in fields.tables("arms").items()}
-    objects = [_object(Fields(entry, f"{name}: object {k + 1}")) for k, entry in enumerate(_objects(table, name))]
+    entries = table.get("objects", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise TrocarError(f"{name}: 'objects' must be a list of tables: [[objects]]")
+    objects = [_object(Fields(entry, f"{name}: object {k}")) for k, entry in enumerate(entries, 1)]
     cart = None
     if "cart" in table:
         kind = fields.choice("cart", CARTS, "")
@@ -122,10 +125,3 @@ def _pose(fields: Fields) -> Array:
     roll, pitch, yaw = fields.vector("rpy", 3, (0.0, 0.0, 0.0))
     R = rotation("z", yaw) @ rotation("y", pitch) @ rotation("x", roll)
     return pose(R, fields.vector("position", 3, (0.0, 0.0, 0.0)))
-
-
-def _objects(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    value = table.get("objects", [])
-    if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
-        raise TrocarError(f"{name}: 'objects' must be a list of tables: [[objects]]")
-    return value

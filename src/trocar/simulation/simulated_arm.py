@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics import Mechanism
-from trocar.simulation.forces import constraint_forces
-from trocar.simulation.forces.constraint_forces import InstrumentContacts
-from trocar.simulation.forces.environment import TIP, PortForces
+from trocar.simulation.forces.environment import TIP, InstrumentContacts, PortForces
 from trocar.simulation.forces.faults import Fault
 from trocar.simulation.objects.scene_object import PlacedObject
 from trocar.simulation.stepped_arm import SteppedArm
@@ -202,13 +201,18 @@ class SimulatedArm:
 
     def rcm_error(self) -> float:
         """Distance of the insertion axis from the remote centre of motion [m]."""
-        if not self.arm.has_rcm:
-            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        insertion = self._check_rcm()
         self._engine.update()
-        x, y, z = (self.data.xpos[self._insertion] - self.data.xpos[self._stepped.base]).tolist()
-        R = self.data.xmat[self._insertion].tolist()
+        x, y, z = (self.data.xpos[insertion] - self.data.xpos[self._stepped.base]).tolist()
+        R = self.data.xmat[insertion].tolist()
         a, b, c = R[2], R[5], R[8]  # the insertion axis; |axis x position| without numpy's overhead on three numbers
         return math.hypot(b * z - c * y, c * x - a * z, a * y - b * x)
+
+    def _check_rcm(self) -> int:
+        """The body that slides through the remote centre."""
+        if self._insertion is None:
+            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
+        return self._insertion
 
     def loop_error(self) -> float:
         """Largest gap of the loop closures [m]."""
@@ -234,7 +238,14 @@ class SimulatedArm:
 
         It lies in the plane of the linkage: a planar mechanism does not determine the component along the pitch axis.
         """
-        return constraint_forces.loop_forces(self._stepped)
+        stepped, data, forces = self._stepped, self.data, {}
+        equality = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        for loop in self.arm.loops:
+            axis = data.xmat[stepped.body(loop.body_a)].reshape(3, 3)[:, 2]  # the joints of a loop are parallel
+            # the rows of a connect are the gap a - b along the world axes; the force on b opposes it
+            force = -data.efc_force[equality & (data.efc_id == stepped.equality(loop.name))]
+            forces[loop.name] = stepped.to_base(force - axis * (axis @ force))
+        return forces
 
     def cannula_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the end link on the instrument's carriage through its guide, in the last step.
@@ -242,9 +253,12 @@ class SimulatedArm:
         Base axes, moment about the remote centre of motion. The motor's and the counterweight's pull along the guide
         is part of it.
         """
-        if not self.arm.has_rcm:
-            raise TrocarError(f"{self.arm.name} has no remote centre of motion")
-        return constraint_forces.guide_wrench(self._stepped)
+        body, data, to_base = self._check_rcm(), self.data, self._stepped.to_base
+        mujoco.mj_rnePostConstraint(self.model, data)
+        moment, force = np.split(data.cfrc_int[body], 2)
+        # MuJoCo gives the moment about the centre of mass of the whole arm
+        lever = data.subtree_com[self.model.body_rootid[body]] - data.xpos[self._stepped.base]
+        return np.concatenate([to_base(force), to_base(moment + np.cross(lever, force))])
 
     def contact_wrench(self, about: str | ArrayLike = "tip", of: str | None = None) -> Array:
         """Wrench (6,) [N, N m] of all objects, or of the named one, on the instrument, in the last step.
@@ -255,20 +269,14 @@ class SimulatedArm:
         """
         if of is not None and of not in self.objects:
             raise UnknownName("object", of, self.objects)
-        if isinstance(about, str) and about == "tip":
-            point = self.tip_pose()[:3, 3]
-        elif isinstance(about, str) and about == "trocar" and self.arm.has_rcm:
-            point = np.zeros(3)
-        elif isinstance(about, str) or np.shape(about) != (3,):
-            raise TrocarError(
-                f'about must be "tip", "trocar" for arms with a remote centre, or a point (3,), got {about!r}'
-            )
-        else:
-            point = np.asarray(about, dtype=float)
-        origin = self.data.xpos[self._stepped.base]
-        wrench = self._contacts.wrench(
-            origin + self._stepped.to_world(point), None if of is None else self.objects[of].body
-        )
+        if isinstance(about, str) and about == "trocar" and self.arm.has_rcm:
+            about = np.zeros(3)
+        point = self.tip_pose()[:3, 3] if isinstance(about, str) and about == "tip" else about
+        if np.shape(point) != (3,):
+            allowed = '"tip", "trocar" for arms with a remote centre, or a point (3,)'
+            raise TrocarError(f"about must be {allowed}, got {about!r}")
+        point = self.data.xpos[self._stepped.base] + self._stepped.to_world(np.asarray(point, dtype=float))
+        wrench = self._contacts.wrench(point, None if of is None else self.objects[of].body)
         return np.concatenate([self._stepped.to_base(wrench[:3]), self._stepped.to_base(wrench[3:])])
 
     def contact_effort(self) -> Array:
@@ -277,7 +285,14 @@ class SimulatedArm:
 
     def friction_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] of friction, including stiction, in the last step."""
-        return constraint_forces.friction_effort(self._stepped, self._stepped.forces.friction(self._qpos, self._qvel))
+        data, dahl, m = self.data, self._stepped.forces.hysteresis, len(self.arm.bodies)
+        dry, applied = np.zeros(self.model.nv), 0.0 if dahl is None else dahl.force(self._qpos, self._qvel)[:m]
+        if data.nf:
+            rows = slice(data.ne, data.ne + data.nf)  # MuJoCo orders constraints: equalities, dry friction, the rest
+            force = np.zeros(data.nefc)
+            force[rows] = data.efc_force[rows]
+            mujoco.mj_mulJacTVec(self.model, data, dry, force)
+        return -np.asarray(self.arm.E.T @ ((dry + data.qfrc_damper)[self._stepped.v][:m] + applied))
 
     def port_wrench(self) -> Array:
         """Wrench (6,) [N, N m] of the body wall on the cannula in the last step, about the remote centre."""

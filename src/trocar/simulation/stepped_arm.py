@@ -12,10 +12,8 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.engine import Engine
-from trocar.simulation.forces.arm_forces import ArmForces
-from trocar.simulation.forces.drive_forces import ElasticDrives
+from trocar.simulation.engine import ArmSlice, Engine
+from trocar.simulation.forces.arm_forces import ArmForces, ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
 from trocar.simulation.scene_arm import SceneArm
@@ -72,8 +70,7 @@ class SteppedArm(ArmSlice):
         self._motor_limits = arm.motors.effort if options.motor_limits else None
         self.forces = ArmForces(self, options, mechanism, self.D, elastic)
         self.wrenches, self.brakes = AppliedWrenches(self), Brakes(self)
-        mount = options.elastic_mount
-        self._mount = None if mount is None else MountDeflection(engine, mount, arm, prefix)
+        self._mount = None if options.elastic_mount is None else MountDeflection(self, options.elastic_mount)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0
         self._pair_margin = engine.model.pair_margin[self.pairs].copy()
@@ -147,7 +144,10 @@ class SteppedArm(ArmSlice):
 
     def act_ahead(self) -> bool:
         """Move Dahl friction half a step ahead, for a Runge-Kutta step; return False if there is none."""
-        return self.forces.act_ahead(self.qvel, self._applied)
+        if self.forces.hysteresis is None:
+            return False
+        self._applied += self.forces.hysteresis.force_ahead(self.qvel)
+        return True
 
     def start(self, q: Array, dq: Array) -> None:
         """Clear all memory and start at q (n,) with rates dq (n,); MuJoCo's data were reset."""

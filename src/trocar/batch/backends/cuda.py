@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
@@ -18,9 +17,7 @@ import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
-from trocar.batch.sources import array_source
 from trocar.batch.sources.c_source import BLOCK, KernelForm, cuda_source, tiles
-from trocar.batch.sources.device_array import DeviceArray
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -37,7 +34,7 @@ ARGUMENTS = 4000  # largest size of fixed values passed as a kernel argument [by
 
 
 class CudaBackend(Backend):
-    """Compiles programs for the first GPU."""
+    """Compiles programs for the first GPU, in its primary context, which other libraries in the process share."""
 
     name, default_precision, in_host_memory = "cuda", "float32", False
 
@@ -48,51 +45,18 @@ class CudaBackend(Backend):
                 'nvidia-cuda-nvrtc, or use backend="c"'
             )
         super().__init__(precision, threads)
-        self.device = Gpu()
-
-    def array(self, values: Any) -> Any:
-        """A host array, or a GPU array without a copy."""
-        on_gpu = on_device(values, self.dtype, self.device.downloaded)
-        return np.asarray(values, dtype=self.dtype) if on_gpu is None else on_gpu
-
-    def fetched(self, array: DeviceArray) -> Array:
-        return np.asarray(array)
-
-    def placed(self, rows: Array) -> DeviceArray:
-        return self.device.uploaded(rows, self.dtype)
-
-    def zeros(self, shape: Sequence[int]) -> DeviceArray:
-        return self.device.zeros(shape, self.dtype)
-
-    def joined(self, arrays: Sequence[Any]) -> DeviceArray:
-        return self.device.joined(arrays, self.dtype)
-
-    def kernel(self, program: Program) -> CudaKernel:
-        return CudaKernel(program, self)
-
-
-BACKEND = CudaBackend
-
-
-class Gpu:
-    """The first GPU with its primary context, shared with other libraries in the process."""
-
-    def __init__(self) -> None:
         try:
             checked(driver.cuInit(0))
-            self._device = checked(driver.cuDeviceGet(0))
-            self._context = checked(driver.cuDevicePrimaryCtxRetain(self._device))
+            device = checked(driver.cuDeviceGet(0))
+            self._context = checked(driver.cuDevicePrimaryCtxRetain(device))
             checked(driver.cuCtxSetCurrent(self._context))
         except (TrocarError, RuntimeError) as error:
             raise TrocarError(
                 f'backend="cuda" requires an NVIDIA GPU and its driver: {_line(error)}; use backend="c"'
             ) from error
+        kinds = driver.CUdevice_attribute
         major, minor, processors = (
-            checked(
-                driver.cuDeviceGetAttribute(
-                    getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), self._device
-                )
-            )
+            checked(driver.cuDeviceGetAttribute(getattr(kinds, f"CU_DEVICE_ATTRIBUTE_{name}"), device))
             for name in ("COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT")
         )
         self.architecture = f"sm_{major}{minor}"
@@ -104,17 +68,58 @@ class Gpu:
         self._bad = ctypes.c_int32.from_address(self._bad_address)
         self._lock = threading.Lock()  # used by one kernel at a time
 
-    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
+    def kernel(self, program: Program) -> CudaKernel:
+        return CudaKernel(program, self)
+
+    def array(self, values: Any) -> Any:
+        """A host array, or a contiguous GPU array of this type without a copy."""
+        if isinstance(values, DeviceArray) and values.contiguous and values.dtype == self.dtype:
+            return values
+        interface = getattr(values, "__cuda_array_interface__", None)
+        if interface is None:
+            return np.asarray(values, dtype=self.dtype)
+        kind = interface["typestr"]
+        if np.dtype(kind) != self.dtype or interface.get("strides") is not None:
+            raise TrocarError(f"arrays on the GPU must be contiguous and of type {self.dtype}, got {kind}")
+        return self._at(values, int(interface["data"][0]), interface["shape"])
+
+    def fetched(self, array: DeviceArray) -> Array:
+        return np.asarray(array)
+
+    def placed(self, rows: Any) -> DeviceArray:
+        """A GPU array without a copy, or a copy of a host array."""
+        host = self.array(rows)
+        if isinstance(host, DeviceArray):
+            return host
+        host = np.ascontiguousarray(host)
+        new = self.empty(host.shape)
+        if host.nbytes:
+            checked(driver.cuMemcpyHtoD(new.address, host.ctypes.data, host.nbytes))
+        return new
+
+    def empty(self, shape: Sequence[int]) -> DeviceArray:
         """Memory that returns to the pool when the array and all its views are deleted."""
-        size = max(1, prod(shape)) * dtype.itemsize
+        size = max(1, prod(shape)) * self.dtype.itemsize
         free = self._pool.get(size)
         address = free.pop() if free else self._allocated(size)
-        return DeviceArray(GpuMemory(address, size, self._pool), address, tuple(shape), dtype, self.downloaded)
+        return self._at(GpuMemory(address, size, self._pool), address, shape)
 
-    def zeros(self, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
-        new = self.empty(shape, dtype)
+    def zeros(self, shape: Sequence[int]) -> DeviceArray:
+        new = self.empty(shape)
         checked(driver.cuMemsetD8(new.address, 0, max(1, new.nbytes)))
         return new
+
+    def joined(self, arrays: Sequence[Any]) -> DeviceArray:
+        parts = [self.placed(array) for array in arrays]
+        new = self.empty((sum(map(len, parts)), *parts[0].shape[1:]))
+        address = new.address
+        for part in parts:
+            checked(driver.cuMemcpyDtoD(address, part.address, part.nbytes))
+            address += part.nbytes
+        return new
+
+    def _at(self, owner: Any, address: int, shape: Sequence[int]) -> DeviceArray:
+        return DeviceArray(owner, address, tuple(shape), self.dtype, self._download)
 
     def _allocated(self, size: int) -> int:
         checked(driver.cuCtxSetCurrent(self._context))
@@ -133,29 +138,6 @@ class Gpu:
         checked((code,))
         return int(address)
 
-    def taken(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
-        """A GPU array without a copy, or a copy of a host array."""
-        on_gpu = on_device(array, dtype, self.downloaded)
-        return self.uploaded(array, dtype) if on_gpu is None else on_gpu
-
-    def uploaded(self, array: Any, dtype: np.dtype[Any]) -> DeviceArray:
-        """A GPU copy of a host array."""
-        host = np.ascontiguousarray(array, dtype=dtype)
-        new = self.empty(host.shape, dtype)
-        if host.nbytes:
-            checked(driver.cuMemcpyHtoD(new.address, host.ctypes.data, host.nbytes))
-        return new
-
-    def joined(self, arrays: Sequence[Any], dtype: np.dtype[Any]) -> DeviceArray:
-        """The rows of several arrays of the same batch, stacked."""
-        parts = [self.taken(array, dtype) for array in arrays]
-        new = self.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype)
-        address = new.address
-        for part in parts:
-            checked(driver.cuMemcpyDtoD(address, part.address, part.nbytes))
-            address += part.nbytes
-        return new
-
     def launched(
         self, function: Any, arms: int, before: Sequence[int], shared: Array, after: Sequence[int], sources: int
     ) -> bool:
@@ -167,23 +149,25 @@ class Gpu:
         """
         checked(driver.cuCtxSetCurrent(self._context))
         words = np.array([*before, *after, self._bad_address], dtype=np.int64)
-        at, first = words.ctypes.data, len(before)
-        starts = [*range(first), *range(first, first + 2), *range(first + 1 + 4 * sources, len(words))]
-        places = [at + 8 * k for k in starts]
+        first = len(before)
+        starts = [*range(first + 2), *range(first + 1 + 4 * sources, len(words))]
+        places = [words.ctypes.data + 8 * k for k in starts]
         places.insert(first, shared.ctypes.data)
-        pointers = np.array(places, dtype=np.uint64)
+        at = np.array(places, dtype=np.uint64)
         block = WARP if arms <= self._few else BLOCK
-        blocks = -(-arms // block)
         with self._lock:
             self._bad.value = 0
-            checked(driver.cuLaunchKernel(function, blocks, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0))
+            checked(driver.cuLaunchKernel(function, -(-arms // block), 1, 1, block, 1, 1, 0, 0, at.ctypes.data, 0))
             checked(driver.cuCtxSynchronize())
             return not self._bad.value
 
-    def downloaded(self, host: Array, address: int) -> None:
+    def _download(self, host: Array, address: int) -> None:
         """Copy to a contiguous host array."""
         checked(driver.cuCtxSetCurrent(self._context))
         checked(driver.cuMemcpyDtoH(host.ctypes.data, address, host.nbytes))
+
+
+BACKEND = CudaBackend
 
 
 class GpuMemory:
@@ -218,91 +202,63 @@ class CudaKernel(Kernel):
     """A program, compiled once per variant, for batches of any size and any number of steps."""
 
     def __init__(self, program: Program, backend: CudaBackend) -> None:
-        self.program, self._backend, self._device, self._dtype = program, backend, backend.device, backend.dtype
+        self.program, self._backend, self._dtype = program, backend, backend.dtype
         self._functions: dict[KernelForm, Any] = {}
 
     def fixed(self, parameters: Sequence[Array]) -> FixedValues:
-        """Fixed values for parameters () or (N,)."""
-        values = self._preparation(parameters)
+        values = self.preparation(parameters)
         own = tuple(k for k, value in enumerate(values) if np.ndim(value))
         if (len(values) - len(own) + 1) * self._dtype.itemsize > ARGUMENTS:
             own = tuple(range(len(values)))
         rows = np.array(np.broadcast_arrays(*values), dtype=self._dtype) if values else np.zeros(0, self._dtype)
         shared = np.append([values[k] for k in range(len(values)) if k not in own], 0.0).astype(self._dtype)
         own_rows = rows[list(own)]
-        memory = self._device.uploaded(tiles(own_rows) if own_rows.ndim == 2 else own_rows, self._dtype)
+        memory = self._backend.placed(tiles(own_rows) if own_rows.ndim == 2 else own_rows)
         return FixedValues(own, shared, memory, rows)
 
     def batch(self, fixed: FixedValues) -> tuple[int, ...]:
         return fixed.values.shape[1:]
 
-    @cached_property
-    def _preparation(self) -> Any:
-        return array_source.numpy_preparation(self.program)
-
     def run(
         self, rows: Any, fixed: FixedValues, inputs: Any, steps: int, held: bool, every: int = 0
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        inputs = self._device.taken(inputs, self._dtype)
-        arms = rows.shape[1] if rows.ndim == 2 else 1
-        each = inputs.ndim == (1 if held else 2) + 1  # a value for each arm
-        over_time = 0 if held else inputs.size // len(inputs)
-        source = (inputs.address, over_time, *((arms, 1) if each else (1, 0)))
-        return self._launched(rows, fixed, source, None, steps, held, every, False)
+        return self._launched(rows, fixed, [inputs], steps, held, every, False)
 
     def run_backwards(
         self, rows: Any, fixed: FixedValues, inputs: Sequence[Any]
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        steps, arms = len(inputs[0]), rows.shape[1] if rows.ndim == 2 else 1
-        sources: list[int] = []
-        taken = [self._device.taken(x, self._dtype) for x in inputs]
-        for x in taken:
-            step = x.size // len(x)
-            own = (arms, 1) if x.ndim == rows.ndim + 1 else (1, 0)
-            sources += [x.address + (steps - 1) * step * self._dtype.itemsize, -step, *own]
-        return self._launched(rows, fixed, sources, tuple(x.shape[1] for x in taken), steps, False, 1, True)
+        return self._launched(rows, fixed, inputs, len(inputs[0]), False, 1, True)
 
     def _launched(
-        self,
-        rows: Any,
-        fixed: FixedValues,
-        sources: Sequence[int],
-        counts: tuple[int, ...] | None,
-        steps: int,
-        held: bool,
-        every: int,
-        backwards: bool,
+        self, rows: Any, fixed: FixedValues, inputs: Sequence[Any], steps: int, held: bool, every: int, backwards: bool
     ) -> tuple[DeviceArray, DeviceArray | None, int]:
-        device, program = self._device, self.program
-        rows = device.taken(rows, self._dtype)
+        backend, program, item = self._backend, self.program, self._dtype.itemsize
+        rows, taken = backend.placed(rows), [backend.placed(x) for x in inputs]
         batch = rows.shape[1:]
         arms = batch[0] if batch else 1
-        end, log, first = device.empty(rows.shape, self._dtype), None, 0
+        sources: list[int] = []
+        for x in taken:
+            step = 0 if held else x.size // len(x)
+            each = (arms, 1) if x.ndim == (2 if held else 3) else (1, 0)  # a value for each arm, or shared
+            sources += [x.address + (steps - 1) * step * item, -step, *each] if backwards else [x.address, step, *each]
+        end, log, first = backend.empty(rows.shape), None, 0
         sample = (program.logged + len(program.outputs)) * arms
         if every:
-            log = device.empty((-(-steps // every), sample // arms, *batch), self._dtype)
-            first = log.address + ((len(log) - 1) * sample * self._dtype.itemsize if backwards else 0)
-        over = -sample if backwards else sample
-        before = (rows.address, end.address)
-        after = (fixed.memory.address, *sources, first, over, max(1, every), arms, steps)
+            log = backend.empty((-(-steps // every), sample // arms, *batch))
+            first = log.address + ((len(log) - 1) * sample * item if backwards else 0)
+        after = (fixed.memory.address, *sources, first, -sample if backwards else sample, max(1, every), arms, steps)
+        counts = tuple(x.shape[1] for x in taken) if backwards else None
         function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
-        fine = device.launched(function, arms, before, fixed.shared, after, len(sources) // 4)
-        return end, log, -1 if fine else _first_bad(np.asarray(end))
+        fine = backend.launched(function, arms, (rows.address, end.address), fixed.shared, after, len(taken))
+        return end, log, -1 if fine else int(np.argmax(~np.isfinite(np.asarray(end)).all(axis=0)))
 
     def _function(self, form: KernelForm) -> Any:
         if form not in self._functions:
-            module = checked(driver.cuModuleLoadData(self.compiled(self._device.architecture, form)))
+            precision = self._backend.precision
+            binary = compiled(cuda_source(self.program, precision, form), self._backend.architecture, precision)
+            module = checked(driver.cuModuleLoadData(binary))
             self._functions[form] = checked(driver.cuModuleGetFunction(module, b"trocar_run"))
         return self._functions[form]
-
-    def compiled(self, architecture: str, form: KernelForm) -> bytes:
-        """Machine code for an architecture such as sm_90."""
-        precision = self._backend.precision
-        return compiled(cuda_source(self.program, precision, form), architecture, precision)
-
-
-def _first_bad(rows: Array) -> int:
-    return int(np.argmax(~np.isfinite(rows).all(axis=0)))
 
 
 def compiled(source: str, architecture: str, precision: str) -> bytes:
@@ -326,18 +282,6 @@ def compiled(source: str, architecture: str, precision: str) -> bytes:
     return bytes(binary)
 
 
-def on_device(array: Any, dtype: np.dtype[Any], download: Any) -> DeviceArray | None:
-    """A contiguous GPU array of this type without a copy; None for a host array."""
-    if isinstance(array, DeviceArray) and array.contiguous and array.dtype == dtype:
-        return array
-    interface = getattr(array, "__cuda_array_interface__", None)
-    if interface is None:
-        return None
-    if np.dtype(interface["typestr"]) != dtype or interface.get("strides") is not None:
-        raise TrocarError(f"arrays on the GPU must be contiguous and of type {dtype}, got {interface['typestr']}")
-    return DeviceArray(array, int(interface["data"][0]), tuple(interface["shape"]), dtype, download)
-
-
 def _line(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
@@ -348,3 +292,95 @@ def checked(result: tuple[Any, ...]) -> Any:
     if int(code) != 0:
         raise TrocarError(f"CUDA reports {getattr(code, 'name', code)}")
     return values[0] if len(values) == 1 else tuple(values)
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+class DeviceArray:
+    """An array (shape, dtype, strides as in NumPy) at a GPU address.
+
+    `np.asarray(array)` copies it to the host. Libraries with `__cuda_array_interface__` use it without a copy.
+
+    Args:
+        owner: object kept alive with the array. download: copies contiguous memory at an address to a host array.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        download: Callable[[Array, int], None],
+        strides: tuple[int, ...] | None = None,
+    ) -> None:
+        self.owner, self.address, self.shape, self.dtype, self._download = owner, address, shape, dtype, download
+        self.strides = strides or _dense(shape, dtype.itemsize)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        return self.strides == _dense(self.shape, self.dtype.itemsize) or bool(self._shadow().flags.c_contiguous)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None if self.contiguous else self.strides,
+        }
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        """A view; for slices and whole numbers."""
+        if isinstance(index, slice):  # rows: the short way, which a short rollout notices
+            first, rest = range(self.shape[0])[index], self.shape[1:]
+            address = self.address + first.start * self.strides[0]
+            strides = (first.step * self.strides[0], *self.strides[1:])
+            return DeviceArray(self.owner, address, (len(first), *rest), self.dtype, self._download, strides)
+        whole = self._shadow()
+        part = whole[index if isinstance(index, tuple) else (index,)]
+        offset = _address(part) - _address(whole)
+        return DeviceArray(self.owner, self.address + offset, part.shape, self.dtype, self._download, part.strides)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if self.contiguous:
+            host = np.empty(self.shape, self.dtype)
+            if host.size:
+                self._download(host, self.address)
+        else:
+            # the memory from the first element to the last, then the view of it
+            span = sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+            memory = np.empty(1 + span // self.dtype.itemsize, self.dtype)
+            self._download(memory, self.address)
+            host = np.ascontiguousarray(np.lib.stride_tricks.as_strided(memory, self.shape, self.strides))
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def _shadow(self) -> Array:
+        """A dummy array with this shape and these strides, never read, to apply NumPy's slicing rules."""
+        return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides, writeable=False)
+
+
+def _dense(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
+    """Strides of a contiguous array."""
+    return tuple(prod(shape[k + 1 :]) * item for k in range(len(shape)))
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

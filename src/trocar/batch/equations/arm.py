@@ -83,7 +83,7 @@ class ArmEquations:
     @cached_property
     def _inertias(self) -> dict[int, BodyInertia]:
         inertias = {
-            i: self._inertia(body)
+            i: _about_origin(body, self.parameter("mass", i), self._vector("com", i), self._tensor(i))
             for i, body in self.frames.orientations.bodies.items()
             if self.parameters.pattern["mass"][i]
         }
@@ -97,10 +97,9 @@ class ArmEquations:
             inertias[tip] = inertias[tip] + load if tip in inertias else load
         return inertias
 
-    def _inertia(self, body: GroupedBody) -> BodyInertia:
-        i = body.index
-        xx, xy, xz, yy, yz, zz = (self.parameter("inertia", i, *entry) for entry in UPPER)
-        return _about_origin(body, self.parameter("mass", i), self._vector("com", i), (xx, xy, xz, yy, yz, zz))
+    def _tensor(self, body: int) -> Symmetric:
+        xx, xy, xz, yy, yz, zz = (self.parameter("inertia", body, *entry) for entry in UPPER)
+        return xx, xy, xz, yy, yz, zz
 
     def _vector(self, name: str, *index: int) -> Vector:
         x, y, z = (self.parameter(name, *index, k) for k in range(3))

@@ -26,12 +26,6 @@ class ControlLaw:
     next_memory: Sequence[Node] = ()
 
 
-def effort(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """Given efforts."""
-    tau = arm.inputs("tau")
-    return ControlLaw(tau, tau)
-
-
 def pd(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     """tau = kp (q_ref - q) + kd (dq_ref - dq), with joint gains."""
     inputs, q_ref, dq_ref, _ = _references(arm, references)
@@ -54,18 +48,7 @@ def pid(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     return ControlLaw(inputs, tau, integral, grown)
 
 
-def computed_torque(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """Computed torque with the arm's own M and b."""
-    return _computed_torque(arm, arm, references)
-
-
-def nominal_computed_torque(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
-    """Computed torque with M and b of the mechanism that the arm was loaded from."""
-    nominal = ParameterNumbers.of(arm.tree, friction=True)
-    return _computed_torque(arm, ArmEquations(arm.tree, nominal, arm.graph), references)
-
-
-def _computed_torque(arm: ArmEquations, model: ArmEquations, references: int) -> ControlLaw:
+def computed_torque(arm: ArmEquations, model: ArmEquations, references: int) -> ControlLaw:
     """tau = M (ddq_ref + kd (dq_ref - dq) + kp (q_ref - q)) + b of a model."""
     inputs, q_ref, dq_ref, ddq_ref = _references(arm, references)
     acceleration = [a + f for a, f in zip(ddq_ref, _feedback(arm, q_ref, dq_ref), strict=True)]
@@ -104,10 +87,15 @@ def _differences(a: Sequence[Node], b: Sequence[Node]) -> list[Node]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
+def _nominal(arm: ArmEquations) -> ArmEquations:
+    """The equations of the mechanism that the arm was loaded from."""
+    return ArmEquations(arm.tree, ParameterNumbers.of(arm.tree, friction=True), arm.graph)
+
+
 CONTROLS: dict[str, Callable[[ArmEquations, Node, int], ControlLaw]] = {
-    "effort": effort,
+    "effort": lambda arm, dt, references: ControlLaw(arm.inputs("tau"), arm.inputs("tau")),
     "pd": pd,
     "pid": pid,
-    "computed_torque": computed_torque,
-    "nominal_computed_torque": nominal_computed_torque,
+    "computed_torque": lambda arm, dt, references: computed_torque(arm, arm, references),
+    "nominal_computed_torque": lambda arm, dt, references: computed_torque(arm, _nominal(arm), references),
 }

@@ -15,20 +15,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trocar.batch.contact import TipSurface
+from trocar.batch.equations import forces
 from trocar.batch.equations.arm import ArmEquations, TipKinematics, add_along, along
 from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.dynamics import Factor
-from trocar.batch.equations.forces import (
-    BoundedForce,
-    DahlElements,
-    Stop,
-    contact_forces,
-    coulomb_frictions,
-    damping,
-    hold_at_rest,
-    stopped,
-    swept,
-)
 from trocar.batch.equations.simplification import regrouped
 from trocar.batch.graph import Node, total, whole
 from trocar.batch.parameters import BatchParameters
@@ -60,55 +50,45 @@ def step_program(
     law = CONTROLS[control](arm, dt, references)
     if motor_limits:
         law = limited(arm, law)
-    dahl = DahlElements(arm)
-    frictions = coulomb_frictions(arm)
-    moving: list[BoundedForce] = [*frictions, *contact_forces(arm, surfaces, dt)]
+    dahl = forces.DahlElements(arm)
+    frictions = forces.coulomb_frictions(arm)
+    moving: list[forces.BoundedForce] = [*frictions, *forces.contact_forces(arm, surfaces, dt)]
     stops = [
-        Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), q[j], (float(tree.lower[j]), float(tree.upper[j])), dt)
+        forces.Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), q[j], (float(tree.lower[j]), float(tree.upper[j])), dt)
         for j in range(arm.n if limits else 0)
     ]
-    forces = [*moving, *stops]
-    before = [force.force for force in forces]
+    acting = [*moving, *stops]
+    before = [force.force for force in acting]
 
-    B = damping(arm)
+    B = forces.damping(arm)
     effort = [
         t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
         for t, b, row in zip(law.tau, arm.b, B, strict=True)
     ]
     dahl.subtract_effort(effort)
     effort = [whole(x) for x in effort]  # a force that balances an effort leaves exactly zero
-    for force in forces:
+    for force in acting:
         add_along(effort, force.force, force.a)
-    hold_at_rest(frictions, effort, v)
+    forces.hold_at_rest(frictions, effort, v)
     factor = Factor([[m + dt * d for m, d in zip(*rows, strict=True)] for rows in zip(arm.M, B, strict=True)])
     mobility = factor.inverse(dt)
     # without friction and contact, only the stops need the inverse, which is rare
     solved = [along(graph, row, effort) for row in mobility] if moving else [dt * a for a in factor.solved(effort)]
     free = [x + change for x, change in zip(v, solved, strict=True)]
-    after, path, reached = stopped(stops, q, swept(moving, free, mobility), mobility, dt)
+    after, path, reached = forces.stopped(stops, q, forces.swept(moving, free, mobility), mobility, dt)
     state = [*q, *v, *before, *dahl.z, *law.memory]
-    next_state = [*reached, *after, *(force.force for force in forces), *dahl.moved(path), *law.next_memory]
+    next_state = [*reached, *after, *(force.force for force in acting), *dahl.moved(path), *law.next_memory]
     outputs = [*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))]
     results = regrouped([*next_state, *outputs])
-    program = Program(
-        name=f"{control}_step",
-        state=state,
-        next_state=results[: len(state)],
-        inputs=law.inputs,
-        outputs=results[len(state) :],
-        logged=2 * arm.n,
-    )
+    new, outputs = results[: len(state)], results[len(state) :]
+    program = Program(law.inputs, outputs, state=state, next_state=new, logged=2 * arm.n)
     return program, Layout(arm.n, len(frictions), 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))
 
 
-def _query_program(
-    rows: Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]], name: str
-) -> Callable[[TreeArrays, BatchParameters], Program]:
-    def program(tree: TreeArrays, parameters: BatchParameters) -> Program:
-        inputs, outputs = rows(ArmEquations(tree, parameters))
-        return Program(name=name, state=(), next_state=(), inputs=inputs, outputs=outputs)
-
-    return program
+def query_program(name: str, tree: TreeArrays, parameters: BatchParameters) -> Program:
+    """One of `QUERIES`, a program without state."""
+    inputs, outputs = QUERIES[name](ArmEquations(tree, parameters))
+    return Program(inputs, outputs)
 
 
 def _acceleration(arm: ArmEquations) -> tuple[list[Node], list[Node]]:
@@ -117,11 +97,10 @@ def _acceleration(arm: ArmEquations) -> tuple[list[Node], list[Node]]:
     return [*arm.q, *arm.dq, *tau], Factor(arm.M).solved(rest)
 
 
-_ROWS: dict[str, Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]]] = {  # inputs and outputs
+QUERIES: dict[str, Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]]]] = {  # inputs and outputs
     "forward_dynamics": _acceleration,
     "mass_matrix": lambda arm: (arm.q, [entry for row in arm.M for entry in row]),
     "bias": lambda arm: ([*arm.q, *arm.dq], arm.b),
     "tip_pose": lambda arm: (arm.q, TipKinematics(arm).pose()),
     "jacobian": lambda arm: (arm.q, [entry for row in TipKinematics(arm).jacobian() for entry in row]),
 }
-QUERIES = {name: _query_program(rows, name) for name, rows in _ROWS.items()}

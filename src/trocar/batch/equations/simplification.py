@@ -184,7 +184,7 @@ def _negative(a: Polynomial) -> Polynomial:
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 _SUMS = ("add", "subtract")
-_SLOW = {"sin": 5, "cos": 5, "exp": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # duration in additions
+_SLOW = {"sin": 5, "cos": 5, "exp2": 5, "sqrt": 5, "divide": 5}  # duration in additions
 
 
 def regrouped(results: Sequence[Node]) -> list[Node]:
@@ -237,15 +237,11 @@ class _Regrouping:
         return terms
 
     def _sum(self, terms: list[tuple[bool, Node]]) -> Node:
-        ordered = sorted(terms, key=lambda term: (self._is_product(term[1]), self._time(term[1])))
+        ordered = sorted(terms, key=lambda t: (t[1].op == "multiply" and not t[1].fixed, self._time(t[1])))
         result = ordered[0][1].graph.zero
         for minus, term in ordered:
             result = result - term if minus else result + term
         return result
-
-    @staticmethod
-    def _is_product(node: Node) -> bool:
-        return node.op == "multiply" and not node.fixed
 
     def _time(self, node: Node) -> int:
         """Duration of the longest path to a new node."""

@@ -21,7 +21,7 @@ _FUNCTIONS = {"min": "minimum", "max": "maximum"}
 
 def preparation(program: Program, arrays: ModuleType) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """Function from the parameters of a program to its fixed values."""
-    lines, terms = program.preparation(_statement, _expression)
+    lines, terms = program.preparation("    {} = {}".format, _expression)
     return _function("preparation", "p", lines, terms, arrays)
 
 
@@ -51,7 +51,7 @@ def step(
         barrier: function applied to all values needed later, after every `BETWEEN_BARRIERS` operations. Otherwise XLA
             fuses everything into one kernel that recomputes shared values and takes minutes to compile.
     """
-    lines, terms = program.statements(_statement, _expression)
+    lines, terms = program.statements("    {} = {}".format, _expression)
     if barrier is not None:
         lines = _divided(lines, terms)
     return _function("step", "x, p, u", lines, terms, arrays, barrier)
@@ -80,10 +80,6 @@ def _function(
     space: dict[str, Any] = {"np": arrays, "barrier": barrier}
     exec(compile(source, f"<generated {name}>", "exec"), space)
     return space[name]
-
-
-def _statement(name: str, value: str) -> str:
-    return f"    {name} = {value}"
 
 
 def _expression(node: Node, args: Sequence[str]) -> str:

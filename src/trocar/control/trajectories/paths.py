@@ -134,10 +134,7 @@ def circle(
     If T0 lies off the plane of the centre, the circle is about the nearest point of the axis.
     """
     T0, n = _pose(T0), _direction(axis)
-    middle = vector(centre, "centre")
-    if middle.shape != (3,):
-        raise TrocarError(f"centre must be a position (3,) [m], got shape {middle.shape}")
-    arm = T0[:3, 3] - middle
+    arm = T0[:3, 3] - checks.three_numbers("centre", centre, "[m]")
     arm = arm - n * (n @ arm)
     if np.linalg.norm(arm) < 1e-9:
         raise TrocarError("the circle has zero radius: T0 lies on its axis")

@@ -21,11 +21,10 @@ from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
 from trocar.experiments.wang2019.identification import excitation_claims, half_speed_claim, left_out_error
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm, listed
+from trocar.identification.estimators import base_estimate
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
-from trocar.identification.least_squares import base_estimate
 from trocar.identification.pipeline import Identified, identify
-from trocar.identification.prediction import efforts, regressor, relative_error
-from trocar.identification.signals import Signals, prepare
+from trocar.identification.signals import Signals, efforts, prepare, regressor, relative_error
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import load_recording
 from trocar.recording.motor_columns import column_units, joint_from_columns

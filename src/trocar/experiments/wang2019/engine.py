@@ -12,11 +12,9 @@ from scipy.interpolate import CubicSpline
 
 from trocar.arms.parameters import Parameters
 from trocar.experiments.wang2019.recordings import TABLE, listed
-from trocar.identification.pipeline import Identified, prepared
-from trocar.identification.prediction import efforts, relative_error, root_mean_square
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import Identified, prepared, recalibrate
 from trocar.identification.recipes.recipe import load_recipe
-from trocar.identification.signals import Signals
+from trocar.identification.signals import Signals, efforts, relative_error, root_mean_square
 from trocar.recording import Recording
 from trocar.recording.filters import lowpass
 from trocar.recording.motor_columns import joint_from_columns

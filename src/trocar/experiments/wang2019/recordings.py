@@ -13,10 +13,9 @@ from trocar.control.observers import MomentumObserver, PayloadEstimate, PointMas
 from trocar.errors import TrocarError
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import data_file
-from trocar.identification.pipeline import identify, prepared
-from trocar.identification.prediction import efforts
-from trocar.identification.recalibration import recalibrate
+from trocar.identification.pipeline import identify, prepared, recalibrate
 from trocar.identification.recipes.recipe import Recipe, load_recipe
+from trocar.identification.signals import efforts
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording, load_recording
 from trocar.recording.motor_columns import joint_from_columns

@@ -33,9 +33,15 @@ from trocar.experiments.zhou2025.printed import (
     kinematic_claims,
     midpoint_claims,
 )
-from trocar.identification.si.gravity import coefficients, gravity_regressor
+from trocar.identification.si.gravity import (
+    StaticTable,
+    coefficients,
+    gravity_regressor,
+    identified,
+    static_friction,
+    table_two,
+)
 from trocar.identification.si.identification import table_one_columns
-from trocar.identification.si.static_table import StaticTable, identified, static_friction, table_two
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.simulation.run import simulate

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop, Wrong
 from trocar.experiments.zhou2025.runs import DRIFT, PRINTED_UNITS, DriftTest
-from trocar.identification.si.static_table import StaticTable
+from trocar.identification.si.gravity import StaticTable
 from trocar.plots import COLOURS, panels, style
 from trocar.spatial import Array
 

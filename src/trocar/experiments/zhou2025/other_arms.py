@@ -20,9 +20,9 @@ from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories import Fourier
 from trocar.experiments.zhou2025 import runs
 from trocar.identification.excitation.file import load_coefficients
+from trocar.identification.si.gravity import identified, measured
 from trocar.identification.si.identification import IdentifiedSi, TermsByDrive, identify_si
 from trocar.identification.si.parameters import completed
-from trocar.identification.si.static_table import identified, measured
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 from trocar.recording import Recording

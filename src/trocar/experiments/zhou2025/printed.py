@@ -10,8 +10,7 @@ from trocar.arms.instruments import load_instrument
 from trocar.arms.tables import geometry, read
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.zhou2025 import runs
-from trocar.identification.si.gravity import fit_gravity
-from trocar.identification.si.static_table import StaticTable, identified
+from trocar.identification.si.gravity import StaticTable, fit_gravity, identified
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim
 from trocar.spatial import Array, mdh

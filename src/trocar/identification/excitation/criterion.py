@@ -1,4 +1,4 @@
-"""Excitation of the base parameters by a motion: condition number or determinant of its regressor, with gradients."""
+"""Excitation of the base parameters by a motion, and the motor efforts that it needs, with derivatives."""
 
 from __future__ import annotations
 
@@ -142,17 +142,15 @@ class Criterion:
         Y = np.concatenate([links, drives, elastics], axis=-1)
         W = np.einsum("ji,njp->nip", self._coupling, Y[..., self._columns_used])
         by_speed = (1.0 - sign**2) / self._width
-        # derivative of each drive factor by s, s' and s''
-        none, one = np.zeros_like(s), np.ones_like(s)
-        slopes = {
-            "Im": (none, none, one),
-            "Fv": (none, one, none),
-            "Fc": (none, by_speed, none),
-            "Fo": (none, none, none),
-            "K0": (none, none, none),
-            "K": (one, none, none),
-            "K2": (2.0 * s, none, none),
-            "Fx": (sign, s * by_speed, none),
+        # derivatives of the drive factors by s, s' and s'' (0, 1, 2) that are not zero
+        one = np.ones_like(s)
+        slopes: dict[str, dict[int, Array]] = {
+            "Im": {2: one},
+            "Fv": {1: one},
+            "Fc": {1: by_speed},
+            "K": {0: one},
+            "K2": {0: 2.0 * s},
+            "Fx": {0: sign, 1: s * by_speed},
         }
 
         def backward(dW: Array) -> Array:
@@ -161,7 +159,7 @@ class Criterion:
             gradient = np.einsum("nip,knipj->knj", dY[..., : self._links], D)
             for k, (i, term) in enumerate(self._columns):
                 along = dY[..., self._links + k] @ self._A[i]
-                for part, slope in enumerate(slopes[term]):
+                for part, slope in slopes.get(term, {}).items():
                     gradient[part] += (along * slope[:, i])[:, None] * self._A[i]
             gradient[0] += np.einsum(
                 "nik,nik->ni", dY[..., self._links + len(self._columns) :], self.mechanism.elastics.slopes(q)
@@ -175,3 +173,46 @@ def _terms(terms: Sequence[str], hysteresis: Sequence[object]) -> tuple[str, ...
     """Terms with a column here: Dahl friction as Coulomb friction; load-dependent friction is excluded."""
     columns = [term for term in terms if term != "mu"]
     return (*columns, "Fc") if hysteresis and "Fc" not in columns else tuple(columns)
+
+
+class MotorEfforts:
+    """Effort of each motor along a motion, from weight, inertia and friction: C' tau of the arm's parameters [N m, N].
+
+    Includes rotors, springs and load-dependent friction. Dahl friction has its steady-sliding value.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._coupling = mechanism.arm.motors.coupling
+        drives = mechanism.drives
+        self._width = SOFT_SIGN * np.abs(drives.A) @ [joint.velocity for joint in mechanism.arm.joints]
+
+    def __call__(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Motor efforts (N, n) of states (N, n), with the exact sign of Coulomb friction."""
+        return self.mechanism.inverse_dynamics(q, dq, ddq, friction=True) @ self._coupling
+
+    def with_derivatives(self, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
+        """Motor efforts (N, n) with smoothed Coulomb friction, and derivatives (3, N, n, n) by q, dq and ddq.
+
+        The derivatives are exact: those of the mechanism, and analytic ones of friction.
+        """
+        mechanism, drives, A = self.mechanism, self.mechanism.drives, self.mechanism.drives.A
+        s, ds = q @ A.T, dq @ A.T
+        sign = np.tanh(ds / self._width)
+        slope = drives.Fx + drives.S @ drives.slope
+        coulomb = drives.Fc + drives.S @ drives.F + slope * s
+        D = mechanism.inverse_dynamics_derivatives(q, dq, ddq)
+        if drives.loaded:
+            load, rest = mechanism.gravity(q) @ drives.L.T, np.zeros_like(q)
+            coulomb = coulomb + drives.mu * np.abs(load)
+            weight = mechanism.inverse_dynamics_derivatives(q, rest, rest)[0]
+            D[0] += np.einsum("im,nm,mk,nkj->nij", A.T, drives.mu * np.sign(load) * sign, drives.L, weight)
+        tau = mechanism.inverse_dynamics(q, dq, ddq) + (drives.Fv * ds + coulomb * sign) @ A
+
+        def along(x: Array) -> Array:
+            """A' diag(x) A of (N, m) slopes by the drives' coordinates."""
+            return np.einsum("mi,nm,mj->nij", A, x, A)
+
+        D[0] += along(slope * sign)
+        D[1] += along(drives.Fv + coulomb * (1.0 - sign**2) / self._width)
+        return tau @ self._coupling, np.einsum("ki,dnkj->dnij", self._coupling, D)

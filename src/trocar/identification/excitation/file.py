@@ -116,19 +116,15 @@ def player(arm: Arm, csv_name: str, rate: float) -> str:
     jaw = "jaw" in arm.joint_names
     if not arm.dvrk_class:
         raise TrocarError(f"{arm.name} is not an arm of the dVRK, so there is no script for it")
-    return (
-        Path(__file__)
-        .with_name("play.py.txt")
-        .read_text(encoding="utf-8")
-        .format(
-            arm=arm.name,
-            csv=csv_name,
-            rate=rate,
-            cls=arm.dvrk_class,
-            default=arm.dvrk_name,
-            joints=list(arm.joint_names),
-            units=list(arm.joint_units),
-            n=arm.n - 1 if jaw else arm.n,
-            jaw=jaw,
-        )
+    template = Path(__file__).with_name("play.py.txt").read_text(encoding="utf-8")
+    return template.format(
+        arm=arm.name,
+        csv=csv_name,
+        rate=rate,
+        cls=arm.dvrk_class,
+        default=arm.dvrk_name,
+        joints=list(arm.joint_names),
+        units=list(arm.joint_units),
+        n=arm.n - 1 if jaw else arm.n,
+        jaw=jaw,
     )

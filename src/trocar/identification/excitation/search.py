@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 from trocar.control.trajectories import Fourier, fourier
 from trocar.errors import TrocarError
-from trocar.identification.excitation.criterion import Criterion
-from trocar.identification.excitation.effort import MotorEfforts
+from trocar.identification.excitation.criterion import Criterion, MotorEfforts
 from trocar.identification.excitation.limits import ExcitationLimits
 from trocar.spatial import Array
 

@@ -1,7 +1,12 @@
 """Recipes: the structure of an arm's model, and the filters and weights of its identification.
 
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
-published recording. Other arms get a general one (`general.py`). `trocar identify --search` writes a new one.
+published recording. `trocar identify --search` writes a new one.
+
+Other arms get a general one: the drives of the arm's parameter set, with a row of Dahl elements as Coulomb friction.
+Friction that depends on position or load and quadratic stiffness are omitted: a recording must show that they reduce
+the error. Links are regularised towards those of the set. A constant effort is a force K0 if the set has one and no
+bias, otherwise a bias Fo of the measured effort: a recording cannot distinguish the two.
 """
 
 from __future__ import annotations
@@ -12,15 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.file_fields import Fields
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, elastic, load_parameters
 from trocar.arms.tables import DATA, read, stem
 from trocar.errors import TrocarError, check_known, shown
 from trocar.identification.consistency import Prior, prior
-from trocar.identification.recipes.general import general_table, prior_of_set
 from trocar.mechanics import Mechanism
-from trocar.mechanics.inertia import from_pseudo_inertia, standard
+from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 from trocar.toml_file import read_toml
 
 RECIPES = tuple(arm for arm in ARMS if (DATA / f"recipe_{stem(arm)}.toml").exists())  # arms with a built-in recipe
@@ -28,6 +34,12 @@ FIELDS = ("arm", "geometry", "prior", "columns", "rate", "filters", "weights", "
 WEIGHTS = ("prior", "friction", "other")
 FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
 DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
+RADIUS = 0.02  # minimum thickness of a link, so that its prior can change in all directions [m]
+MIN_ROTOR = 1e-6  # [kg m^2, kg]
+DELTAS = {  # deltas of the Dahl elements [rad, m], three per decade
+    "rad": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
+    "m": [0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002],
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,3 +202,62 @@ def _drive(name: str, entry: Fields, spectra: Mapping[str, tuple[float, ...]]) -
         return Drive(name=name, terms=terms, hysteresis=elements, **coordinate)
     except TrocarError as error:
         raise entry.error(str(error)) from None
+
+
+# -- general recipe ----------------------------------------------------------------------------------------------------
+
+
+def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
+    """The general recipe as a table, for any arm with parameters."""
+    return {
+        "arm": robot.name,
+        "geometry": known.geometry,
+        "prior": known.name,
+        "filters": {"effort": 17.0, "motion": [8.0] * robot.n, "trim": 1.0},
+        "weights": {"prior": 4e-4, "friction": 0.03, "other": 2e-4},
+        "deltas": DELTAS,
+        "drives": _drives(known, robot),
+    }
+
+
+def prior_of_set(known: Parameters) -> dict[str, Prior]:
+    """Priors from the links of a parameter set, thickened by RADIUS; masses and centres of mass are not limited."""
+    priors = {}
+    for name, body in known.inertias.items():
+        P = pseudo_inertia(barycentric(body))
+        P[:3, :3] += body.mass * RADIUS**2 * np.eye(3)
+        priors[name] = Prior(P, np.inf)
+    return priors
+
+
+def _drives(known: Parameters, robot: Arm) -> dict[str, Any]:
+    """One entry for each direction of the set's drives, and one for each joint that has none."""
+    covered = {name for drive in known.drives for name, weight in drive.joints.items() if weight}
+    alone = [Drive(name=name, joints={name: 1.0}) for name in robot.joint_names if name not in covered]
+    entries: dict[str, Any] = {}
+    directions: dict[str, np.ndarray] = {}
+    for drive in (*known.drives, *alone):
+        row = drive.row(robot)
+        direction = row / np.linalg.norm(row)
+        same = [name for name, other in directions.items() if abs(other @ direction) > 1 - 1e-9]
+        if same:  # two friction terms along one coordinate cannot be distinguished
+            entry = entries[same[0]]
+            entry["terms"] += [term for term in ("Im", "K") if term in drive.terms and term not in entry["terms"]]
+        else:
+            directions[drive.name] = direction
+            entry = entries[drive.name] = _entry(drive, robot)
+        if "Im" in entry["terms"]:
+            entry["least_Im"] = MIN_ROTOR
+    return entries
+
+
+def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
+    space, weights = ("motors", drive.motors) if drive.motors else ("joints", drive.joints)
+    rotor_only = set(drive.terms) == {"Im"} and not drive.hysteresis
+    if rotor_only:
+        return {space: dict(weights), "terms": ["Im"]}
+    has_constant = not {"Fo", "K0"}.isdisjoint(drive.terms) or (space == "joints" and len(weights) == 1)
+    constant = ["K0" if "K0" in drive.terms and "Fo" not in drive.terms else "Fo"] if has_constant else []
+    terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *constant, *(["K"] if "K" in drive.terms else [])]
+    units = {joint.name: joint.unit for joint in robot.joints}
+    return {space: dict(weights), "terms": terms, "hysteresis": units.get(next(iter(weights)), "rad")}

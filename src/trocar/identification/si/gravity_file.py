@@ -18,7 +18,7 @@ from trocar.arms.tables import read
 from trocar.errors import TrocarError
 from trocar.identification.si.gravity import COEFFICIENTS, GravityFit, coefficient_rows
 from trocar.identification.si.identification import si_model
-from trocar.identification.si.links import links, saw_frames
+from trocar.identification.si.parameters import links, saw_frames
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import barycentric
 from trocar.spatial import Array, inverse

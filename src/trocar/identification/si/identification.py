@@ -26,7 +26,7 @@ from trocar.arms.tables import read
 from trocar.errors import TrocarError
 from trocar.identification.consistency import solve
 from trocar.identification.design import with_values
-from trocar.identification.si.links import links
+from trocar.identification.si.parameters import links
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
 from trocar.spatial import Array

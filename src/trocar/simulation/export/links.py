@@ -22,15 +22,6 @@ ROOT, TIP = "base_link", "tip_link"
 
 
 @dataclass(frozen=True)
-class FixedLink:
-    """A fixed link: the base of an arm, a set-up joint. T_root: its pose (4, 4) in the root link."""
-
-    name: str
-    T_root: Array
-    meshes: tuple[Mesh, ...]
-
-
-@dataclass(frozen=True)
 class Link:
     """A link with its joint.
 
@@ -64,13 +55,11 @@ class Link:
     solids: tuple[mujoco.MjsGeom, ...]
 
 
-def fixed_links(scene: Scene, meshes: list[Mesh]) -> list[FixedLink]:
-    """The root first, then bases of arms and set-up joints, which are fixed."""
+def fixed_links(scene: Scene, meshes: list[Mesh]) -> list[tuple[str, Array, list[Mesh]]]:
+    """Name, pose (4, 4) in the root and shapes of every fixed link: the root first, then bases and set-up joints."""
     poses = {BASE: np.eye(4), **scene.fixed_poses()}
-    return [
-        FixedLink(ROOT if body == BASE else link_name(body), T, tuple(mesh for mesh in meshes if mesh.link == body))
-        for body, T in poses.items()
-    ]
+    names = {body: ROOT if body == BASE else link_name(body) for body in poses}
+    return [(names[body], T, [mesh for mesh in meshes if mesh.link == body]) for body, T in poses.items()]
 
 
 def links(scene: Scene, meshes: list[Mesh]) -> list[Link]:
@@ -132,18 +121,14 @@ def leaders_first(tree: list[Link]) -> list[Link]:
     """
     arranged = list(tree)
     for leader in [link for link in tree if link.follows is None]:
-        carried_by = [link for link in _ancestors(tree, leader) if link.follows and link.follows[0] == leader.joint]
+        ancestors, by_name = [leader], {link.name: link for link in tree}
+        while ancestors[-1].parent in by_name:
+            ancestors.append(by_name[ancestors[-1].parent])
+        carried_by = [link for link in ancestors if link.follows and link.follows[0] == leader.joint]
         if carried_by:
             first = carried_by[-1]
-            own = replace(
-                leader,
-                name=f"{leader.joint}_link",
-                parent=first.parent,
-                T_parent=first.T_parent,
-                inertia=None,
-                meshes=(),
-                solids=(),
-            )
+            bare = replace(leader, name=f"{leader.joint}_link", inertia=None, meshes=(), solids=())
+            own = replace(bare, parent=first.parent, T_parent=first.T_parent)
             joint = leader.name.removesuffix("_link")
             follower = replace(leader, joint=joint, follows=(leader.joint, 1.0), damping=0.0, friction=0.0)
             arranged[arranged.index(leader)] = follower
@@ -172,16 +157,6 @@ def _before_their_leaders(tree: list[Link]) -> dict[str, str]:
             early[link.name] = link.follows[0]
         waiting += sorted(children.get(link.name, ()), key=lambda child: child.joint, reverse=True)
     return early
-
-
-def _ancestors(tree: list[Link], link: Link) -> list[Link]:
-    """The ancestors of a link, from its parent to the base."""
-    by_name = {other.name: other for other in tree}
-    ancestors = []
-    while link.parent in by_name:
-        link = by_name[link.parent]
-        ancestors.append(link)
-    return ancestors
 
 
 def flat(name: str) -> str:

@@ -8,7 +8,7 @@ Drake reads its own element, `drake:mimic`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from xml.etree.ElementTree import Element
 
@@ -139,14 +139,13 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
     T_world_root = upright(scene)
     if T_world_root is not None:
         add(model, "pose", frame_text(T_world_root))
-    for fixed in fixed_links(scene, meshes):
-        element = add(model, "link", name=fixed.name)
-        if fixed.name != ROOT:
-            add(element, "pose", frame_text(fixed.T_root))
-        _visuals(element, fixed.meshes)
-        world = fixed.name == ROOT
-        joint = add(model, "joint", name="base_to_world" if world else f"{fixed.name}_fixed", type="fixed")
-        add_texts(joint, parent="world" if world else ROOT, child=fixed.name)
+    for fixed, T_root, shapes in fixed_links(scene, meshes):
+        element, world = add(model, "link", name=fixed), fixed == ROOT
+        if not world:
+            add(element, "pose", frame_text(T_root))
+        _visuals(element, shapes)
+        joint = add(model, "joint", name="base_to_world" if world else f"{fixed}_fixed", type="fixed")
+        add_texts(joint, parent="world" if world else ROOT, child=fixed)
     tree = links(scene, meshes)
     inertias = {arm: with_discs(simulated) for arm, simulated in scene.arms.items()}
     cameras: dict[str, Element] = {}
@@ -185,7 +184,7 @@ def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:
     return element
 
 
-def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
+def _visuals(parent: Element, meshes: Iterable[Mesh]) -> None:
     for mesh in meshes:
         colour, specular, _ = MATERIALS[mesh.material]
         element = add(parent, "visual", name=mesh.material)

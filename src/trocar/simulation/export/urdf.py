@@ -38,10 +38,10 @@ def urdf(scene: Scene, name: str, title: str, meshes: list[Mesh]) -> str:
     root = Element("robot", name=name)
     for material in sorted({mesh.material for mesh in meshes}):
         add(add(root, "material", name=material), "color", rgba=[*MATERIALS[material][0], 1.0])
-    for fixed in fixed_links(scene, meshes):
-        _visuals(add(root, "link", name=fixed.name), fixed.meshes)
-        if fixed.name != ROOT:
-            _fixed_joint(root, ROOT, fixed.name, fixed.T_root)
+    for fixed, T_root, shapes in fixed_links(scene, meshes):
+        _visuals(add(root, "link", name=fixed), shapes)
+        if fixed != ROOT:
+            _fixed_joint(root, ROOT, fixed, T_root)
     for link in leaders_first(links(scene, meshes)):
         element = add(root, "link", name=link.name)
         _inertial(element, link.inertia or LIGHT)
@@ -88,7 +88,7 @@ def _inertial(parent: Element, inertia: Inertia) -> None:
     add(element, "inertia", **upper_triangle(inertia.I))
 
 
-def _visuals(parent: Element, meshes: tuple[Mesh, ...]) -> None:
+def _visuals(parent: Element, meshes: Iterable[Mesh]) -> None:
     for mesh in meshes:
         element = add(parent, "visual", name=mesh.name)
         add(add(element, "geometry"), "mesh", filename=f"assets/{mesh.file}")

@@ -1,26 +1,267 @@
-"""State-dependent joint forces applied outside the MuJoCo model."""
+"""State-dependent joint forces applied outside the MuJoCo model: cables, elastic drives, varying friction, memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.arms.parameters import CableTorque
+from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.mechanics.drives import check_dissipative
-from trocar.simulation.arm_slice import ArmSlice
-from trocar.simulation.forces.drive_forces import (
-    CableForces,
-    ElasticDrives,
-    Hysteresis,
-    MirroredCounterweight,
-    VaryingFriction,
-)
+from trocar.mechanics.drives import cable_effort, check_dissipative
+from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.environment import PortForces
-from trocar.simulation.scene_arm import Mirror, SceneArm
+from trocar.simulation.modelling.arm_model import MOTOR, drive_element
+from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
+
+# Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
+RESOLVED = 1.0
+
+
+class Hysteresis:
+    """The states z of all Dahl elements, driven by the path of the joints.
+
+    A step needs the force before its path is known, so the force is held over the step and z then follows the
+    displacement exactly. With the force at the start of the step, the local stiffness 2 F / delta conserves energy with
+    an integrator that updates the velocity first (fast, discrete) up to a frequency of 2 / timestep, but gains energy
+    with Runge-Kutta; with the force half a step ahead it conserves energy there too. See docs/dynamics.md.
+
+    Args:
+        equations: of the arm. D: (n, nv), q = D qpos. timestep: [s].
+    """
+
+    def __init__(self, equations: Mechanism, D: Array, timestep: float) -> None:
+        _check_resolved(equations, timestep)
+        drives = equations.drives
+        self._B = (drives.A @ D)[drives.owner]  # s = B qpos
+        self._pull = np.ascontiguousarray(-self._B.T)
+        self._F, self._slope = drives.F, drives.slope if drives.slope.any() else None
+        self._rate = -1.0 / drives.delta
+        self._half = 0.5 * timestep
+        self._z, self._s, self._path = (np.zeros(len(drives.owner)) for _ in range(3))
+
+    def reset(self) -> None:
+        """Relax all elements to zero effort."""
+        self._z[:] = 0.0
+
+    def place(self, qpos: Array) -> None:
+        """Note that the joints were placed here without motion: z is kept."""
+        self._B.dot(qpos, self._s)
+
+    def states(self, qpos: Array) -> Array:
+        """z (k,) at the joints' positions."""
+        self._follow(qpos)
+        return self._z.copy()
+
+    def set_states(self, z: ArrayLike, qpos: Array) -> None:
+        """Start from z (k,), in the order of the drives."""
+        z = np.asarray(z, dtype=float)
+        if z.shape not in ((), self._z.shape) or not (np.abs(z) <= 1.0).all():
+            raise TrocarError(f"hysteresis must be {len(self._z)} states, each in [-1, 1], got {z!r}")
+        self._z[:] = z
+        self.place(qpos)
+
+    @property
+    def memory(self) -> tuple[Array, Array]:
+        """State of all elements, for a snapshot. Assign it to restore the snapshot."""
+        return self._z.copy(), self._s.copy()
+
+    @memory.setter
+    def memory(self, memory: tuple[Array, Array]) -> None:
+        self._z[:], self._s[:] = memory
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force (nv,) for the next step."""
+        self._follow(qpos)
+        return self._effort(self._z, self._s)
+
+    def force_ahead(self, qvel: Array) -> Array:
+        """Change of `force` (nv,) over half a step ahead, to add to it for a Runge-Kutta step."""
+        path = self._half * self._B.dot(qvel)
+        z = _moved(self._z, path, self._rate)
+        return self._effort(z, self._s + path) - self._effort(self._z, self._s)
+
+    def _follow(self, qpos: Array) -> None:
+        path = self._path
+        self._B.dot(qpos, path)
+        path -= self._s
+        self._s += path
+        self._z = _moved(self._z, path, self._rate)
+
+    def _effort(self, z: Array, s: Array) -> Array:
+        F = self._F if self._slope is None else self._F + self._slope * s
+        return np.asarray(self._pull.dot(F * z))
+
+
+def _check_resolved(equations: Mechanism, timestep: float) -> None:
+    """Raise an error for elements with a delta too short for the timestep."""
+    drives = equations.drives
+    M, A = equations.mass_matrix(equations.arm.home), drives.A[drives.owner]
+    stiffness = 2.0 * drives.F / drives.delta  # the steepest, right after a reversal
+    fastest = float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, A.T @ (stiffness[:, None] * A))).real.max()))
+    if fastest * timestep > RESOLVED:
+        e = int(np.argmax(stiffness * np.einsum("ki,ki->k", A, np.linalg.solve(M, A.T).T)))
+        raise TrocarError(
+            f"hysteretic friction is too stiff for a timestep of {timestep:.3g} s: it vibrates at {fastest:.4g} "
+            f"rad/s, mostly drive '{drives.drives[drives.owner[e]].name}' with delta = {drives.delta[e]:.3g}; use "
+            f"{RESOLVED / fastest:.2g} s or less, or replace it by Coulomb friction (Fc)"
+        )
+
+
+def _moved(z: Array, path: Array, rate: Array) -> Array:
+    """z after a monotone path; rate = -1 / delta."""
+    d = np.sign(path)
+    return np.asarray(d + (z - d) * np.exp(rate * np.abs(path)))
+
+
+class VaryingFriction:
+    """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that represents it.
+
+    It uses the engine's dry friction, which sticks and slides like constant Coulomb friction. The load comes from
+    the equations at the start of the step; external forces do not contribute.
+    """
+
+    def __init__(self, equations: Mechanism, arm_slice: ArmSlice, D: Array) -> None:
+        self._equations, self._D, drives = equations, D, equations.drives
+        model = arm_slice.engine.model
+        elements = [drive_element(equations.arm, drive) for drive in drives.drives]
+        on = [(element.on_tendon, element.name) for element in elements]
+        varying = sorted({on[i] for i in np.flatnonzero((drives.Fx != 0.0) | (drives.mu != 0.0))})
+        self._places = [
+            (model.tendon_frictionloss, arm_slice.tendon(name))
+            if on_tendon
+            else (model.dof_frictionloss, arm_slice.v.start + arm_slice.dof(name))
+            for on_tendon, name in varying
+        ]
+        # drives on the same joint share its friction
+        share = np.array(
+            [[abs(e.weight) if at == place else 0.0 for e, at in zip(elements, on, strict=True)] for place in varying]
+        )
+        loaded = np.flatnonzero(drives.mu)
+        self._constant = share @ drives.Fc
+        self._by_position = (share * drives.Fx) @ drives.A @ D
+        self._by_load, self._load = (share * drives.mu)[:, loaded], drives.L[loaded]
+
+    def update(self, qpos: Array) -> None:
+        """Set the friction of the next step."""
+        friction = self._constant + self._by_position.dot(qpos)
+        if self._load.size:
+            friction += self._by_load.dot(np.abs(self._load.dot(self._equations.gravity(self._D.dot(qpos)))))
+        for (values, index), F in zip(self._places, friction.tolist(), strict=True):
+            values[index] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive
+
+
+class CableForces:
+    """Evaluates each cable at the driven body of its joint, in scalar arithmetic because it runs at every step."""
+
+    def __init__(self, arm_slice: ArmSlice, cables: Sequence[CableTorque]) -> None:
+        arm = arm_slice.arm
+        bodies = [arm.body(arm.driven[cable.joint]) for cable in cables]
+        self._cables = [
+            (arm_slice.dof(body.name), body.coupling[cable.joint], cable)
+            for body, cable in zip(bodies, cables, strict=True)
+        ]
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints."""
+        for dof, ratio, cable in self._cables:
+            self._force[dof] = -cable.amplitude * cable_effort(cable, float(qpos[dof]) / ratio) / ratio
+        return self._force
+
+
+class ElasticDrives:
+    """Springs between motors and links: the encoder is on the motor, so the link deviates from the measured position.
+
+    The deflection depends on the insertion q3, `q_link = q_motor - c(q3) (tau - tau_0(q3))` (`Arm.deflections`).
+    """
+
+    def __init__(self, arm_slice: ArmSlice, compliance: Compliance) -> None:
+        arm, self._compliance = arm_slice.arm, compliance
+        self.joints = [arm.joint_names.index(name) for name in compliance.deflections]
+        self.motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
+        self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.deflections]
+        self._insertion = arm_slice.dof(arm.driven["insertion"])
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints for the next step."""
+        spec, q3 = self._compliance, qpos[self._insertion]
+        for drive, motor, link in zip(spec.deflections.values(), self.motors, self._links, strict=True):
+            twist, slack = qpos[motor] - qpos[link], 0.5 * spec.backlash
+            stretch = twist - min(max(twist, -slack), slack)
+            f = stretch / np.polyval(drive.compliance, q3) + np.polyval(drive.offset, q3)
+            f += spec.damping * (qvel[motor] - qvel[link])
+            self._force[motor], self._force[link] = -f, f
+        return self._force
+
+
+class Mirrored(NamedTuple):
+    """State of the motor.
+
+    Attributes:
+        steps: number of steps taken. force, velocity: motor force [N] and counterweight velocity [m/s] of the last
+            step.
+        total: sum of the forces in this period [N]. passed: force on the tool [N].
+        target: position that the script demanded in this period [m].
+    """
+
+    steps: int = 0
+    force: float = 0.0
+    velocity: float = 0.0
+    total: float = 0.0
+    passed: float = 0.0
+    target: float = 0.0
+
+
+class MirroredCounterweight:
+    """A motor that follows the insertion, and whose force acts on the tool one simulation step later.
+
+    At the start of each period the script reads the insertion and sets the motor's target, and applies the mean motor
+    force of the last period to the tool. So the counterweight's inertia acts on the tool delayed and filtered: joint 3
+    oscillates after every jump. The motor expects the load of the physics step before.
+    """
+
+    def __init__(self, arm_slice: ArmSlice, timestep: float, mirror: Mirror) -> None:
+        arm = arm_slice.arm
+        follower = str(arm.counterweight)
+        leader = arm.transmissions[follower]
+        self._follower, self._leader = (arm_slice.dof(name) for name in (follower, leader))
+        self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
+        self._engine, self._dof = arm_slice.engine, arm_slice.v.start + self._follower
+        mass = float(self._engine.model.dof_M0[self._dof])
+        self._inertia = mass / timestep  # [kg/s]
+        self._reached = 1.0 / (1.0 + mass * mirror.cfm / mirror.physics)  # share of a velocity step, by the softness
+        self._mirror, self._rate = mirror, mirror.gain / mirror.physics
+        self._every = max(1, round(mirror.period / timestep))
+        self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
+        self.memory = Mirrored()
+
+    def reset(self) -> None:
+        self.memory = Mirrored()
+
+    def force(self, qpos: Array, qvel: Array) -> Array:
+        """Generalised force on the arm's joints for the next step."""
+        i, j, ratio, last, mirror = self._follower, self._leader, self._ratio, self.memory, self._mirror
+        velocity = float(qvel[i])
+        if last.steps:  # load of the last step: weight, and the motion of the arm that carries it
+            load = last.force - self._inertia * (velocity - last.velocity)
+        else:
+            load = float(self._engine.data.qfrc_bias[self._dof])
+        total, passed, target = last.total, last.passed, last.target
+        if last.steps % self._every == 0:  # a period begins
+            passed = total / self._every if last.steps else load
+            total, target = 0.0, float(ratio * qpos[j])
+        speed = min(max(self._rate * (target - qpos[i]), -mirror.speed), mirror.speed)
+        force = self._reached * self._inertia * (speed - velocity) + load
+        force = float(min(max(force, -mirror.force), mirror.force))
+        self.memory = Mirrored(last.steps + 1, force, velocity, total + force, passed, target)
+        self._force[i], self._force[j] = force, -ratio * passed
+        return self._force
 
 
 class ArmForces:
@@ -77,17 +318,6 @@ class ArmForces:
                 applied += force(qpos, qvel)
         if self._varying is not None:
             self._varying.update(qpos)
-
-    def act_ahead(self, qvel: Array, applied: Array) -> bool:
-        """Move Dahl friction half a step ahead, for a Runge-Kutta step; return False if there is none."""
-        if self.hysteresis is None:
-            return False
-        applied += self.hysteresis.force_ahead(qvel)
-        return True
-
-    def friction(self, qpos: Array, qvel: Array) -> Array:
-        """Generalised force (nv,) of Dahl friction."""
-        return np.zeros(len(self.constant)) if self.hysteresis is None else self.hysteresis.force(qpos, qvel)
 
     def place(self, qpos: Array) -> None:
         """Note that the joints were placed here without motion."""

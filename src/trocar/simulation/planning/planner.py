@@ -118,12 +118,9 @@ class _Space:
     def edge_free(self, a: Array, b: Array) -> bool:
         """True if the straight edge from a, which is free, to b is free; tested coarsely first, then densely."""
         count = max(1, int(np.ceil(self.distance(a, b) / self.resolution)))
-        return all(self.free(a + (b - a) * (k / count)) for k in _coarse_first(count))
-
-
-def _coarse_first(count: int) -> list[int]:
-    """The numbers 1..count in bisection order: the end, then the middle, the quarters, ..."""
-    return sorted(range(1, count + 1), key=lambda k: (k != count, -(k & -k)))
+        # in bisection order: the end, then the middle, the quarters, ...
+        order = sorted(range(1, count + 1), key=lambda k: (k != count, -(k & -k)))
+        return all(self.free(a + (b - a) * (k / count)) for k in order)
 
 
 class _Tree:
@@ -146,7 +143,11 @@ class _Tree:
                 return near, True
             if not space.edge_free(here, new):
                 return near, False
-            near = self._add(new, near)
+            if len(self) == len(self._nodes):
+                self._nodes = np.vstack([self._nodes, np.empty_like(self._nodes)])
+            self._nodes[len(self)] = new
+            self._parents.append(near)
+            near = len(self) - 1
             if there or not greedy:
                 return near, there
 
@@ -157,13 +158,6 @@ class _Tree:
             path.append(self._nodes[node].copy())
             node = self._parents[node]
         return path
-
-    def _add(self, x: Array, parent: int) -> int:
-        if len(self) == len(self._nodes):
-            self._nodes = np.vstack([self._nodes, np.empty_like(self._nodes)])
-        self._nodes[len(self)] = x
-        self._parents.append(parent)
-        return len(self) - 1
 
 
 def _connect(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from trocar.identification import identify
-from trocar.identification.least_squares import base_estimate
+from trocar.identification.estimators import base_estimate
 from trocar.mechanics import load_mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array

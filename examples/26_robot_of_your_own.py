@@ -10,8 +10,7 @@ import mujoco
 import numpy as np
 
 import trocar as tr
-from trocar.appearance.films import save_png
-from trocar.appearance.rendering import render
+from trocar.appearance import render, save_png
 from trocar.arms import Arm, Joint, Motors, closure, prismatic, revolute, shift
 from trocar.arms.parameters import Drive, Inertia, Parameters
 from trocar.control import ComputedTorque

@@ -38,7 +38,7 @@ from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
 from trocar.sweep import read_table
-from trocar.sweep.folder import read_manifest
+from trocar.sweep.results import read_manifest
 from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"

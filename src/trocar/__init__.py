@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from trocar.arms import ARMS, Arm, load_arm
     from trocar.arms.instruments import load_endoscope, load_instrument
     from trocar.calibration import calibrate
-    from trocar.control import (
-        ComputedTorque,
-        GravityCompensation,
-        JointPD,
-        JointPID,
-        Setpoint,
-        State,
-        hold,
-    )
+    from trocar.control import ComputedTorque, GravityCompensation, JointPD, JointPID, Setpoint, State, hold
     from trocar.errors import Inaccurate, NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
     from trocar.identification import identify
     from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
@@ -49,47 +41,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "ARMS",
-    "Arm",
-    "Cable",
-    "Cart",
-    "Compliance",
-    "ComputedTorque",
-    "Diverged",
-    "ElasticMount",
-    "GravityCompensation",
-    "Inaccurate",
-    "JointPD",
-    "JointPID",
-    "Mechanism",
-    "NearLimit",
-    "NearSingular",
-    "Placement",
-    "Recording",
-    "Robot",
-    "Scene",
-    "SceneArm",
-    "Setpoint",
-    "Simulator",
-    "State",
-    "TrocarError",
-    "Unreachable",
-    "Unsolved",
-    "calibrate",
-    "hold",
-    "identify",
-    "load_arm",
-    "load_cart",
-    "load_endoscope",
-    "load_instrument",
-    "load_mechanism",
-    "load_recording",
-    "load_scene",
-    "render",
-    "simulate",
-    "sweep",
-]
+__all__ = ["ARMS", "Arm", "Cable", "Cart", "Compliance", "ComputedTorque", "Diverged", "ElasticMount"]
+__all__ += ["GravityCompensation", "Inaccurate", "JointPD", "JointPID", "Mechanism", "NearLimit", "NearSingular"]
+__all__ += ["Placement", "Recording", "Robot", "Scene", "SceneArm", "Setpoint", "Simulator", "State", "TrocarError"]
+__all__ += ["Unreachable", "Unsolved", "calibrate", "hold", "identify", "load_arm", "load_cart", "load_endoscope"]
+__all__ += ["load_instrument", "load_mechanism", "load_recording", "load_scene", "render", "simulate", "sweep"]
 
 # Public names by the module that defines them, imported when a name is first used.
 _NAMES = {
@@ -100,15 +56,8 @@ _NAMES = {
     "mechanics": ("Cart", "Mechanism", "Placement", "load_cart", "load_mechanism"),
     "control": ("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
     "simulation": (
-        "Cable",
-        "Compliance",
-        "Diverged",
-        "ElasticMount",
-        "Scene",
-        "SceneArm",
-        "Simulator",
-        "load_scene",
-        "simulate",
+        *("Cable", "Compliance", "Diverged", "ElasticMount", "Scene", "SceneArm", "Simulator"),
+        *("load_scene", "simulate"),
     ),
     "robot": ("Robot",),
     "appearance": ("render",),

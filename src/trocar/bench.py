@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -33,7 +35,7 @@ from trocar.mechanics.pinocchio_tree import PinocchioTree
 from trocar.robot import Robot
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
 from trocar.robot.pace import Pace
-from trocar.simulation import Scene, Simulator, load_scene
+from trocar.simulation import Simulator, load_scene
 from trocar.simulation.run import simulate
 from trocar.spatial import Array
 
@@ -43,7 +45,6 @@ TIMESTEP = 1e-3  # [s]
 STEREO_RATE = 30.0  # pairs of images [1/s]
 TURN = 0.25  # time between reversals of the moving arms of a dVRK [s]
 SWING = 0.1  # amplitude of their first joint [rad]
-
 FIGURES = (
     ("mj_step_us", "step_us", "step_over_mj_step", "real_time_factor"),
     ("step_with_joint_pd_us", "step_with_joint_pd_over_mj_step", "real_time_factor_with_joint_pd"),
@@ -75,11 +76,10 @@ def figures(
     arm: str = "PSM",
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, float]:
-    """Figures by name, with units in the names: `_us` microseconds per call, `_us_per_...` per item, `_over_` ratios.
+    """Figures of an arm by name.
 
     Args:
-        rounds: repetitions; the median is reported.
-        steps: calls per round of functions of one state. batch: batch size of functions of many states or poses.
+        rounds: repetitions. steps: calls per round of functions of one state. batch: batch size of the others.
         progress: function called with the completed fraction.
     """
     if min(rounds, steps, batch) < 1:
@@ -87,8 +87,7 @@ def figures(
     mech = load_mechanism(arm)
     calls = _simulation_calls(mech, steps) | _friction_calls(mech, steps) | _mechanics_calls(mech, steps, batch)
     us = _timed(calls, rounds, progress)
-    us["pinocchio_bare"] = us["pinocchio"]
-    return _figures(chain(*FIGURES), us, arm.lower())
+    return _figures(chain(*FIGURES), us | {"pinocchio_bare": us["pinocchio"]}, arm.lower())
 
 
 def step_figures(arm: str, rounds: int = 15, steps: int = 400) -> dict[str, float]:
@@ -104,31 +103,18 @@ def scene_figures(name: str = "cart_classic", rounds: int = 15, steps: int = 400
     skipped if this machine cannot render.
     """
     scene = load_scene(name, timestep=TIMESTEP)
-    tau = {}
-    for key, arm in scene.arms.items():
-        tau[key] = _held(load_mechanism(arm.arm.name, gravity=arm.gravity_vector), arm.q)
-    bare = mujoco.MjData(scene.model)
-
-    def prepare() -> None:
-        scene.reset()
-        scene.step(tau)
-        mujoco.mj_copyData(bare, scene.model, scene.data)
-
-    calls = {
-        "psm_step": _simulation_calls(load_mechanism("PSM"), steps)["step"],
-        "mj_step": _repeated(partial(mujoco.mj_step, scene.model, bare), steps, prepare),
-        "step": _repeated(partial(scene.step, tau), steps, prepare),
-    }
-    stereo = _stereo(scene)
-    if stereo is not None:
-        calls["stereo_pair"] = TimedCall(stereo.pair, 1)
-    us = _timed(calls, rounds)
+    held = {key: _held(load_mechanism(a.arm.name, gravity=a.gravity_vector), a.q) for key, a in scene.arms.items()}
+    calls = _steps(scene, scene.reset, held, steps)
+    calls["psm_step"] = _simulation_calls(load_mechanism("PSM"), steps)["step"]
     names = ["mj_step_us", "step_us", "step_over_mj_step", "step_over_psm_step", "real_time_factor"]
-    if stereo is not None:
+    with suppress(TrocarError):  # no endoscope, or no rendering
+        stereo = StereoEndoscope(scene)
+        stereo.pair()
+        calls["stereo_pair"] = TimedCall(stereo.pair, 1)
         names += ["stereo_pair_us", "real_time_factor_with_stereo"]
-        steps_per_pair = 1.0 / (STEREO_RATE * TIMESTEP)
-        median = {case: float(np.median(us[case])) for case in ("step", "stereo_pair")}
-        us["step_with_stereo"] = np.array([median["step"] + median["stereo_pair"] / steps_per_pair])
+    us = _timed(calls, rounds)
+    if "stereo_pair" in us:
+        us["step_with_stereo"] = np.median(us["step"]) + np.median(us["stereo_pair"]) * STEREO_RATE * TIMESTEP
     return _figures(names, us, f"scene_{name}")
 
 
@@ -146,43 +132,31 @@ def batch_figures(
             `trocar.batch.speed.gpu_figures`.
     """
     mech = load_mechanism(arm)
-    calls = {"mj_step": _simulation_calls(mech, steps)["mj_step"]}
-    q = np.array(mech.arm.home)
-    q[mech.arm.tip_joints :] = 0.5
-    tau = _held(mech, q)
-    many = np.tile(q[:, None], arms)
-    one = batch.load(arm)
+    q = _jaws_open(mech)
+    tau, one = _held(mech, q), batch.load(arm)
     state = one.state(q)
-    calls["c_call"] = _repeated(lambda: one.step(state, tau, TIMESTEP), steps)
-    calls["c_step"] = TimedCall(lambda: one.rollout(state, tau, TIMESTEP, 10 * steps, log=False), 10 * steps)
-    for name, threads in (("c_batch", 1), ("c_batch_two_threads", 2)):
-        loaded = batch.load(arm, threads=threads)
-        calls[name] = _rollout(loaded, many, tau, max(1, steps // 2))  # long enough to start a second thread
+
+    def rollout(loaded: batch.BatchArms, steps: int) -> TimedCall:
+        states = loaded.state(np.tile(q[:, None], arms))
+        return TimedCall(lambda: loaded.rollout(states, tau, TIMESTEP, steps, log=False), steps * arms)
+
+    enough = max(1, steps // 2)  # to start a second thread
+    calls = {
+        "mj_step": _simulation_calls(mech, steps)["mj_step"],
+        "c_call": _repeated(lambda: one.step(state, tau, TIMESTEP), steps),
+        "c_step": TimedCall(lambda: one.rollout(state, tau, TIMESTEP, 10 * steps, log=False), 10 * steps),
+        "c_batch": rollout(batch.load(arm, threads=1), enough),
+        "c_batch_two_threads": rollout(batch.load(arm, threads=2), enough),
+    }
     us = _timed(calls, rounds)
     values = _figures(("mj_step_us", "c_step_us", "c_call_us", "c_batch_us_per_step", "c_batch_over_mj_step"), us)
     values["c_step_over_mj_step"] = float(np.median(us["c_call"] / us["mj_step"]))
     values["c_two_threads_speedup"] = float(np.median(us["c_batch"] / us["c_batch_two_threads"]))
     if jax and find_spec("jax") is not None:
-        values |= _jax_figures(arm, q, tau, arms, 20, rounds)
-    if gpu:
-        values |= gpu_figures(arm)
-    return values
-
-
-def _jax_figures(arm: str, q: Array, tau: Array, arms: int, steps: int, rounds: int) -> dict[str, float]:
-    """Steps of all arms per second in float32, and the time to the first result."""
-    call = _rollout(batch.load(arm, backend="jax", precision="float32"), np.tile(q[:, None], arms), tau, steps)
-    start = time.perf_counter()
-    call.run()
-    seconds = time.perf_counter() - start
-    us = _timed({"run": call}, rounds)["run"]
-    return {"jax_compile_s": seconds, f"jax_steps_per_s_{arms}": float(1e6 / np.median(us))}
-
-
-def _rollout(arms: batch.BatchArms, q: Array, tau: Array, steps: int) -> TimedCall:
-    """A timed rollout of a batch that is held in place."""
-    state = arms.state(q)
-    return TimedCall(lambda: arms.rollout(state, tau, TIMESTEP, steps, log=False), steps * q.shape[1])
+        call = rollout(batch.load(arm, backend="jax", precision="float32"), 20)
+        values["jax_compile_s"] = _seconds(call.run)  # to the first result
+        values[f"jax_steps_per_s_{arms}"] = float(1e6 / np.median(_timed({"jax": call}, rounds)["jax"]))
+    return values | gpu_figures(arm) if gpu else values
 
 
 def crtk_figures(
@@ -207,7 +181,7 @@ def crtk_figures(
             times.append(_cycle_us(robot, seconds, moving=state == "moving"))
         scene.reset()
         with Robot(scene, start="ready", speed="real") as robot:
-            for turn, span in enumerate(_turns(seconds)):
+            for turn, span in enumerate(_spans(seconds)):
                 _swing(robot, turn)
                 time.sleep(span)
         if robot.error is not None:
@@ -226,10 +200,9 @@ def crtk_figures(
     return {f"crtk_{name}_{figure}": value for figure, value in values.items()}
 
 
-def _turns(seconds: float) -> list[float]:
+def _spans(seconds: float) -> list[float]:
     """Intervals between the reversals of moving arms [s]."""
-    whole = int(seconds / TURN)
-    return [TURN] * whole + ([seconds - whole * TURN] if seconds > whole * TURN else [])
+    return np.diff([*np.arange(0.0, seconds, TURN), seconds]).tolist()
 
 
 def _swing(robot: Robot, turn: int) -> None:
@@ -240,17 +213,13 @@ def _swing(robot: Robot, turn: int) -> None:
 
 
 def _cycle_us(robot: Robot, seconds: float, *, moving: bool) -> float:
-    """Microseconds per control cycle of all arms."""
-    cycles, elapsed = 0, 0.0
-    for turn, span in enumerate(_turns(seconds)):
+    counts = [max(1, round(span * FREQUENCY)) for span in _spans(seconds)]
+    elapsed = 0.0
+    for turn, count in enumerate(counts):
         if moving:
             _swing(robot, turn)
-        count = max(1, round(span * FREQUENCY))
-        start = time.perf_counter()
-        robot.step(count)
-        elapsed += time.perf_counter() - start
-        cycles += count
-    return 1e6 * elapsed / cycles
+        elapsed += _seconds(partial(robot.step, count))
+    return 1e6 * elapsed / sum(counts)
 
 
 def _bare_pace(seconds: float) -> Pace:
@@ -276,16 +245,6 @@ def _figures(names: Iterable[str], us: dict[str, Array], prefix: str = "") -> di
     return {f"{prefix}_{name}" if prefix else name: figure(name) for name in names}
 
 
-def _stereo(scene: Scene) -> StereoEndoscope | None:
-    """The endoscope of a scene; None if there is none or this machine cannot render."""
-    try:
-        stereo = StereoEndoscope(scene)
-        stereo.pair()
-    except TrocarError:
-        return None
-    return stereo
-
-
 def _timed(
     calls: dict[str, TimedCall], rounds: int, progress: Callable[[float], None] | None = None
 ) -> dict[str, Array]:
@@ -294,19 +253,19 @@ def _timed(
     for i in range(-1, rounds):
         for name, call in calls.items():
             call.prepare()
-            start = time.perf_counter()
-            call.run()
-            duration = time.perf_counter() - start
-            if i >= 0:
-                us[name][i] = duration * 1e6 / call.size
+            us[name][i] = _seconds(call.run) * 1e6 / call.size  # the last round replaces the warm-up at -1
         if progress is not None:
             progress((i + 2) / (rounds + 1))
     return us
 
 
-def _repeated(call: Call, count: int, prepare: Call = lambda: None) -> TimedCall:
-    """A function that repeats a call in a loop."""
+def _seconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
+
+def _repeated(call: Call, count: int, prepare: Call = lambda: None) -> TimedCall:
     def run() -> None:
         for _ in range(count):
             call()
@@ -319,36 +278,40 @@ def _held(mech: Mechanism, q: Array) -> Array:
     return mech.gravity(q) + mech.friction(q, np.zeros_like(q))
 
 
+def _jaws_open(mech: Mechanism) -> Array:
+    return np.concatenate([mech.arm.home[: mech.arm.tip_joints], np.full(mech.n - mech.arm.tip_joints, 0.5)])
+
+
+def _steps(engine: Any, reset: Call, tau: Any, steps: int) -> dict[str, TimedCall]:
+    """Steps of a simulator or scene under constant efforts, and MuJoCo's bare steps on the same model."""
+    bare = mujoco.MjData(engine.model)
+
+    def prepare() -> None:  # one step first, so that efforts and loads are set
+        reset()
+        engine.step(tau)
+        mujoco.mj_copyData(bare, engine.model, engine.data)
+
+    return {
+        "mj_step": _repeated(partial(mujoco.mj_step, engine.model, bare), steps, prepare),
+        "step": _repeated(partial(engine.step, tau), steps, prepare),
+    }
+
+
 def _simulation_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
-    """Steps of the engine with the arm held in place and jaws open; the bare call does the same on the same model."""
-    name = mech.arm.name
-    sim = Simulator(name, timestep=TIMESTEP)
-    exact = Simulator(name, timestep=TIMESTEP, accuracy="exact")
-    q = np.array(mech.arm.home)
-    q[mech.arm.tip_joints :] = 0.5
+    """Steps of the engine with the arm held in place and jaws open."""
+    sim, exact = (Simulator(mech.arm.name, timestep=TIMESTEP, accuracy=accuracy) for accuracy in ("fast", "exact"))
+    q = _jaws_open(mech)
     tau, M = _held(mech, q), np.diag(mech.mass_matrix(q))
     kp, kd = M * 30.0**2, M * 60.0
-    bare, bare_exact = (mujoco.MjData(s.model) for s in (sim, exact))
-
-    def copy(simulator: Simulator, data: mujoco.MjData) -> Call:
-        """Set `data` to the simulator's start: after one step, so that efforts and loads are set."""
-
-        def prepare() -> None:
-            simulator.reset(q)
-            simulator.step(tau)
-            mujoco.mj_copyData(data, simulator.model, simulator.data)
-
-        return prepare
-
-    start, start_exact = copy(sim, bare), copy(exact, bare_exact)
+    fast, slow = (_steps(engine, partial(engine.reset, q), tau, steps) for engine in (sim, exact))
+    start = fast["step"].prepare
     run = partial(simulate, sim, JointPD(kp, kd), hold(q), steps * TIMESTEP)
     return {
-        "mj_step": _repeated(partial(mujoco.mj_step, sim.model, bare), steps, start),
-        "step": _repeated(partial(sim.step, tau), steps, start),
+        **fast,
         "step_with_joint_pd": _repeated(lambda: sim.step(kp * (q - sim.q) - kd * sim.dq), steps, start),
         "simulate": TimedCall(run, steps, start),
-        "mj_step_runge_kutta": _repeated(partial(mujoco.mj_step, exact.model, bare_exact), steps, start_exact),
-        "exact_step": _repeated(partial(exact.step, tau), steps, start_exact),
+        "mj_step_runge_kutta": slow["mj_step"],
+        "exact_step": slow["step"],
     }
 
 
@@ -356,8 +319,8 @@ def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
     """Steps of the arm with three Dahl elements instead of Coulomb friction, and also with load-dependent friction."""
 
     def with_memory(drive: Drive) -> Drive:
-        elements = (Dahl(delta, drive.Fc / 3.0) for delta in (2e-3, 1e-2, 5e-2))
-        return replace(drive, Fc=0.0, hysteresis=tuple(elements) if drive.Fc else ())
+        elements = tuple(Dahl(delta, drive.Fc / 3.0) for delta in (2e-3, 1e-2, 5e-2))
+        return replace(drive, Fc=0.0, hysteresis=elements if drive.Fc else ())
 
     def with_load(drive: Drive) -> Drive:
         on_one = len(drive.joints) == 1 and drive.hysteresis
@@ -371,10 +334,10 @@ def _friction_calls(mech: Mechanism, steps: int) -> dict[str, TimedCall]:
         return _repeated(partial(sim.step, tau), steps, partial(sim.reset, q))
 
     parameters = load_parameters(mech.arm.name)
-    drives = [with_memory(drive) for drive in parameters.drives]
+    drives = tuple(map(with_memory, parameters.drives))
     return {
-        "step_with_hysteresis": step(replace(parameters, drives=tuple(drives))),
-        "step_with_load_friction": step(replace(parameters, drives=tuple(with_load(drive) for drive in drives))),
+        "step_with_hysteresis": step(replace(parameters, drives=drives)),
+        "step_with_load_friction": step(replace(parameters, drives=tuple(map(with_load, drives)))),
     }
 
 

@@ -7,7 +7,7 @@ finite, but have a wrong unit or exponent, or overflow in the equations.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -140,13 +140,6 @@ def attributes(thing: object, of: str, *, positive: Sequence[str] = (), not_nega
         if not np.isfinite(value) or value < 0 or (value == 0 and name in positive):
             allowed = "positive" if name in positive else "finite and not negative"
             raise TrocarError(f"{name} of {of} must be {allowed}, got {value!r}")
-
-
-def named_numbers(what: str, values: Mapping[str, float]) -> dict[str, float]:
-    """A dictionary of numbers within MAX_FIELD."""
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise TrocarError(f"{what} must be numbers by name, got {shown(values)}")
-    return {name: number(name, value, -MAX_FIELD, MAX_FIELD) for name, value in values.items()}
 
 
 def flag(name: str, value: object) -> bool:

@@ -10,28 +10,26 @@ import traceback
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
-from trocar.commands.crtk_check import crtk_check
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
-from trocar.commands.options import Folder, option
+from trocar.commands.options import Folder, argument, flag, option
 from trocar.commands.recordings import compare, fetch, render
-from trocar.commands.run import run
-from trocar.commands.serve import serve
+from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop
 from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
-from trocar.files import remove_temporaries_on_termination
+from trocar.files import check_writable, remove_temporaries_on_termination
 
 if TYPE_CHECKING:
     from trocar.experiments import Experiment
@@ -56,8 +54,7 @@ def _show_version(requested: bool) -> None:
 @app.callback()
 def main(
     _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """A dynamic simulator of the da Vinci Research Kit (dVRK).
@@ -67,10 +64,8 @@ def main(
     remove_temporaries_on_termination()
 
 
-@app.command(rich_help_panel="Start here")
-def demo(
-    output: Folder = Path("trocar-demo"),
-) -> None:
+@plain_errors()
+def demo(output: Folder = Path("trocar-demo")) -> None:
     """Run a half-minute tour: tables, plots and a film.
 
     Simulates a PSM that follows a spiral under torque control, with and without counterweight, and compares the errors
@@ -80,17 +75,14 @@ def demo(
     Exit status 1 if a check fails.
     """
     start = time.perf_counter()
-    with plain_errors():
-        from trocar.experiments import demo as demonstration
-        from trocar.files import check_writable
-        from trocar.plots import save_numbered
+    from trocar.experiments import demo as demonstration
+    from trocar.plots import save_numbered
 
-        check_writable(output / "demo.html")
-        with progress_bar("demo") as progress:
-            report = demonstration.run(output, progress)
-        written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
-        written += save_numbered((figure for figure, _ in report.figures), output)
-
+    check_writable(output / "demo.html")
+    with progress_bar("demo") as progress:
+        report = demonstration.run(output, progress)
+    written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
+    written += save_numbered((figure for figure, _ in report.figures), output)
     Console().print(report.table())
     show_written(written)
     typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
@@ -98,37 +90,16 @@ def demo(
         raise typer.Exit(1)
 
 
-# In the order in which `trocar --help` lists them.
-PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Simulate": (sim, scene, sweep),
-    "View and compare": (view, render, compare),
-    "Identify your own robot": (calibrate, gravity, excite, identify),
-    "Export and benchmark": (export, bench),
-    "Check against the literature": (fetch,),
-}
-for panel, commands in PANELS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
-# All arguments after the script are passed to it, options included.
-app.command(rich_help_panel="Run your own scripts", context_settings={"allow_interspersed_args": False})(run)
-app.command(rich_help_panel="Run your own scripts")(serve)
-app.command(rich_help_panel="Run your own scripts")(crtk_check)
-app.command(rich_help_panel="Teleoperate")(teleop)
-
-
-@app.command(rich_help_panel="Check against the literature")
+@plain_errors()
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Publications. Default: all.", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, argument("NAME", "Publications. Default: all.", show_default=False)] = None,
     data: Annotated[
         Path | None,
         option("DIR", "Folder of measured data. Default: the folder of trocar fetch.", envvar="TROCAR_DATA"),
     ] = None,
     json_file: Annotated[Path | None, option("FILE", "Write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[Path | None, option("DIR", "Write DIR/NAME.html.", "--report")] = None,
-    video: Annotated[bool, typer.Option("--video", help="With --report: also render videos to DIR/video.")] = False,
+    video: Annotated[bool, flag("With --report: also render videos to DIR/video.", "--video")] = False,
 ) -> None:
     """Reproduce published results and compare every number.
 
@@ -140,86 +111,63 @@ def reproduce(
     Exit status 1 if a claim or an experiment fails, 2 if the command line is wrong. With --json, FILE is always
     complete; after Ctrl-C (status 130) it lists the experiments that were not run.
     """
-    with plain_errors():
-        from trocar.report import Report
+    from trocar.datasets import fetched_folder
+    from trocar.experiments import EXPERIMENTS
+    from trocar.report import Report
 
     everything = Report("trocar reproduce")
-    broken = False
     try:
-        with plain_errors():
-            from trocar.files import check_writable
-
-            experiments = _chosen(names or [])
-            check_writable(json_file, None if report_folder is None else report_folder / "report.html")
-            if data is not None and not data.is_dir():
-                raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
-            data = data or _fetched()
-            if video and report_folder is None:
-                raise TrocarError("--video requires --report DIR; the videos are written to DIR/video")
-            video_folder = report_folder / "video" if video and report_folder is not None else None
-            broken = _run_all(experiments, data, video_folder, report_folder, everything)
+        check_known("experiment", EXPERIMENTS, *(names or ()))
+        check_writable(json_file, None if report_folder is None else report_folder / "report.html")
+        if data is not None and not data.is_dir():
+            raise TrocarError(f"the data folder {str(data)!r} does not exist (--data or TROCAR_DATA)")
+        if video and report_folder is None:
+            raise TrocarError("--video requires --report DIR; the videos are written to DIR/video")
+        if data is None and fetched_folder().is_dir():
+            data = fetched_folder()
+            typer.echo(f"Measured data: {data}", err=True)
+        experiments = [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]
+        broken = _run_all(experiments, data, video, report_folder, everything)
     finally:
         # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
-            with plain_errors():
-                everything.write_json(json_file)
+            everything.write_json(json_file)
     Console().print(everything.evidence_table())
-    failures = everything.failures()
-    if failures:
-        typer.echo("Failed (reasons: the notes above, docs/reproductions.md):")
-        for line in failures:
-            typer.echo(f"  {line}")
+    if failures := everything.failures():
+        typer.echo("\n  ".join(["Failed (reasons: the notes above, docs/reproductions.md):", *failures]))
     typer.echo(everything.summary())
     if broken or not everything.ok:
         raise typer.Exit(1)
 
 
-def _fetched() -> Path | None:
-    """Return the folder of fetched data and print its path; None if nothing was fetched."""
-    from trocar.datasets import fetched_folder
-
-    folder = fetched_folder()
-    if not folder.is_dir():
-        return None
-    typer.echo(f"Measured data: {folder}", err=True)
-    return folder
-
-
-def _chosen(names: list[str]) -> list[Experiment]:
-    """The named experiments in the given order, without duplicates; all experiments if `names` is empty."""
-    from trocar.experiments import EXPERIMENTS
-
-    check_known("experiment", EXPERIMENTS, *names)
-    return [EXPERIMENTS[name] for name in dict.fromkeys(names or EXPERIMENTS)]
-
-
 def _run_all(
-    experiments: list[Experiment],
-    data: Path | None,
-    video: Path | None,
-    report_folder: Path | None,
-    everything: Report,
+    experiments: list[Experiment], data: Path | None, video: bool, folder: Path | None, everything: Report
 ) -> bool:
     """Run the experiments, print their tables and add their claims to `everything`.
 
     Returns True if one of them raised; the others still run. Ctrl-C stops the whole run with exit status 130.
     """
+    from trocar.experiments import Context
+
     broken = False
+    films = folder / "video" if video and folder is not None else None
     for number, experiment in enumerate(experiments, start=1):
         try:
-            report = _run_one(experiment, f"[{number}/{len(experiments)}]", data, video)
+            with status_line(experiment.title, f"[{number}/{len(experiments)}] {experiment.name}: ") as show:
+                report = experiment.run(Context(data=data, video=films, progress=show))
             everything.add_claims(report.claims)
-            if report_folder is not None:
-                report.write_html(report_folder / f"{experiment.name}.html")
+            if folder is not None:
+                report.write_html(folder / f"{experiment.name}.html")
             Console().print(report.table())
         except Exception as error:
             broken = True
-            _show_failure(experiment.name, error)
+            if not isinstance(error, TrocarError):
+                traceback.print_exception(error, file=sys.stderr)
+            typer.echo(f"error: {experiment.name}: {error}", err=True)
             everything.add_claim(_not_run(experiment, f"{type(error).__name__}: {error}"))
         except KeyboardInterrupt:
             left = experiments[number - 1 :]
-            for missing in left:
-                everything.add_claim(_not_run(missing, "interrupted"))
+            everything.add_claims(_not_run(missing, "interrupted") for missing in left)
             typer.echo(f"interrupted; to continue, run: trocar reproduce {' '.join(e.name for e in left)}", err=True)
             raise typer.Exit(INTERRUPTED) from None
     return broken
@@ -229,33 +177,8 @@ def _not_run(experiment: Experiment, reason: str) -> Claim:
     """A claim without a number that lists an experiment as not run in the table and the JSON file."""
     from trocar.report import Claim
 
-    return Claim(
-        id=f"{experiment.name}/run",
-        published=None,
-        ours=None,
-        unit="",
-        relation="equal",
-        tolerance=0.0,
-        source=experiment.title,
-        note=f"not run: {reason}",
-    )
-
-
-def _run_one(experiment: Experiment, place: str, data: Path | None, video: Path | None) -> Report:
-    """Run one experiment and show its progress on one line of the terminal."""
-    from trocar.experiments import Context
-
-    label = f"{place} {experiment.name}"
-    with status_line(f"{label}: {experiment.title}") as show:
-        context = Context(data=data, video=video, progress=lambda message: show(f"{label}: {message}"))
-        return experiment.run(context)
-
-
-def _show_failure(name: str, error: Exception) -> None:
-    """Print one line for a TrocarError; print the traceback first for any other exception."""
-    if not isinstance(error, TrocarError):
-        traceback.print_exception(error, file=sys.stderr)
-    typer.echo(f"error: {name}: {error}", err=True)
+    numbers: Any = {"published": None, "ours": None, "unit": "", "relation": "equal", "tolerance": 0.0}
+    return Claim(id=f"{experiment.name}/run", **numbers, source=experiment.title, note=f"not run: {reason}")
 
 
 def _unwrapped(text: str) -> str:
@@ -263,5 +186,20 @@ def _unwrapped(text: str) -> str:
     return re.sub(r"(?<!\n)\n(?!\n|(?<=[;,:]\n)\[bold\])", " ", inspect.cleandoc(text))
 
 
-for registered in app.registered_commands:
-    registered.help = _unwrapped(inspect.getdoc(registered.callback) or "")
+# In the order in which `trocar --help` lists them.
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start here": (demo,),
+    "Simulate": (sim, scene, sweep),
+    "View and compare": (view, render, compare),
+    "Identify your own robot": (calibrate, gravity, excite, identify),
+    "Export and benchmark": (export, bench),
+    "Check against the literature": (fetch, reproduce),
+    "Run your own scripts": (run, serve, crtk_check),
+    "Teleoperate": (teleop,),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        # all arguments after the script of `run` are passed to it, options included
+        settings = {"allow_interspersed_args": False} if command is run else None
+        text = _unwrapped(inspect.getdoc(command) or "")
+        app.command(rich_help_panel=panel, help=text, context_settings=settings)(command)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,8 @@ _RC: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Context manager that applies trocar's figure style and restores the previous settings on exit."""
-    with matplotlib.rc_context(_RC):
-        yield
+# Context manager or decorator that applies trocar's figure style and restores the previous settings on exit.
+style = partial(matplotlib.rc_context, _RC)
 
 
 def panels(size: tuple[float, float], rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:

@@ -166,10 +166,8 @@ def checked_pose(T: ArrayLike) -> Array:
     off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max((-1, -2))
     if (off > ROTATION_TOLERANCE).any():
         bad = off > ROTATION_TOLERANCE
-        raise TrocarError(
-            f"{_which(bad)} is not a rotation: R R' differs from 1 by {off[bad].flat[0]:.2g} "
-            f"(allowed {ROTATION_TOLERANCE:g}); orthonormalise it first"
-        )
+        size = f"{off[bad].flat[0]:.2g} (allowed {ROTATION_TOLERANCE:g})"
+        raise TrocarError(f"{_which(bad)} is not a rotation: R R' differs from 1 by {size}; orthonormalise it first")
     mirrored = np.linalg.det(R) < 0
     if mirrored.any():
         raise TrocarError(f"{_which(mirrored)} is a reflection (det R = -1), not a rotation; flip one axis")

@@ -167,12 +167,12 @@ def test_a_failed_drawing_is_not_cached(monkeypatch):
     arm = tr.load_arm("PSM", instrument="PROGRASP_FORCEPS_400093")
     monkeypatch.setattr(arm_shapes, "_DRAWN", {})
 
-    def half(drawing, arm):
+    def half(drawing, *_):
         drawing.meshes["half"] = None
         raise RuntimeError("no more")
 
     with monkeypatch.context() as broken:
-        broken.setattr(arm_shapes, "_draw", half)
+        broken.setattr(arm_shapes, "add_instrument", half)
         with pytest.raises(RuntimeError):
             drawing(arm)
     assert "half" not in drawing(arm).meshes

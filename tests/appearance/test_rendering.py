@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trocar.appearance import CAMERAS, Trace, films, gl_context, render, render_video, rendering, save_png, view
+from trocar.appearance import CAMERAS, Trace, films, render, render_video, rendering, save_png, studio, view
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import load_cart
 from trocar.simulation import Simulator
@@ -174,7 +174,7 @@ def test_missing_opengl_names_the_packages(monkeypatch):
     monkeypatch.setenv("MUJOCO_GL", "egl")
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(TrocarError, match="libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"):
-        gl_context._new_gl_context()
+        studio._new_gl_context()
 
 
 def frames(count=3):
@@ -242,7 +242,7 @@ def test_the_arms_of_a_cart_are_named_at_their_first_links(sim, monkeypatch):
 
 
 def test_labels_at_one_place_do_not_overlap(sim):
-    from trocar.appearance.labels import labelled, pixels
+    from trocar.appearance.rendering import labelled, pixels
 
     render(sim, "side", SIZE, shadows=False)
     scene, point = rendering.studio(sim.scene).scene, np.array([0.0, -0.2, 0.1])

@@ -12,7 +12,7 @@ import trocar as tr
 from tools.shapes.carving import bar, block, hull, rounded_box, triangles
 from tools.shapes.files import contents
 from trocar.appearance.arm_shapes import drawing, joints_by_body
-from trocar.appearance.shape_files import FOLDER, names, shape_file
+from trocar.appearance.sketch import FOLDER, shape_file, shape_files
 from trocar.arms import load_arm
 from trocar.arms.tables import Geometry
 
@@ -23,13 +23,13 @@ def generated():
 
 
 def test_every_file_is_small_and_none_is_left_over(generated):
-    assert set(names()) == set(generated)
+    assert set(shape_files()) == set(generated)
     sizes = [path.stat().st_size for path in FOLDER.iterdir()]
     assert max(sizes) < 200e3
     assert sum(sizes) < 1e6
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", shape_files())
 def test_the_committed_files_are_those_that_the_tool_generates(generated, name):
     with np.load(io.BytesIO(generated[name])) as new, np.load(FOLDER / f"{name}.npz") as old:
         assert new.files == old.files

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.instrument_shapes import JAWS, instrument_bodies, jaw_of
+from trocar.appearance.arm_shapes import JAWS, add_shapes, instrument_bodies, jaw_of
 from trocar.arms.instruments import load_instrument, names
 from trocar.errors import UnknownName
 from trocar.spatial import pose_error

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from trocar.appearance.endoscope_camera import BASELINE, StereoEndoscope
-from trocar.appearance.force_arrows import MAX_LENGTH, METRE_PER_NEWTON, MIN_FORCE
+from trocar.appearance.endoscope_camera import BASELINE, MAX_LENGTH, METRE_PER_NEWTON, MIN_FORCE, StereoEndoscope
 from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError, UnknownName
 from trocar.palette import of_cause, rgb

@@ -26,7 +26,7 @@ from tools import killed_sweeps
 from trocar import files
 from trocar.errors import TrocarError
 from trocar.sweep import Results, as_table, grid, load_study, read_table
-from trocar.sweep.folder import partitions, read_manifest
+from trocar.sweep.results import partitions, read_manifest
 from trocar.sweep.run import MAX_TIME, MIN_TIME, Chunks
 
 TABLE = {"x": list(range(40))}

@@ -1,7 +1,7 @@
 """Writes the files of shapes in `arms/data/meshes`."""
 
 from tools.shapes.files import contents
-from trocar.appearance.shape_files import FOLDER
+from trocar.appearance.sketch import FOLDER
 from trocar.files import write_whole
 
 if __name__ == "__main__":

@@ -16,10 +16,8 @@ from tools.shapes.instrument import instrument_solids
 from tools.shapes.mtm import add_mtm
 from tools.shapes.psm import CARRIAGE, add_psm
 from tools.shapes.si import add_si
-from trocar.appearance.arm_shapes import joints_by_body
-from trocar.appearance.instrument_shapes import FILE
-from trocar.appearance.shape_files import COLLIDES
-from trocar.appearance.sketch import Drawing, TriangleMesh
+from trocar.appearance.arm_shapes import FILE, joints_by_body
+from trocar.appearance.sketch import COLLIDES, Drawing, TriangleMesh
 from trocar.arms import geometries, load_arm
 from trocar.arms.suj import CARTS, set_up_arms
 from trocar.spatial import Array

@@ -1,6 +1,6 @@
 """Surfaces of the built-in instruments: clevis of the shaft, wrist, jaws, blade.
 
-In the drawing frames of `trocar.appearance.instrument_shapes`: the jaws point to -z, the wrist pitch axis is x, the
+In the drawing frames of `trocar.appearance.arm_shapes`: the jaws point to -z, the wrist pitch axis is x, the
 wrist yaw axis y.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from manifold3d import Manifold, OpType
 
 from tools.shapes.carving import bar, block, hull, lathe, plate, prism, turned
-from trocar.appearance.instrument_shapes import BLADE, JAW_ROOT, LEFT, MIN_WRIST, RIGHT, SNAKE_SCALE, jaw_of
+from trocar.appearance.arm_shapes import BLADE, JAW_ROOT, LEFT, MIN_WRIST, RIGHT, SNAKE_SCALE, jaw_of
 from trocar.arms.instruments import load_instrument, names
 from trocar.spatial import Array
 

@@ -11,16 +11,5 @@ from trocar.appearance.lens import Lens
 from trocar.appearance.rendering import CAMERAS, render, view
 from trocar.appearance.studio import Trace
 
-__all__ = [
-    "CAMERAS",
-    "Lens",
-    "Picture",
-    "StereoEndoscope",
-    "Trace",
-    "kinematic_arm",
-    "kinematic_cart",
-    "render",
-    "render_video",
-    "save_png",
-    "view",
-]
+__all__ = ["CAMERAS", "Lens", "Picture", "StereoEndoscope", "Trace", "kinematic_arm", "kinematic_cart"]
+__all__ += ["render", "render_video", "save_png", "view"]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
-from trocar.appearance.force_arrows import CONTACT, RADIUS, arrow_ends
 from trocar.appearance.lens import UNDISTORTED, Lens
 from trocar.appearance.rendering import PicturedScene, new_studio
 from trocar.appearance.studio import Studio
 from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import Cart
+from trocar.palette import of_cause, rgb
 from trocar.spatial import Array, pose
 
 BASELINE = 5e-3  # between the two cameras [m]; ASSUMED, of the order of a da Vinci endoscope's, which is not published
@@ -27,6 +27,11 @@ NEAR, FAR = 2e-3, 5.0  # clipping distances [m]
 # The tip of the ECM has x left, y up, z away; the optical frame x right, y down, z away.
 R_TIP_OPTICAL = np.diag([-1.0, -1.0, 1.0])
 BACKGROUND = "background"
+METRE_PER_NEWTON = 0.01  # length of an arrow [m/N]: 1 N is as long as a jaw
+MAX_LENGTH = 0.05  # of an arrow [m]; a longer one would leave the endoscope's picture
+MIN_FORCE = 0.02  # that is drawn [N]
+RADIUS = 0.0008  # of a shaft in the endoscope's picture [m]
+CONTACT = tuple(part / 255 for part in rgb(of_cause("contact")))  # red, green, blue from 0 to 1
 HIDDEN = 4  # group of geoms that MuJoCo does not draw
 
 
@@ -162,7 +167,11 @@ class StereoEndoscope:
         studio.scene.flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = segment
         studio.context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         image, buffer = studio.drawn(depth)
-        return image, np.empty(0) if buffer is None else _metres(buffer)
+        if buffer is None:
+            return image, np.empty(0)
+        d = buffer.astype(float)  # 1 at the near end, 0 at the far end
+        with np.errstate(divide="ignore"):
+            return image, np.where(d > 0.0, NEAR * FAR / (NEAR + d * (FAR - NEAR)), np.inf)
 
 
 class _Stage:
@@ -176,8 +185,11 @@ class _Stage:
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
         self.cart: Cart | None = None
-        self.labels, self._label_of_geom = _labels(studio.model)
-        self.groups = studio.model.geom_group.copy()
+        model = studio.model
+        named = [model.body(k).name.removeprefix("object/") if k else "surroundings" for k in model.geom_bodyid]
+        self.labels = tuple(dict.fromkeys((BACKGROUND, *named)))
+        self._label_of_geom = [self.labels.index(name) for name in named]
+        self.groups = model.geom_group.copy()
 
     def label_of_id(self) -> NDArray[np.int32]:
         """Label of each number in a segmented picture; 0 is the background."""
@@ -187,13 +199,6 @@ class _Stage:
             if geom.segid >= 0 and geom.objtype == mujoco.mjtObj.mjOBJ_GEOM:
                 labels[geom.segid + 1] = self._label_of_geom[geom.objid]
         return labels
-
-
-def _labels(model: mujoco.MjModel) -> tuple[tuple[str, ...], list[int]]:
-    """Names of everything visible, and the label index of each geom."""
-    bodies = [model.body(body).name.removeprefix("object/") if body else "surroundings" for body in model.geom_bodyid]
-    names = tuple(dict.fromkeys((BACKGROUND, *bodies)))
-    return names, [names.index(body) for body in bodies]
 
 
 def _in_view(lens: Lens, T: Array, centres: Array, radii: Array) -> NDArray[np.bool_]:
@@ -215,13 +220,6 @@ def _aim(camera: mujoco.MjvGLCamera, T: Array, lens: Lens) -> None:
     camera.frustum_center, camera.frustum_width = (left + right) / 2, (right - left) / 2
     camera.frustum_bottom, camera.frustum_top = bottom, top
     camera.orthographic = 0
-
-
-def _metres(buffer: NDArray[np.float32]) -> Array:
-    """Distances along the axis [m] from OpenGL's depth, 1 at the near and 0 at the far end."""
-    d = buffer.astype(float)
-    with np.errstate(divide="ignore"):
-        return np.where(d > 0.0, NEAR * FAR / (NEAR + d * (FAR - NEAR)), np.inf)
 
 
 class _Map:
@@ -257,3 +255,13 @@ def _wider(lens: Lens) -> tuple[Lens, _Map | None]:
     cx, cy = (-low).tolist()
     pinhole = replace(lens, width=width, height=height, cx=cx, cy=cy, distortion=UNDISTORTED)
     return pinhole, _Map(at - low, width)
+
+
+def arrow_ends(points_and_forces: Array) -> Array:
+    """Tails and heads (k, 2, 3) [m] of the arrows of points [m] and forces [N] (n, 2, 3) that are large enough."""
+    forces = points_and_forces[:, 1]
+    size = np.linalg.norm(forces, axis=1)
+    seen = size > MIN_FORCE
+    points, forces, size = points_and_forces[seen, 0], forces[seen], size[seen]
+    length = np.minimum(METRE_PER_NEWTON * size, MAX_LENGTH)
+    return np.stack([points, points + (length / size)[:, None] * forces], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.shape_files import shape_file
+from trocar.appearance.sketch import shape_file
 from trocar.arms import Arm, Body
 from trocar.errors import TrocarError
 from trocar.mechanics.cart import Cart
@@ -28,14 +28,9 @@ def add_link(
 ) -> tuple[mujoco.MjsBody, mujoco.MjsJoint]:
     """Add a link with its joint and negligible mass to its parent; `root` (default: the world) carries the first."""
     parent = (root or spec.worldbody) if body.parent is None else spec.body(body.parent)
-    link = parent.add_body(
-        name=body.name,
-        pos=body.placement[:3, 3],
-        quat=quaternion(body.placement[:3, :3]),
-        explicitinertial=True,
-        mass=DUMMY_MASS,
-        inertia=np.full(3, DUMMY_INERTIA),
-    )
+    place = {"pos": body.placement[:3, 3], "quat": quaternion(body.placement[:3, :3])}
+    inertia = {"explicitinertial": True, "mass": DUMMY_MASS, "inertia": np.full(3, DUMMY_INERTIA)}
+    link = parent.add_body(name=body.name, **place, **inertia)
     kind = mujoco.mjtJoint.mjJNT_HINGE if body.kind == "revolute" else mujoco.mjtJoint.mjJNT_SLIDE
     return link, link.add_joint(name=body.name, type=kind, axis=[0, 0, 1])
 

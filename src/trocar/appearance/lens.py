@@ -47,9 +47,8 @@ class Lens:
         if not 0 < angle < np.pi:
             raise TrocarError(f"a pinhole's angle of view must be between 0 and pi [rad], got {angle!r}")
         f = float(width / 2 / np.tan(angle / 2))
-        return cls(
-            width=width, height=height, fx=f, fy=f, cx=(width - 1) / 2, cy=(height - 1) / 2, distortion=distortion
-        )
+        cx, cy = (width - 1) / 2, (height - 1) / 2
+        return cls(width=width, height=height, fx=f, fy=f, cx=cx, cy=cy, distortion=distortion)
 
     @property
     def K(self) -> Array:

@@ -69,9 +69,8 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
     macros = described["macros"]
     source = folder / described["file"]
     if not source.is_file():
-        raise TrocarError(
-            f"{VARIABLE}={folder} has no {described['file']}: name the top folder of a dvrk_model checkout, or unset it"
-        )
+        remedy = "name the top folder of a dvrk_model checkout, or unset it"
+        raise TrocarError(f"{VARIABLE}={folder} has no {described['file']}: {remedy}")
     T_root = pose(R=rotation("z", described.get("turn", 0.0)))
     links, T = _read(source, macros[arm.name] if isinstance(macros, dict) else macros, {described["root"]: T_root})
     meshes, missing = [], []
@@ -109,7 +108,7 @@ def _read(source: Path, macros: Sequence[str], T: dict[str, Array]) -> tuple[dic
         raise TrocarError(f"{source} is not XML: {error}") from None
     links: dict[str, list[Visual]] = {}
     joints: list[tuple[str, str, Array]] = []
-    for macro in _macros(tree.getroot(), macros):
+    for macro in (e for e in tree.iter() if e.tag.endswith("}macro") and e.get("name") in macros):
         for link in macro.iter("link"):
             links.setdefault(_plain(link.get("name")), []).extend(_visuals(link))
         for joint in macro.iter("joint"):
@@ -121,12 +120,6 @@ def _read(source: Path, macros: Sequence[str], T: dict[str, Array]) -> tuple[dic
             if parent_link in T and child_link not in T:
                 T[child_link] = T[parent_link] @ T_parent_child
     return links, T
-
-
-def _macros(root: ElementTree.Element, names: Sequence[str]) -> Iterator[ElementTree.Element]:
-    for element in root.iter():
-        if element.tag.endswith("}macro") and element.get("name") in names:
-            yield element
 
 
 def _visuals(link: ElementTree.Element) -> Iterator[Visual]:

@@ -9,18 +9,19 @@ import math
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import mujoco
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 from trocar.appearance.films import Picture
 from trocar.appearance.kinematic_model import FLOOR, kinematic_arm, kinematic_cart
-from trocar.appearance.labels import labelled
 from trocar.appearance.studio import TRACE_SEGMENTS, Studio, Trace, check_size
 from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics.cart import Cart
+from trocar.palette import ACCENT
 from trocar.spatial import Array
 
 # name: (azimuth, elevation) of the viewing direction [deg]; at azimuth 180 the camera looks along -x, with +y to
@@ -31,12 +32,14 @@ CAMERAS: dict[str, tuple[float, float]] = {
     "cart": (248.0, -10.0),
     "tip": (122.0, -10.0),
 }
-TIP_DISTANCE, TIP_FOCUS = (
-    0.043,
-    0.002,
-)  # distance of the camera "tip" from the wrist, and height of its focus above the tip [m]
+TIP_DISTANCE, TIP_FOCUS = 0.043, 0.002  # of the camera "tip" from the wrist; its focus above the tip [m]
+LETTERS = 34  # ratio of picture height to letter height
+GAP = 4  # around a name, and between two [pixels]
 CLOSE = 0.25  # distance of any other close-up from the tip [m]
 CART_LIGHT = np.array([-0.7, -1.3, -2.2])  # direction of the key light on a cart: from the front, where its arms are
+
+
+View: TypeAlias = str | tuple[float, float] | mujoco.MjvCamera | None
 
 
 class PicturedScene(Protocol):
@@ -68,7 +71,7 @@ class OfScene(Protocol):
 
 def render(
     subject: PicturedScene | OfScene | Arm | Cart,
-    camera: str | tuple[float, float] | mujoco.MjvCamera | None = None,
+    camera: View = None,
     size: tuple[int, int] = (960, 720),
     *,
     at: str | None = None,
@@ -97,7 +100,7 @@ def render(
     if sum(len(trace.points) for trace in traces) > TRACE_SEGMENTS:
         raise TrocarError(f"the traces of a picture can have at most {TRACE_SEGMENTS} points in total; remove some")
     if isinstance(subject, Arm | Cart):
-        return _render_model(subject, camera, size, zoom, q, traces, shadows, labels)
+        return _model_picture(subject, camera, size, zoom, q, traces, shadows, labels)
     if q is not None:
         raise TrocarError("q is for pictures of an Arm or a Cart; a simulator or scene is drawn in its current state")
     scene = _scene(subject)
@@ -107,15 +110,12 @@ def render(
     place = studio(scene)
     place.arrange(scene.data.qpos, scene.fixed_poses())
     picture = place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
-    return labelled(picture, place.scene, _first_links(scene)) if labels else picture
-
-
-def _first_links(scene: PicturedScene) -> dict[str, Array]:
-    """Point (3,) in the world of every arm's first moving link; these are farther apart than the tips."""
-    return {
-        name: (scene.T_world_base(name) @ arm.body_pose(arm.arm.bodies[0].name))[:3, 3]
-        for name, arm in scene.arms.items()
-    }
+    if not labels:
+        return picture
+    points = {}  # the first moving links, which are farther apart than the tips
+    for name, arm in scene.arms.items():
+        points[name] = (scene.T_world_base(name) @ arm.body_pose(arm.arm.bodies[0].name))[:3, 3]
+    return labelled(picture, place.scene, points)
 
 
 def view(
@@ -165,8 +165,7 @@ def studio(scene: PicturedScene) -> Studio:
 
 
 def _scene(subject: PicturedScene | OfScene) -> PicturedScene:
-    scene: Any = getattr(subject, "scene", subject)
-    return cast(PicturedScene, scene)
+    return cast(PicturedScene, getattr(subject, "scene", subject))
 
 
 def _direction(camera: str | tuple[float, float] | None, on_cart: bool) -> tuple[float, float]:
@@ -179,12 +178,7 @@ def _direction(camera: str | tuple[float, float] | None, on_cart: bool) -> tuple
 
 
 def _camera(
-    scene: PicturedScene,
-    camera: str | tuple[float, float] | mujoco.MjvCamera | None,
-    size: tuple[int, int],
-    at: str | None,
-    distance: float | None,
-    zoom: float,
+    scene: PicturedScene, camera: View, size: tuple[int, int], at: str | None, distance: float | None, zoom: float
 ) -> mujoco.MjvCamera:
     if isinstance(camera, mujoco.MjvCamera):
         return camera
@@ -198,15 +192,14 @@ def _camera(
     result = mujoco.MjvCamera()
     result.azimuth, result.elevation = direction
     tip = scene.T_world_tip(at)
-    focus = TIP_FOCUS if camera == "tip" else 0.0
-    result.lookat = tip[:3, 3] - focus * tip[:3, 2]
+    result.lookat = tip[:3, 3] - (TIP_FOCUS if camera == "tip" else 0.0) * tip[:3, 2]
     result.distance = distance or (TIP_DISTANCE if camera == "tip" else CLOSE)
     return result
 
 
-def _render_model(
+def _model_picture(
     subject: Arm | Cart,
-    camera: str | tuple[float, float] | mujoco.MjvCamera | None,
+    camera: View,
     size: tuple[int, int],
     zoom: float,
     q: Any,
@@ -215,8 +208,13 @@ def _render_model(
     labels: bool,
 ) -> Picture:
     """A picture of an arm or cart that is not simulated."""
+    if isinstance(subject, Cart):
+        spec, qpos = kinematic_cart(subject, q)
+        first = {name: f"{name}/{subject.arm(name).bodies[0].name}" for name in subject.arms}
+    else:
+        spec, qpos = kinematic_arm(subject, q)
+        first = {subject.name: subject.bodies[0].name}
     cart = isinstance(subject, Cart)
-    spec, qpos = kinematic_cart(subject, q) if isinstance(subject, Cart) else kinematic_arm(subject, q)
     place = Studio(spec, qpos, FLOOR if cart else None)
     try:
         from_where: mujoco.MjvCamera = camera
@@ -226,15 +224,45 @@ def _render_model(
         azimuth = math.radians(from_where.azimuth - 40.0)
         place.model.light("key").dir = np.array([np.cos(azimuth), np.sin(azimuth), -1.4]) / math.hypot(1.0, 1.4)
         picture = place.picture(qpos, from_where, size, traces, shadows)
-        if not labels:
-            return picture
-        first = (
-            {name: f"{name}/{subject.arm(name).bodies[0].name}" for name in subject.arms}
-            if isinstance(subject, Cart)
-            else {subject.name: subject.bodies[0].name}
-        )
         points = {name: np.array(place.data.body(body).xpos) for name, body in first.items()}
-        return labelled(picture, place.scene, points)
+        return labelled(picture, place.scene, points) if labels else picture
     finally:
         if place.context is not None:
             place.context.free()
+
+
+def pixels(scene: mujoco.MjvScene, points: Array, size: tuple[int, int]) -> Array:
+    """Pixels (N, 2), x right and y down, of points (N, 3) [m] in the world; NaN behind the camera.
+
+    scene: as drawn last; its camera is used. size: (width, height) of the picture.
+    """
+    cameras = scene.camera  # two, of a stereo pair; the same unless stereo is on
+    eye = np.mean([np.array(c.pos) for c in cameras], axis=0)
+    ahead, up = np.array(cameras[0].forward), np.array(cameras[0].up)
+    top, bottom, near = cameras[0].frustum_top, cameras[0].frustum_bottom, cameras[0].frustum_near
+    way = np.asarray(points, dtype=float) - eye
+    depth = way @ ahead
+    half = (top - bottom) / 2 / near  # of the height of the picture, at a depth of 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x, y = (np.where(depth > 0, way @ axis / depth, np.nan) for axis in (np.cross(ahead, up), up))
+    width, height = size
+    return np.stack([width / 2 + x * height / 2 / half, height / 2 - y * height / 2 / half], axis=-1)
+
+
+def labelled(picture: Picture, scene: mujoco.MjvScene, names: Mapping[str, Array]) -> Picture:
+    """The picture with a name at each point (3,) [m] in the world; names that would overlap move up."""
+    image = Image.fromarray(picture)
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(max(10, image.height // LETTERS))
+    places = pixels(scene, np.array(list(names.values())).reshape(-1, 3), image.size)
+    taken: list[tuple[float, float, float, float]] = []
+    for name, (x, y) in sorted(zip(names, places.tolist(), strict=True), key=lambda item: -item[1][1]):
+        if not (0 <= x < image.width and 0 <= y < image.height):
+            continue
+        left, top, right, bottom = draw.textbbox((x, y), name, font, anchor="mm")
+        box = (left - GAP, top - GAP, right + GAP, bottom + GAP)
+        while any(box[0] < b[2] and b[0] < box[2] and box[1] < b[3] and b[1] < box[3] for b in taken):
+            box = (box[0], box[1] - GAP, box[2], box[3] - GAP)
+        taken.append(box)
+        draw.rounded_rectangle(box, GAP, fill=ACCENT)
+        draw.text(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2), name, "white", font, anchor="mm")
+    return np.asarray(image)

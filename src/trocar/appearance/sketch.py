@@ -2,12 +2,19 @@
 
 Visual geoms are in group 2 and do not collide; collision geoms are in group 3. None has mass: the inertia of a body
 is a measured parameter, not a consequence of its shape.
+
+Shapes are data, in `arms/data/meshes`: drawings of arms and carts, and surfaces of instruments. `tools/shapes` carves
+them with manifold3d and writes the files; a test regenerates and compares them. A file has three arrays, the vertices,
+normals and faces of all surfaces, and the text `about` (JSON): surfaces (name, material, number of vertices and faces),
+geoms in the order of the model, joints of every body.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import mujoco
@@ -15,9 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from trocar.arms import Arm
-from trocar.arms.arm import poses_at_zero
-from trocar.spatial import Array, inverse, quaternion
+from trocar.arms.tables import DATA
+from trocar.spatial import Array, quaternion
 
 # name: colour (red, green, blue), specular, shininess. Real machines: light grey with dark blue-grey covers.
 MATERIALS: dict[str, tuple[tuple[float, float, float], float, float]] = {
@@ -46,12 +52,11 @@ COLLISION: dict[str, Any] = {
     "rgba": [0.9, 0.4, 0.2, 0.4],
 }
 
-
-BASE = np.eye(4)  # drawing frame of most shapes
-
 Interval = tuple[float, float]
 Span = Interval | float  # from one value to another, or a half width to both sides of 0 [m]
 Deformation = Callable[[Array], Array]  # of points (n, 3) [m]
+FOLDER = DATA / "meshes"
+COLLIDES = "collision"  # look of a collision shape in a file; other looks are names of materials
 STEP = 1e-6  # for the derivative of a deformation [m]
 
 
@@ -96,10 +101,7 @@ class Drawing:
     pairs: list[dict[str, Any]] = field(default_factory=list)
 
     def put_on(self, spec: mujoco.MjSpec, prefix: str = "", visual: bool = True) -> None:
-        """Add all shapes, or only those that collide, to a model with these bodies.
-
-        prefix: of the names of bodies and meshes in the model.
-        """
+        """Add all shapes, or only those that collide, to a model; `prefix` of its names of bodies and meshes."""
         add_materials(spec)
         geoms = [entry for entry in self.geoms if visual or entry[1].get("group") != VISUAL["group"]]
         used = {geom.get("meshname") for _, geom in geoms}
@@ -131,10 +133,8 @@ class Drawing:
             centre = np.array(geom["pos"])
             geom["pos"] = f(centre[None])[0]
             if "quat" in geom:  # a box
-                halves = (
-                    Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix() * geom["size"]
-                )  # in its columns
-                geom["size"] = np.linalg.norm(f(centre + halves.T) - geom["pos"], axis=1)
+                R = Rotation.from_quat(geom["quat"], scalar_first=True).as_matrix()
+                geom["size"] = np.linalg.norm(f(centre + (R * geom["size"]).T) - geom["pos"], axis=1)
 
 
 def add_materials(spec: mujoco.MjSpec) -> None:
@@ -159,27 +159,19 @@ class Sketch:
     def box(self, x: Span, y: Span, z: Span, look: str | dict[str, Any], **more: Any) -> None:
         """Box between two values of each coordinate [m]."""
         low, high = np.array([ends(x), ends(y), ends(z)]).T
-        self._geom(
-            look,
-            type=mujoco.mjtGeom.mjGEOM_BOX,
-            pos=self._point((low + high) / 2),
-            quat=quaternion(self.T_body_drawing[:3, :3]),
-            size=(high - low) / 2,
-            **more,
-        )
+        place = {"pos": self._point((low + high) / 2), "quat": quaternion(self.T_body_drawing[:3, :3])}
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_BOX, **place, size=(high - low) / 2, **more)
 
     def rod(
         self, a: ArrayLike, b: ArrayLike, radius: float, look: str | dict[str, Any], *, round_ends: bool = False
     ) -> None:
         """Cylinder, or capsule if its ends are round, from point a to point b [m]."""
         kind = mujoco.mjtGeom.mjGEOM_CAPSULE if round_ends else mujoco.mjtGeom.mjGEOM_CYLINDER
-        ends = [*self._point(a), *self._point(b)]
-        self._geom(look, type=kind, fromto=ends, size=[radius, 0.0, 0.0])
+        self._geom(look, type=kind, fromto=[*self._point(a), *self._point(b)], size=[radius, 0.0, 0.0])
 
     def ball(self, centre: ArrayLike, radius: float, look: str | dict[str, Any], **more: Any) -> None:
         """Ball [m]."""
-        kind = mujoco.mjtGeom.mjGEOM_SPHERE
-        self._geom(look, type=kind, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
+        self._geom(look, type=mujoco.mjtGeom.mjGEOM_SPHERE, pos=self._point(centre), size=[radius, 0.0, 0.0], **more)
 
     def surface(self, surface: TriangleMesh, look: str | dict[str, Any]) -> None:
         """Triangle mesh."""
@@ -195,21 +187,45 @@ class Sketch:
         self.drawing.geoms.append((self.body, {**style, **attributes}))
 
 
-class Skeleton:
-    """The links of an arm at q = 0, in its base, to draw on.
+@dataclass(frozen=True)
+class ShapeFile:
+    """The content of a file.
 
     Attributes:
-        T: pose (4, 4) of every link. at: origin (3,) of every link, which its joint passes through [m].
-        pins: (3,) of every loop closure, by the first of the two links that it joins [m].
+        surfaces: triangle meshes by name. looks: their materials.
+        drawing: all shapes of an arm or cart, in the frames of their bodies.
+        joints: joints (k, 3) of every body ("" is the base) in the geometry for which it was drawn [m].
+        shaft_end: the shaft of an instrument ends this far below the insertion frame [m].
     """
 
-    def __init__(self, drawing: Drawing, arm: Arm) -> None:
-        self._drawing, self.T = drawing, poses_at_zero(arm.bodies)
-        self.at = {name: T[:3, 3] for name, T in self.T.items()}
-        self.pins = {p.body_a: (self.T[p.body_a] @ np.array([*p.point_a, 1.0]))[:3] for p in arm.loops}
+    surfaces: Mapping[str, TriangleMesh]
+    looks: Mapping[str, str]
+    drawing: Drawing
+    joints: Mapping[str, Array]
+    shaft_end: float
 
-    def on(self, link: str | None, T_base_drawing: Array = BASE) -> Sketch:
-        """A sketch on a link (None for the base) in a drawing frame given by its pose in the base, at q = 0."""
-        if link is None:
-            return Sketch(self._drawing, "", T_base_drawing)
-        return Sketch(self._drawing, link, inverse(self.T[link]) @ T_base_drawing)
+
+def shape_files() -> tuple[str, ...]:
+    """Names of all files of shapes."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.npz")))
+
+
+@cache
+def shape_file(name: str) -> ShapeFile:
+    """Read `NAME.npz`."""
+    with np.load(FOLDER / f"{name}.npz") as file:
+        about = json.loads(str(file["about"]))
+        vertices, normals, faces = (file[key] for key in ("vertices", "normals", "faces"))
+    surfaces, v, f = {}, 0, 0
+    for label, (_, V, F) in about["surfaces"].items():
+        surfaces[label] = TriangleMesh(vertices[v : v + V], normals[v : v + V], faces[f : f + F])
+        v, f = v + V, f + F
+    drawing = Drawing()
+    for body, look, shape in about["geoms"]:
+        if label := shape.get("meshname"):
+            drawing.meshes[label] = surfaces[label]
+        style = COLLISION if look == COLLIDES else {**VISUAL, "material": look}
+        drawing.geoms.append((body, {**style, **shape, "type": mujoco.mjtGeom(shape["type"])}))
+    looks = {label: look for label, (look, _, _) in about["surfaces"].items()}
+    joints = {body: np.reshape(points, (-1, 3)) for body, points in about["joints"].items()}
+    return ShapeFile(surfaces, looks, drawing, joints, about["shaft_end"])

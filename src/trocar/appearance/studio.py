@@ -5,7 +5,11 @@ The simulated model is never changed.
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -17,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
-from trocar.appearance.gl_context import gl_context
 from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
 from trocar.spatial import Array, quaternion
@@ -28,6 +31,8 @@ ASPECT = 4 / 3  # default ratio of picture width to height
 MARGIN = 0.15  # distance of the floor below the lowest point of the arm at home [m]
 SHADOW = (1.6, 4.0)  # radius of the shadow map relative to that of the view: without and with a floor
 TRACE_SEGMENTS = 4000  # most segments of all lines in one picture
+GL_PACKAGES = "libegl1 libegl-mesa0 libgl1 libgl1-mesa-dri"
+_CONTEXTS = threading.local()  # OpenGL lets a context be current in one thread only
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,9 @@ class Studio:
         self.extent = self.corners.min(0), self.corners.max(0)
         dressed = _dressed(spec, *self.extent)
         if floor == "below":
-            _add_floor(dressed, float(self.extent[0][2]) - MARGIN)
-            feet = _add_plinth(dressed, fixed, float(self.extent[0][2]) - MARGIN)
-            self.corners = np.vstack([self.corners, feet])
-        elif floor is not None:
+            floor = float(self.extent[0][2]) - MARGIN
+            self.corners = np.vstack([self.corners, _add_plinth(dressed, fixed, floor)])
+        if floor is not None:
             _add_floor(dressed, float(floor))
         dressed.visual.quality.offsamples = samples
         self.model = dressed.compile()
@@ -83,8 +87,7 @@ class Studio:
     def view(self, direction: tuple[float, float], zoom: float = 1.0, aspect: float = ASPECT) -> mujoco.MjvCamera:
         """A camera that sees the whole model at home from a direction (azimuth, elevation) [deg].
 
-        Args:
-            zoom: above 1 for a closer view, which may crop the model. aspect: width over height.
+        zoom: above 1 for a closer view, which may crop the model. aspect: width over height.
         """
         camera = mujoco.MjvCamera()
         camera.azimuth, camera.elevation = direction
@@ -104,19 +107,15 @@ class Studio:
         return camera
 
     def picture(
-        self,
-        qpos: Array,
-        camera: mujoco.MjvCamera,
-        size: tuple[int, int],
-        traces: Sequence[Trace] = (),
-        shadows: bool = True,
+        self, qpos: Array, camera: mujoco.MjvCamera, size: tuple[int, int], traces: Sequence[Trace], shadows: bool
     ) -> Picture:
         """Image (height, width, 3) of the model at qpos, with lines drawn into it. size: (width, height) [pixels]."""
         self.arrange(qpos)
         self.prepare(size)
         self.update(camera, shadows)
         for trace in traces:
-            self._draw(trace)
+            for segment in pairwise(trace.points):
+                self._connect(mujoco.mjtGeom.mjGEOM_LINE, trace.rgba, trace.width, segment)
         return self.drawn()[0]
 
     def update(self, camera: mujoco.MjvCamera, shadows: bool) -> None:
@@ -147,25 +146,20 @@ class Studio:
         mujoco.mj_flex(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
 
-    def _draw(self, trace: Trace) -> None:
-        """Add a line to the scene, segment by segment."""
-        colour, zero = np.array(trace.rgba, dtype=np.float32), np.zeros(3)
-        for start, end in pairwise(trace.points):
-            geom = self.scene.geoms[self.scene.ngeom]
-            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_LINE, zero, zero, np.eye(3).ravel(), colour)
-            mujoco.mjv_connector(geom, mujoco.mjtGeom.mjGEOM_LINE, trace.width, start, end)
-            self.scene.ngeom += 1
+    def _connect(self, kind: mujoco.mjtGeom, rgba: Sequence[float], width: float, ends: tuple[Array, Array]) -> Any:
+        """Add a line or an arrow from one point to another to the scene."""
+        geom, zero = self.scene.geoms[self.scene.ngeom], np.zeros(3)
+        mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), np.array(rgba, dtype=np.float32))
+        mujoco.mjv_connector(geom, kind, width, *ends)
+        self.scene.ngeom += 1
+        return geom
 
     def add_arrows(self, ends: Array, rgb: Sequence[float], radius: float) -> None:
         """Add arrows to the scene, with tails and heads (k, 2, 3) and shafts of this radius [m]; see `update`."""
-        colour, zero, kind = np.array([*rgb, 1.0], dtype=np.float32), np.zeros(3), mujoco.mjtGeom.mjGEOM_ARROW
-        for tail, head in ends[: self.scene.maxgeom - self.scene.ngeom]:
-            geom = self.scene.geoms[self.scene.ngeom]
-            mujoco.mjv_initGeom(geom, kind, zero, zero, np.eye(3).ravel(), colour)
-            mujoco.mjv_connector(geom, kind, radius, tail, head)
+        for arrow in ends[: self.scene.maxgeom - self.scene.ngeom]:
+            geom = self._connect(mujoco.mjtGeom.mjGEOM_ARROW, [*rgb, 1.0], radius, arrow)
             geom.size[2] *= 2.0  # drawn from the tail on, but MuJoCo's connector is half as long
             geom.specular = 0.0  # a highlight would change the colour, which has a meaning
-            self.scene.ngeom += 1
 
     def prepare(self, size: tuple[int, int]) -> None:
         """The OpenGL context, with an off-screen buffer of this size."""
@@ -189,39 +183,19 @@ def _dressed(scene: mujoco.MjSpec, low: Array, high: Array) -> mujoco.MjSpec:
     spec.visual.rgba.haze = [*(np.array(ABOVE) + BELOW) / 2, 1.0]  # the background at the horizon
     spec.visual.quality.shadowsize = 4096
     spec.visual.map.znear = 0.005  # times the model's extent: the close-up is at 5 cm
-    spec.add_texture(
-        name="backdrop",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
-        rgb1=ABOVE,
-        rgb2=BELOW,
-        width=512,
-        height=512,
-    )
+    kind, gradient = mujoco.mjtTexture.mjTEXTURE_SKYBOX, mujoco.mjtBuiltin.mjBUILTIN_GRADIENT
+    spec.add_texture(name="backdrop", type=kind, builtin=gradient, rgb1=ABOVE, rgb2=BELOW, width=512, height=512)
     above = (low + high) / 2 + [1.2, -0.6, 2.2]
-    spec.worldbody.add_light(
-        name="key",
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        pos=above,
-        dir=(low + high) / 2 - above,
-        diffuse=[0.54, 0.54, 0.52],
-        specular=[0.3, 0.3, 0.3],
-        castshadow=True,
-    )
+    key = {"pos": above, "dir": (low + high) / 2 - above, "diffuse": [0.54, 0.54, 0.52], "specular": [0.3, 0.3, 0.3]}
     # a second light from the other side, so that shapes stay visible in the shadow of the first
-    spec.worldbody.add_light(
-        name="fill",
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-        dir=[1.0, 0.7, -0.5],
-        diffuse=[0.20, 0.21, 0.23],
-        specular=[0.1, 0.1, 0.1],
-        castshadow=False,
-    )
+    fill = {"dir": [1.0, 0.7, -0.5], "diffuse": [0.20, 0.21, 0.23], "specular": [0.1, 0.1, 0.1]}
+    for name, light in (("key", key), ("fill", fill)):
+        directional = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+        spec.worldbody.add_light(name=name, type=directional, castshadow=name == "key", **light)
     return spec
 
 
 def _add_floor(spec: mujoco.MjSpec, z: float) -> None:
-    """A floor at height z [m]."""
     spec.add_material(name="floor", rgba=[*FLOOR, 1.0], specular=0.0)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1], pos=[0, 0, z], material="floor", **VISUAL)
 
@@ -233,13 +207,9 @@ def _add_plinth(spec: mujoco.MjSpec, fixed: Array, z: float) -> Array:
         return standing
     low, high = standing.min(0) - 0.02, standing.max(0) + 0.02
     top = float(standing[:, 2].min())
-    spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        pos=[*(low + high)[:2] / 2, (top + z) / 2],
-        size=[*(high - low)[:2] / 2, (top - z) / 2],
-        rgba=[0.60, 0.63, 0.67, 1.0],
-        **VISUAL,
-    )
+    pos, size = [*(low + high)[:2] / 2, (top + z) / 2], [*(high - low)[:2] / 2, (top - z) / 2]
+    kind, rgba = mujoco.mjtGeom.mjGEOM_BOX, [0.60, 0.63, 0.67, 1.0]
+    spec.worldbody.add_geom(type=kind, pos=pos, size=size, rgba=rgba, **VISUAL)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1])])
 
 
@@ -262,3 +232,27 @@ def _corners(spec: mujoco.MjSpec, qpos: Array) -> tuple[Array, Array]:
         if model.geom_bodyid[i] == 0:
             fixed.append(corners)
     return np.vstack(points), np.vstack(fixed)
+
+
+def gl_context() -> Any:
+    """The OpenGL context of this thread; without a display, an EGL context."""
+    if not hasattr(_CONTEXTS, "own"):
+        _CONTEXTS.own = _new_gl_context()
+    return _CONTEXTS.own
+
+
+def _new_gl_context() -> Any:
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform == "linux" and not display:
+        os.environ.setdefault("MUJOCO_GL", "egl")
+    backend = os.environ.get("MUJOCO_GL", "").lower()
+    try:
+        # MuJoCo chooses its context class when it is first imported, which may be before the variable was set.
+        module = importlib.import_module(f"mujoco.{backend}") if backend in ("egl", "osmesa") else mujoco
+        context = module.GLContext(64, 64)  # pictures use a separate buffer
+        context.make_current()
+    except Exception as error:  # each platform fails in its own way: ImportError, AttributeError, RuntimeError, ...
+        reason = f"no OpenGL context for rendering (MUJOCO_GL={backend or 'unset'}): {error}"
+        remedy = f"On Debian or Ubuntu without a display: apt install {GL_PACKAGES}, then MUJOCO_GL=egl"
+        raise TrocarError(f"{reason}. {remedy}") from error
+    return context

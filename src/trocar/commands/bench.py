@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from trocar.commands.options import JsonFile, flag, option
+from trocar.commands.options import JsonFile, argument, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable, write_json
 
 
 @plain_errors()
 def bench(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="[batch|crtk]",
-            help="Run one benchmark: batch (generated steps of many arms) or crtk (the dVRK under its controllers).",
-            show_default=False,
-        ),
+        argument("[batch|crtk]", "Generated steps of many arms, or a dVRK under its controllers.", show_default=False),
     ] = "",
     json_file: JsonFile = None,
     rounds: Annotated[int, option("N", "Repetitions; the median is reported.", min=1)] = 15,
@@ -45,7 +40,6 @@ def bench(
     Sweeps, ROS, teleoperation and pages are timed in a checkout: [bold]python -m tools.bench NAME[/bold].
     """
     from trocar.bench import batch_figures, crtk_figures, figures, scene_figures, step_figures
-    from trocar.files import check_writable, write_json
 
     if what:
         check_known("figures of bench:", ("batch", "crtk"), what)

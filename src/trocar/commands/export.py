@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 import trocar as tr
-from trocar.commands.options import ARMS, Instrument, ParameterSet, flag, option
+from trocar.commands.options import ARMS, Instrument, ParameterSet, argument, flag, option
 from trocar.commands.terminal import drawn, plain_errors, save_picture
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_whole
 
 
 @plain_errors()
 def export(
     models: Annotated[
-        list[str],
-        typer.Argument(metavar="MODEL...", help=f"{ARMS}; or a scene: cart_classic, cart_si, masters or a .toml file."),
+        list[str], argument("MODEL...", f"{ARMS}; or a scene: cart_classic, cart_si, masters or a .toml file.")
     ],
     formats: Annotated[
         list[str] | None,
@@ -39,7 +39,6 @@ def export(
 
     With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
-    from trocar.files import check_writable
     from trocar.simulation.export import FORMATS, write_model
 
     if plain_c:
@@ -63,16 +62,14 @@ def export(
 
 
 def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Simulator | tr.Scene:
-    """The arm or scene with this name."""
     from trocar.arms import ARMS
     from trocar.errors import UnknownName
     from trocar.simulation.scene_file import BUILT_IN
 
     if what in BUILT_IN or what.endswith(".toml"):
         if parameters is not None or instrument is not None:
-            raise TrocarError(
-                f"{what} is a scene and defines its own parameters and instruments; omit --parameters and --instrument"
-            )
+            own = f"{what} is a scene and defines its own parameters and instruments"
+            raise TrocarError(f"{own}; omit --parameters and --instrument")
         return tr.load_scene(what)
     if what not in ARMS:
         raise UnknownName("arm or scene", what, (*ARMS, *BUILT_IN, "a .toml file"))
@@ -80,10 +77,8 @@ def _loaded(what: str, parameters: str | None, instrument: str | None) -> tr.Sim
 
 
 def _export_c(name: str, folder: Path, parameters: str | None, instrument: str | None, timestep: float) -> None:
-    """The equations of one arm in plain C."""
     from trocar import batch
     from trocar.batch.c_export import c_files
-    from trocar.files import check_writable, write_whole
 
     check_writable(folder / "arm.c")
     files = c_files(batch.load(name, parameters, instrument=instrument), timestep)

@@ -26,6 +26,11 @@ def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **more)
 
 
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """A positional argument with a value name and a help text."""
+    return typer.Argument(metavar=metavar, help=text, **more)
+
+
 def flag(text: str, *names: str) -> Any:
     """An on/off option, or a choice of a few words."""
     return typer.Option(*names, help=text)
@@ -37,7 +42,7 @@ def arm_name(name: str | None) -> str | None:
     return spelt.get(name.lower(), name) if isinstance(name, str) else name
 
 
-ArmArgument = Annotated[str, typer.Argument(metavar="ARM", help=f"{ARMS}.", callback=arm_name)]
+ArmArgument = Annotated[str, argument("ARM", f"{ARMS}.", callback=arm_name)]
 ArmOption = Annotated[str, option("ARM", f"{ARMS}.", callback=arm_name)]
 RecordedArm = Annotated[str | None, option("ARM", f"{ARMS}, if the recording does not name it.", callback=arm_name)]
 Namespace = Annotated[str | None, option("NAME", "Arm in a bag, such as PSM1, if the bag holds several.")]
@@ -48,7 +53,6 @@ Instrument = Annotated[
     str | None, option("NAME", "Instrument or endoscope. Default: the arm's usual one.", "--instrument", "-i")
 ]
 Counterweight = Annotated[bool, flag("Include the counterweight's mass.")]
-Friction = Annotated[bool, flag("Simulate joint friction.")]
 Mounting = Annotated[
     float | None, option("DEG", "Pitch of the base, in degrees. Default: the arm's standard mounting.")
 ]

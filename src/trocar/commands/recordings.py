@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import trocar as tr
-from trocar.commands.options import Namespace, RecordedArm, check_positive, flag, option
+from trocar.commands.options import Namespace, RecordedArm, argument, check_positive, flag, option
 from trocar.commands.terminal import figure_text, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.appearance import Picture
@@ -24,8 +25,8 @@ Camera = Literal["iso", "side", "tip"]
 
 @plain_errors()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="Recording: csv, npz, or a ROS bag.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Recording to compare with A.")],
+    first: Annotated[Path, argument("A", "Recording: csv, npz, or a ROS bag.")],
+    second: Annotated[Path, argument("B", "Recording to compare with A.")],
     arm: RecordedArm = None,
     namespace: Namespace = None,
     output: Annotated[Path | None, option("FILE", "Write a figure (png, svg, pdf) of both.", "--output", "-o")] = None,
@@ -40,7 +41,6 @@ def compare(
     """
     import numpy as np
 
-    from trocar.files import check_writable
     from trocar.recording import differences
 
     check_writable(output)
@@ -61,7 +61,7 @@ def compare(
 
 @plain_errors()
 def render(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Recording: csv, npz, or a ROS bag.")],
+    recording: Annotated[Path, argument("RECORDING", "Recording: csv, npz, or a ROS bag.")],
     output: Annotated[Path, option("FILE", "Output file: .png, .gif or .mp4.", "--output", "-o")] = Path(
         "recording.gif"
     ),
@@ -92,7 +92,6 @@ def render(
 
     from trocar.appearance import render_video, save_png
     from trocar.arms import ARMS
-    from trocar.files import check_writable
     from trocar.robot.settings import ArmSettings
     from trocar.robot.track import Track
     from trocar.view.film import Film
@@ -111,9 +110,8 @@ def render(
     else:
         frames = track.duration * fps / speed
         if frames > MAX_FRAMES:
-            raise TrocarError(
-                f"the film would have {frames:.3g} frames; the limit is {MAX_FRAMES:.0e}; raise --speed or lower --fps"
-            )
+            excess = f"the film would have {frames:.3g} frames; the limit is {MAX_FRAMES:.0e}"
+            raise TrocarError(f"{excess}; raise --speed or lower --fps")
         film = Film(track, fps, speed, camera, pixels)
         with progress_bar(f"{len(film)} frames") as progress:
             written = render_video(output, _counted(film, progress), fps)
@@ -136,8 +134,7 @@ def _counted(film: Film, progress: Callable[[float], None]) -> Iterator[Picture]
 @plain_errors()
 def fetch(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="wang2019 or ferro2022. Default: both.", show_default=False),
+        list[str] | None, argument("NAME", "wang2019 or ferro2022. Default: both.", show_default=False)
     ] = None,
     to: Annotated[Path | None, option("DIR", "Folder for the data. Default: trocar's cache folder.")] = None,
 ) -> None:

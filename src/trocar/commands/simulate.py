@@ -13,11 +13,12 @@ import typer
 
 import trocar as tr
 from trocar.commands import options, terminal
-from trocar.commands.options import option
+from trocar.commands.options import argument, option
 from trocar.commands.task import Control, TaskName, Transmission
 from trocar.commands.task import run as run_task
 from trocar.commands.terminal import drawn, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
@@ -37,9 +38,7 @@ def sim(
     trajectory: Annotated[
         TrajectoryName, option("NAME", "Motion to follow: hold, step, sinusoid or quintic.", "--trajectory", "-t")
     ] = "sinusoid",
-    along: Annotated[
-        Path | None, option("FILE", "Follow the motion of a recording instead: csv, npz, table or ROS bag.")
-    ] = None,
+    along: Annotated[Path | None, option("FILE", "Follow a recorded motion: csv, npz, table or ROS bag.")] = None,
     namespace: options.Namespace = None,
     joint: Annotated[list[str] | None, option("NAME", "Joint to move; can be repeated. Default: all joints.")] = None,
     amplitude: options.Amplitude = 0.1,
@@ -68,9 +67,7 @@ def sim(
         option("NAME", "Link to the counterweight: rigid, or mirrored by a motor as in Ferro et al. 2022."),
     ] = "rigid",
     log: Annotated[Path | None, option("DIR", "Also write the logs of a task in the format of its authors.")] = None,
-    accuracy: Annotated[
-        Accuracy, option("NAME", "Integration scheme of the engine: fast, exact or discrete.")
-    ] = "fast",
+    accuracy: Annotated[Accuracy, option("NAME", "Integration scheme: fast, exact or discrete.")] = "fast",
     engine: Annotated[
         Engine, option("NAME", "mujoco: closed kinematic chain; reduced: compiled equations in joint coordinates.")
     ] = "mujoco",
@@ -109,7 +106,6 @@ def sim(
     import numpy as np
 
     from trocar.arms.arm import CONTROL_RATE
-    from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
     from trocar.robot.settings import ArmSettings
@@ -122,22 +118,11 @@ def sim(
         own |= {"--instrument": instrument is not None, "--mounting": mounting is not None}
         own |= {"--accuracy": accuracy != "fast", "--engine": engine != "mujoco"}
         if conflicting := [name for name, used in own.items() if used]:
-            raise tr.TrocarError(
-                f"--task has its own motion, controller and timing: leave out {', '.join(conflicting)}"
-            )
-        run_task(
-            arm,
-            task,
-            output,
-            log,
-            along,
-            control=control,
-            parameters=parameters,
-            counterweight=counterweight,
-            friction=bool(friction),
-            transmission=transmission,
-            duration=duration,
-        )
+            own_parts = "its own motion, controller and timing"
+            raise tr.TrocarError(f"--task has {own_parts}: leave out {', '.join(conflicting)}")
+        settings: Any = {"control": control, "transmission": transmission, "duration": duration}
+        settings |= {"parameters": parameters, "counterweight": counterweight, "friction": bool(friction)}
+        run_task(arm, task, output, log, along, **settings)
         return
     if log is not None or control != "kinematic":
         raise tr.TrocarError("--log and --control belong to a task: add --task regulation, line, spiral or excitation")
@@ -163,9 +148,8 @@ def sim(
         model["instrument"] = instrument
     tilt = None if mounting is None else math.radians(mounting)
     wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
-    simulator = tr.Simulator(
-        arm, parameters, engine=engine, timestep=timestep, accuracy=accuracy, mounting=tilt, **model
-    )
+    engine_options: Any = {"engine": engine, "timestep": timestep, "accuracy": accuracy}
+    simulator = tr.Simulator(arm, parameters, mounting=tilt, **engine_options, **model)
     mechanism = simulator.mechanism
     about = mechanism.arm.home
     if start is not None:
@@ -193,7 +177,13 @@ def sim(
     written.append(save(recording_figure(recording, title), output / "recording.png"))
     if engine == "mujoco":
         written += drawn(terminal.save_picture, output / "picture.png", simulator)
-    _show(recording, title)
+    error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
+    largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
+    rows = [
+        (joint, terminal.figure_text(e), unit, terminal.figure_text(tau), {"rad": "N m", "m": "N"}[unit])
+        for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
+    ]
+    show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))
     if "rcm_error" in recording.extra:
         typer.echo(f"Largest RCM error: {recording.extra['rcm_error'].max():.3g} m")
     typer.echo(f"Real-time factor, including recording: {len(recording) * simulator.timestep / wall:.3g}")
@@ -255,23 +245,10 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
     return makers[name]()
 
 
-def _show(recording: tr.Recording, title: str) -> None:
-    import numpy as np
-
-    error = np.sqrt(((recording.commands["q"] - recording.q) ** 2).mean(axis=0))
-    largest = np.abs(recording.extra["applied_tau"]).max(axis=0)
-    rows = [
-        (joint, terminal.figure_text(e), unit, terminal.figure_text(tau), {"rad": "N m", "m": "N"}[unit])
-        for joint, unit, e, tau in zip(recording.joints, recording.joint_units, error, largest, strict=True)
-    ]
-    show_table(title, ("joint", "RMS tracking error", "", "max |tau|", ""), rows, left=(0, 2, 4))
-
-
 @plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
-        str,
-        typer.Argument(metavar="SCENE", help="psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file."),
+        str, argument("SCENE", "psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file.")
     ] = "cart_classic",
     duration: options.Duration = 1.0,
     amplitude: options.Amplitude = 0.01,
@@ -293,7 +270,6 @@ def scene(
 
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control import sinusoid
-    from trocar.files import check_writable
     from trocar.simulation.scene_file import timestep_of
 
     check_writable(output / "picture.png")
@@ -340,11 +316,10 @@ def scene(
 
 
 def _pictures(loaded: tr.Scene, output: Path) -> list[Path]:
-    """Write pictures of the final scene and of the first endoscope's view."""
     from trocar.appearance import StereoEndoscope, render, save_png
 
     written = [save_png(output / "picture.png", render(loaded, labels=len(loaded.arms) > 1))]
-    for name in [name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"][:1]:
-        endoscope = StereoEndoscope(loaded, name, samples=4)
-        written.append(save_png(output / "stereo.png", endoscope.side_by_side()))
+    ecm = next((name for name, arm in loaded.arms.items() if arm.arm.carries == "endoscope"), None)
+    if ecm is not None:
+        written.append(save_png(output / "stereo.png", StereoEndoscope(loaded, ecm, samples=4).side_by_side()))
     return written

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.commands.options import option
+from trocar.commands.options import argument, option
 from trocar.commands.terminal import plain_errors, show_table, show_written, status_line
 from trocar.errors import TrocarError
 
@@ -28,18 +28,12 @@ SHOWN_ERRORS = 5
 def sweep(
     study: Annotated[
         str | None,
-        typer.Argument(
-            metavar="STUDY", help="Name of a study, or a Python file. Default: list the studies.", show_default=False
-        ),
+        argument("STUDY", "Name of a study, or a Python file. Default: list the studies.", show_default=False),
     ] = None,
     output: Annotated[Path | None, option("DIR", "Folder for the results.", "--output", "-o")] = None,
-    rows: Annotated[
-        int | None, option("N", "Rows of the study's table. Default: the study's own.", "--rows", "-n")
-    ] = None,
+    rows: Annotated[int | None, option("N", "Rows of the table. Default: the study's own.", "--rows", "-n")] = None,
     seed: Annotated[int, option("N", "Seed of the table.")] = 0,
-    table: Annotated[
-        Path | None, option("FILE", "Use this table of parameters (csv, parquet) instead of the study's own.")
-    ] = None,
+    table: Annotated[Path | None, option("FILE", "Table of parameters: csv, parquet. Default: the study's.")] = None,
     executor: Annotated[str, option("serial|processes|ray", "Executor of the rows.")] = "processes",
     workers: Annotated[int | None, option("N", "Worker processes. Default: one per core.", "--workers", "-j")] = None,
     address: Annotated[str | None, option("HOST:PORT", "Ray cluster. Default: RAY_ADDRESS, else a local Ray.")] = None,
@@ -77,20 +71,10 @@ def sweep(
         raise TrocarError("no folder for the results; run trocar sweep STUDY -o DIR")
     if table is not None and rows is not None:
         raise TrocarError("--rows applies to the study's own table; omit it with --table")
-    chosen = load_study(study)
+    chosen, parameters = load_study(study), None if table is None else read_table(table)
+    options: Any = {"executor": executor, "workers": workers, "address": address, "resume": resume}
     with _progress(chosen.name) as progress:
-        results = run_sweep(
-            chosen,
-            None if table is None else read_table(table),
-            output,
-            executor=executor,
-            workers=workers,
-            address=address,
-            resume=resume,
-            rows=rows,
-            seed=seed,
-            progress=progress,
-        )
+        results = run_sweep(chosen, parameters, output, **options, rows=rows, seed=seed, progress=progress)
     _show(results, chosen, report)
     if len(results.errors) == len(results):
         raise typer.Exit(1)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+import trocar as tr
 from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_written, status_line
+from trocar.commands.view import open_page
 from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
-    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, TrackedHand
     from trocar.view.panels.endoscope import EndoscopeRenderer
 
@@ -32,9 +34,7 @@ TRACKED_HOST, TRACKED_PORT = "127.0.0.1", 8443  # of the server of phones and he
 @plain_errors()
 def teleop(
     bench: Annotated[bool, flag("Measure stability, transparency and network behaviour.", "--bench")] = False,
-    section: Annotated[
-        list[str] | None, option("NAME", "With --bench: section to run; can be repeated. Default: all.")
-    ] = None,
+    section: Annotated[list[str] | None, option("NAME", "With --bench: section, repeatable. Default: all.")] = None,
     json_file: Annotated[Path | None, option("FILE", "With --bench: write every claim to FILE.", "--json")] = None,
     report_folder: Annotated[
         Path | None,
@@ -50,12 +50,8 @@ def teleop(
     ] = None,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
     task: Annotated[str, option("NAME", "practice (plate, block, needle) or none.")] = "practice",
-    duration: Annotated[
-        float | None, option("S", "Time by the robot's clock, in seconds. Default: until Ctrl-C.")
-    ] = None,
-    output: Annotated[
-        Path | None, option("DIR", "Write a recording of each PSM to DIR at the end.", "--output", "-o")
-    ] = None,
+    duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
+    output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
     record: Annotated[
         Path | None,
         option("FILE", "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder)."),
@@ -64,9 +60,7 @@ def teleop(
         str | None,
         option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
     ] = None,
-    device_port: Annotated[
-        int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.", "--device-port")
-    ] = None,
+    device_port: Annotated[int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.")] = None,
     port: Port = 8080,
     page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
     browser: Browser = True,
@@ -122,7 +116,6 @@ def teleop(
     arms = _checked_arms(arm or [], len(master))
     _check_files(output, record, arms)
 
-    from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
 
     with ExitStack() as running:  # ends in the opposite order what was started
@@ -130,7 +123,7 @@ def teleop(
         for k, (psm, kind) in enumerate(zip(arms, kinds, strict=True)):
             devices[psm] = device = kind.open(master[:k].count(master[k]))
             running.callback(device.close)
-        robot = running.enter_context(Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
+        robot = running.enter_context(tr.Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
         console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay)
         table = record if record is not None and record.suffix == NPZ else None
         log = None if output is None and table is None else MotionLog(robot, console)
@@ -161,9 +154,8 @@ def _checked_arms(arms: Sequence[str], masters: int) -> Sequence[str]:
 
 def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) -> None:
     """Raise an error unless recordings of these PSMs can be written."""
-    from trocar.files import check_writable
     from trocar.recording.bag_file import SUFFIXES
-    from trocar.teleoperation.devices.motion_log import named
+    from trocar.teleoperation.devices.device_console import named
 
     if folder is not None:
         check_writable(*(folder / f"{arm}.npz" for arm in arms))
@@ -175,8 +167,7 @@ def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) 
         raise TrocarError(f"--record takes FILE.npz, .bag, .mcap or .db3, got {record}")
 
 
-def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: Path) -> None:
-    """Record the pairs of a console to a bag until the end."""
+def _record_bag(running: ExitStack, robot: tr.Robot, console: DeviceConsole, path: Path) -> None:
     from trocar.teleoperation.devices import pair_topics
     from trocar.transports.bags import BagRecorder
 
@@ -186,10 +177,8 @@ def _record_bag(running: ExitStack, robot: Robot, console: DeviceConsole, path: 
 
 
 def _open_page(
-    running: ExitStack, robot: Robot, console: DeviceConsole, delay: float, port: int, browser: bool
+    running: ExitStack, robot: tr.Robot, console: DeviceConsole, delay: float, port: int, browser: bool
 ) -> EndoscopeRenderer:
-    from trocar.commands.view import open_page
-
     page = open_page(running, "teleop_page", robot, console, delay, port=port)
     from trocar.view.panels.endoscope import EndoscopePanel
     from trocar.view.server import open_browser
@@ -200,7 +189,7 @@ def _open_page(
     return page.panel(EndoscopePanel).renderer
 
 
-def _drive(robot: Robot, console: DeviceConsole, duration: float | None) -> None:
+def _drive(robot: tr.Robot, console: DeviceConsole, duration: float | None) -> None:
     """Poll the devices until Ctrl-C or for a time by the robot's clock [s]; print each new error or warning."""
     console.start()
     printed, begun = "", robot.time
@@ -239,9 +228,8 @@ def serve_tracked(
             typer.echo(_code(url))
     typer.echo(f"Its browser warns of a self-signed certificate: {certificate}, SHA-256 {fingerprint(certificate)}")
     if host != TRACKED_HOST:
-        typer.echo(
-            f"warning: --host {host}: anyone on the network with this address can drive the simulation", err=True
-        )
+        warning = "anyone on the network with this address can drive the simulation"
+        typer.echo(f"warning: --host {host}: {warning}", err=True)
 
 
 def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
@@ -256,7 +244,6 @@ def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
 
 
 def _status(console: DeviceConsole) -> list[str]:
-    """Lines for the screen of a device."""
     lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
     errors = [message.text for message in list(console.messages) if message.kind != "status"]
     return lines + errors[-1:]
@@ -275,7 +262,6 @@ def _code(url: str) -> str:
 
 def _run_bench(sections: Sequence[str], json_file: Path | None, folder: Path | None) -> None:
     from trocar.experiments.bilateral import Bench, run_bench
-    from trocar.files import check_writable
 
     html = None if folder is None else folder / "teleoperation.html"
     check_writable(json_file, html)

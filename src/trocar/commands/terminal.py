@@ -30,9 +30,8 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
         typer.echo(f"error: {plain(error)}", err=True)
         raise typer.Exit(2) from error
     except MemoryError as error:
-        typer.echo(
-            f"error: not enough memory{f': {error}' if str(error) else ''}; simulate or record less at a time", err=True
-        )
+        reason = f": {error}" if str(error) else ""
+        typer.echo(f"error: not enough memory{reason}; simulate or record less at a time", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo(f"interrupted; no partial files were written; {remedy}", err=True)
@@ -55,24 +54,19 @@ def progress_bar(title: str) -> Iterator[Callable[[float], None]]:
 
 
 @contextmanager
-def status_line(title: str) -> Iterator[Callable[[str], None]]:
-    """A temporary status line on stderr; yields a function that replaces its text."""
+def status_line(title: str, prefix: str = "") -> Iterator[Callable[[str], None]]:
+    """A temporary status line on stderr; yields a function that replaces its text after the prefix."""
     with _transient(SpinnerColumn(), _DESCRIPTION) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda text: progress.update(task, description=text)
+        task = progress.add_task(prefix + title, total=None)
+        yield lambda text: progress.update(task, description=prefix + text)
 
 
 def _transient(*columns: ProgressColumn) -> Progress:
     """Progress on stderr, so that stdout can be redirected."""
     console = Console(stderr=True)
-    return Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        redirect_stdout=False,
-        disable=not console.is_terminal,  # it would leave empty lines in a log
-    )
+    hidden = not console.is_terminal  # it would leave empty lines in a log
+    settings: Any = {"transient": True, "redirect_stdout": False, "disable": hidden}
+    return Progress(*columns, TimeElapsedColumn(), console=console, **settings)
 
 
 def show_table(

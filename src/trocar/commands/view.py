@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import trocar as tr
 from trocar.commands import options
-from trocar.commands.options import flag, option
+from trocar.commands.options import argument, flag, option
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
+from trocar.files import check_writable
 
 if TYPE_CHECKING:
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow
-    from trocar.simulation import Scene
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
 
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 def view(
     what: Annotated[
         str,
-        typer.Argument(
-            metavar="[ARM | SCENE | RECORDING]",
-            help="PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR; cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml "
-            "file; a recording (csv, npz, or a ROS bag).",
+        argument(
+            "[ARM | SCENE | RECORDING]",
+            f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml file; "
+            "a recording: csv, npz or a ROS bag.",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
@@ -99,10 +100,11 @@ def view(
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
     name = (arm or "PSM") if recording or scene else options.arm_name(what) or what
     settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
-    from trocar.robot import Robot
 
     with ExitStack() as running:  # stopped in reverse order
-        robot = Robot(_built(scene, settings, touch), speed="real", start="ready", playing=play and recording is None)
+        robot = tr.Robot(
+            _built(scene, settings, touch), speed="real", start="ready", playing=play and recording is None
+        )
         running.enter_context(robot)
         if native:
             from trocar.view.native import show
@@ -142,25 +144,21 @@ def _scene_name(what: str) -> str | None:
 
     if what in BUILT_IN or Path(what).suffix.lower() == ".toml":
         return what
-    if (
-        not is_recording(Path(what)) and (options.arm_name(what) or what) not in ARMS
-    ):  # upper and lower case are equivalent
+    if not is_recording(Path(what)) and options.arm_name(what) not in ARMS:  # in upper or lower case
         raise UnknownName("arm, scene or recording", what, (*BUILT_IN, *ARMS, "a .toml file or a recording"))
     return None
 
 
-def _built(name: str | None, settings: ArmSettings, touch: bool) -> Scene:
+def _built(name: str | None, settings: ArmSettings, touch: bool) -> tr.Scene:
     """The scene of a name or file, or of one arm; with objects to touch below its instruments."""
     from trocar.robot.controller.constants import PERIOD
-    from trocar.simulation import Scene, load_scene
     from trocar.simulation.objects.solid import practice_objects
 
-    scene = settings.build() if name is None else load_scene(name, timestep=PERIOD)
-    return Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
+    scene = settings.build() if name is None else tr.load_scene(name, timestep=PERIOD)
+    return tr.Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
 
 
 def _wait(page: Page, browser: bool) -> None:
-    """Print the address of a page and wait for Ctrl-C."""
     from trocar.view.server import open_browser
 
     typer.echo(f"trocar view: {page.address}  (end with Ctrl-C)")
@@ -191,8 +189,6 @@ def open_page(
 
 
 def _shadow(client: RemoteBus, name: str, arm: str | None, save: Path | None, **options: Any) -> Shadow:
-    """The model of an arm in ROS, which follows it."""
-    from trocar.files import check_writable
     from trocar.recording.recording import check_suffix
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow

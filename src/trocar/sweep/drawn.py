@@ -44,9 +44,8 @@ class DrawnArms:
         self._rotors = np.array([name.endswith(".Im") for name in self.names])
         self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
         self._links = list(dict.fromkeys(self.names[i].partition(".")[0] for i in self._inertia))
-        self._positive = np.array(
-            [name.partition(".")[2] in NOT_NEGATIVE or name.endswith("].F") for name in self.names]
-        )
+        terms = [name.partition(".")[2] for name in self.names]
+        self._positive = np.array([term in NOT_NEGATIVE or term.endswith("].F") for term in terms])
 
     def _drawn(self, name: str, names: Sequence[str]) -> bool:
         drive, _, term = name.partition(".")
@@ -68,9 +67,8 @@ class DrawnArms:
         raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma} standard deviations is physically consistent")
 
     def _consistent(self, phi: Array) -> bool:
-        return bool((phi[self._rotors] > 0).all()) and all(
-            np.linalg.eigvalsh(pseudo_inertia(self._link(phi, link)))[0] > 0 for link in self._links
-        )
+        links = (pseudo_inertia(self._link(phi, link)) for link in self._links)
+        return bool((phi[self._rotors] > 0).all()) and all(np.linalg.eigvalsh(P)[0] > 0 for P in links)
 
     def _link(self, phi: Array, link: str) -> Array:
         return phi[[self.names.index(f"{link}.{name}") for name in NAMES]]

@@ -1,23 +1,35 @@
-"""Executors of a sweep: chunks evaluated in this process, in several (loky of joblib), or on a Ray cluster."""
+"""Executors of a sweep: chunks of rows evaluated in this process, in several (loky of joblib), or on a Ray cluster.
+
+The results and errors of a chunk are the content of a Parquet file.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trocar.errors import TrocarError, check_known, shown
-from trocar.sweep.evaluation import Chunk, Evaluated, Job, evaluate, evaluate_in_worker
-from trocar.sweep.extras import check_installed, optional
+import numpy as np
 
+import trocar
+from trocar.errors import TrocarError, check_known, shown
+from trocar.sweep.study import Loader
+from trocar.sweep.table import ERROR, FINGERPRINT, ROW, Columns, check_installed, optional, size
+
+MAX_ERROR = 2000  # characters
+POLL_INTERVAL = 0.2  # between checks that the parent process still runs [s]
 REQUIRED = {"serial": (), "processes": ("joblib", "cloudpickle"), "ray": ("ray", "cloudpickle")}  # packages
 MAX_WORKERS = 4096
 RETRIES = 2  # Ray's retries of a chunk whose worker or node was lost
@@ -38,7 +50,50 @@ LOCAL_RAY = {
 _LOST = "the finished rows are kept: continue with resume=True, or run the remaining rows with executor='serial'"
 
 _ray_is_local = False  # Ray was imported with the environment of a local cluster
-Submit = Callable[[Chunk], "Future[Evaluated]"]
+Submit = Callable[["Chunk"], "Future[Evaluated]"]
+Outcome = dict[str, Any] | str  # results of a row, or its error
+_functions: dict[str, Callable[..., Any]] = {}  # loaded in this process, by the sweep's fingerprint
+
+
+@dataclass(frozen=True)
+class Job:
+    """Data shared by the chunks of one sweep.
+
+    Attributes:
+        load: returns the study's function. batch: rows per call; None: single values.
+        fingerprint: fingerprint of the sweep, stored in its partitions.
+        version: version of trocar on the machine that started the sweep. parent: process that started it.
+    """
+
+    load: Loader
+    batch: int | None
+    fingerprint: str
+    version: str
+    parent: int = field(default_factory=os.getpid)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows from `start` on, with their parameters."""
+
+    start: int
+    columns: Columns
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self)
+
+    def __len__(self) -> int:
+        return size(self.columns)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A chunk's results as the content of a Parquet file, with the number of failed rows and the elapsed time [s]."""
+
+    content: bytes
+    errors: int
+    seconds: float
 
 
 def check_executor(name: str, workers: int | None, address: str | None) -> None:
@@ -144,10 +199,8 @@ def _used_ray() -> bool:
         return False
     connected = bool(optional("ray").is_initialized())
     if not connected and not _ray_is_local:
-        raise TrocarError(
-            "Ray was imported before the sweep, so a local cluster could not be kept on loopback; "
-            "call ray.init() before the sweep, or give the address of a cluster"
-        )
+        reason = "Ray was imported before the sweep, so a local cluster could not be kept on loopback"
+        raise TrocarError(f"{reason}; call ray.init() before the sweep, or give the address of a cluster")
     return connected
 
 
@@ -169,13 +222,8 @@ def _local_environment() -> Iterator[None]:
 def _connect(ray: Any, workers: int | None, address: str | None, folder: Path | None) -> None:
     options: dict[str, Any] = {"address": address}
     if folder is not None:
-        options = {
-            "num_cpus": workers or _cores(),
-            "include_dashboard": False,
-            "object_store_memory": OBJECT_STORE,
-            "_node_ip_address": LOOPBACK,
-            "_temp_dir": str(folder),
-        }
+        options = {"num_cpus": workers or _cores(), "include_dashboard": False, "object_store_memory": OBJECT_STORE}
+        options |= {"_node_ip_address": LOOPBACK, "_temp_dir": str(folder)}
     try:
         ray.init(logging_level="ERROR", log_to_driver=False, configure_logging=False, **options)
     except (ConnectionError, ValueError, RuntimeError, OSError, TimeoutError) as error:
@@ -193,5 +241,114 @@ def temporary_folder() -> Path:
 
 
 def _cores() -> int:
-    """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def evaluate_in_worker(job: Job, chunk: Chunk) -> Evaluated:
+    """Evaluate a chunk in a worker process, which loads the function once, so that it can keep data between calls."""
+    if job.fingerprint not in _functions:
+        if trocar.__version__ != job.version:
+            versions = f"a worker has trocar {trocar.__version__}, the sweep was started with {job.version}"
+            raise TrocarError(f"{versions}; install the same one")
+        if os.getppid() == job.parent:
+            threading.Thread(target=_end_with, args=(job.parent,), daemon=True).start()
+        try:
+            _functions[job.fingerprint] = job.load()
+        except TrocarError:
+            raise
+        except Exception as error:
+            raise TrocarError(f"the study cannot be loaded in a worker process: {_error(error)}") from error
+    return evaluate(_functions[job.fingerprint], job, chunk)
+
+
+def _end_with(parent: int) -> None:
+    """End this worker process when its parent has ended for any reason, in the middle of a row too."""
+    while os.getppid() == parent:
+        time.sleep(POLL_INTERVAL)
+    os._exit(1)
+
+
+def evaluate(function: Callable[..., Any], job: Job, chunk: Chunk) -> Evaluated:
+    """Run the rows of a chunk. An exception of the function becomes the error of its row only."""
+    begin, columns = time.perf_counter(), chunk.columns
+    outcomes: list[Outcome] = []
+    if job.batch is None:
+        for values in zip(*(column.tolist() for column in columns.values()), strict=True):
+            outcomes += _called(function, dict(zip(columns, values, strict=True)))
+    else:
+        for start in range(0, len(chunk), job.batch):
+            part = {name: column[start : start + job.batch] for name, column in columns.items()}
+            outcomes += _called(function, part, size(part))
+    seconds = time.perf_counter() - begin
+    return Evaluated(_encoded(job.fingerprint, chunk, outcomes), sum(isinstance(x, str) for x in outcomes), seconds)
+
+
+def _called(function: Callable[..., Any], arguments: Mapping[str, Any], rows: int | None = None) -> list[Outcome]:
+    """Outcomes of one call. If a call with several rows raises, they are run one by one to find the failing one.
+
+    rows: number of rows, with columns as arguments and results; None: one row of single values.
+    """
+    try:
+        result = function(**arguments)
+        if not isinstance(result, Mapping) or (rows and not result):
+            content = "columns" if rows else "results"
+            raise TrocarError(f"a study must return a dictionary of {content}, got {shown(result)}")
+        if rows is None:
+            return [_plain(result)]
+        columns = {name: np.asarray(column) for name, column in result.items()}
+        for name, column in columns.items():
+            if column.ndim == 0 or len(column) != rows:
+                raise TrocarError(f"the result {name!r} must have {rows} rows, got {shown(column)}")
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [_plain(dict(zip(columns, row, strict=True))) for row in values]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # including SystemExit: a study must not end the sweep
+        if rows is None or rows == 1:
+            return [_error(error)]
+    parts = ({name: column[k : k + 1] for name, column in arguments.items()} for k in range(rows))
+    return [outcome for part in parts for outcome in _called(function, part, 1)]
+
+
+def _plain(result: Mapping[Any, Any]) -> dict[str, Any]:
+    row = {}
+    for name, value in result.items():
+        if not isinstance(name, str) or not name:
+            raise TrocarError(f"the name of a result must be text, got {shown(name)}")
+        plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+        if isinstance(plain, tuple):
+            plain = list(plain)
+        if not all(isinstance(x, int | float | str | None) for x in (plain if isinstance(plain, list) else [plain])):
+            raise TrocarError(f"the result {name!r} must be a number, flag, text or 1-D array, got {shown(value)}")
+        row[name] = plain
+    return row
+
+
+def _encoded(fingerprint: str, chunk: Chunk, outcomes: Sequence[Outcome]) -> bytes:
+    """Content of a Parquet file: row numbers, parameters, results and errors."""
+    arrow = optional("pyarrow")
+    columns: dict[str, Any] = {ROW: np.arange(chunk.start, chunk.stop)}
+    columns |= {name: column.tolist() if column.dtype.kind == "U" else column for name, column in chunk.columns.items()}
+    for name in dict.fromkeys(name for row in outcomes if isinstance(row, dict) for name in row):
+        if name in columns or name == ERROR:
+            raise TrocarError(f"the study returns {name!r}, which is a parameter or a reserved name; rename the result")
+        values = [row.get(name) if isinstance(row, dict) else None for row in outcomes]
+        try:
+            columns[name] = arrow.array(values)
+        except (arrow.ArrowException, OverflowError):
+            types = shown(sorted({type(value).__name__ for value in values if value is not None}))
+            allowed = "must have one type, a number, flag, text or 1-D array"
+            raise TrocarError(f"the study's result {name!r} {allowed}, got {types}") from None
+    columns[ERROR] = arrow.array([row if isinstance(row, str) else None for row in outcomes], arrow.string())
+    table = arrow.table(columns).replace_schema_metadata({FINGERPRINT: fingerprint.encode()})
+    buffer = io.BytesIO()
+    optional("pyarrow.parquet").write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _error(error: BaseException) -> str:
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # a message that cannot be formatted
+        text = type(error).__name__
+    return text.encode(errors="replace").decode()[:MAX_ERROR]

@@ -76,9 +76,8 @@ def distributions(results: Results) -> Figures:
     columns = [(name, values) for name in results.outcomes if (values := numbers(results, name)).size][:PLOTTED]
     if not columns:
         return []
-    figure, grid = panels(
-        (9.0, 2.2 * -(-len(columns) // 3)), -(-len(columns) // 3), min(3, len(columns)), squeeze=False
-    )
+    rows = -(-len(columns) // 3)
+    figure, grid = panels((9.0, 2.2 * rows), rows, min(3, len(columns)), squeeze=False)
     for axes, (name, values) in zip(grid.flat, columns, strict=False):
         axes.hist(values, bins=min(50, max(5, len(values) // 10)))
         axes.set_title(name)
@@ -92,10 +91,9 @@ def report(results: Results, study: Study | None) -> Report:
     manifest = results.manifest
     page = Report(study.title if study else f"Sweep of {manifest.study}")
     failed = results.errors
-    page.paragraphs.append(
-        f"{len(results)} of {manifest.rows} rows, {len(failed)} with an error. Parameters: "
-        f"{', '.join(manifest.parameters)}. trocar {manifest.trocar}, table {manifest.table[:12]}."
-    )
+    rows, names = f"{len(results)} of {manifest.rows} rows, {len(failed)} with an error", ", ".join(manifest.parameters)
+    origin = f"trocar {manifest.trocar}, table {manifest.table[:12]}"
+    page.paragraphs.append(f"{rows}. Parameters: {names}. {origin}.")
     page.paragraphs += [f"{text}: {value}" for text, value in findings(results, study)]
     for name, count, mean, std, lowest, low, median, high, highest in statistics(results):
         spread = f"median {median}, 90 % between {low} and {high}, all between {lowest} and {highest}"

@@ -13,11 +13,9 @@ from typing import Any
 import trocar
 from trocar.errors import TrocarError, check_type, shown
 from trocar.files import write_whole
-from trocar.sweep import folder as folders
-from trocar.sweep.evaluation import Chunk, Evaluated, Job
-from trocar.sweep.executors import check_executor, evaluated, load_executor
-from trocar.sweep.folder import Manifest, Range
-from trocar.sweep.results import Results, unify
+from trocar.sweep import results as folders
+from trocar.sweep.executors import Chunk, Evaluated, Job, check_executor, evaluated, load_executor
+from trocar.sweep.results import Manifest, Range, Results, unify
 from trocar.sweep.study import Study, function_study, load_study
 from trocar.sweep.table import Columns, as_table, fingerprint, matched, size
 
@@ -76,26 +74,24 @@ def sweep(
     check_type("output", output, (str, Path), "a folder")
     check_type("resume", resume, bool, "True or False")
     check_executor(executor, workers, address)
-    chosen = _chosen(study, batch)
+    if not isinstance(study, str | Path | Study):
+        chosen = function_study(study, batch)
+    elif batch is not None:
+        raise TrocarError("batch applies to functions only; a study defines BATCH")
+    else:
+        chosen = study if isinstance(study, Study) else load_study(study)
     if table is None and chosen.module is None:
         raise TrocarError("a sweep of a function requires a table: sweep(function, {'kp': [10, 20]}, 'results')")
     columns = matched(as_table(chosen.table(rows, seed) if table is None else table), chosen.run, seed)
-    manifest = Manifest(
-        trocar=trocar.__version__,
-        study=chosen.name,
-        source=chosen.source,
-        rows=size(columns),
-        table=fingerprint(columns),
-        parameters=tuple(columns),
-        batch=chosen.batch or 0,
-    )
+    code: Any = {"trocar": trocar.__version__, "study": chosen.name, "source": chosen.source}
+    parameters: Any = {"rows": size(columns), "table": fingerprint(columns), "parameters": tuple(columns)}
+    manifest = Manifest(**code, **parameters, batch=chosen.batch or 0)
     place = Path(output)
     folders.check_place(place, resume)
     loader = (lambda: chosen.run) if executor == "serial" else chosen.shippable()
     job = Job(loader, chosen.batch, manifest.fingerprint, manifest.trocar)
     with folders.locked(place):
-        pending = folders.missing(folders.begin(place, manifest, resume), manifest.rows)
-        if pending:
+        if pending := folders.missing(folders.begin(place, manifest, resume), manifest.rows):
             with load_executor(executor, job, workers, address) as (count, submit):
                 chunks = Chunks(columns, pending, manifest.step, count)
                 for chunk, outcome in evaluated(submit, chunks, 1 if executor == "serial" else 2 * count):
@@ -105,14 +101,6 @@ def sweep(
                         progress(state)
         unify(place)
     return Results(place)
-
-
-def _chosen(study: object, batch: int | None) -> Study:
-    if isinstance(study, str | Path | Study):
-        if batch is not None:
-            raise TrocarError("batch applies to functions only; a study defines BATCH")
-        return study if isinstance(study, Study) else load_study(study)
-    return function_study(study, batch)  # type: ignore[arg-type]
 
 
 class Chunks:

@@ -25,7 +25,7 @@ from typing import Any
 
 from trocar.errors import TrocarError, UnknownName, check_type, shown
 from trocar.files import read_whole
-from trocar.sweep.extras import optional
+from trocar.sweep.table import optional
 
 STUDIES = {
     "monte_carlo": "Tracking error of a controller over the covariance of an identification",
@@ -60,15 +60,13 @@ class Study:
 
     def __post_init__(self) -> None:
         if self.batch is not None and (not isinstance(self.batch, int) or not 1 <= self.batch <= MAX_BATCH):
-            raise TrocarError(
-                f"BATCH of {self.name} must be an integer from 1 to {MAX_BATCH:,}, got {shown(self.batch)}"
-            )
+            allowed = f"an integer from 1 to {MAX_BATCH:,}"
+            raise TrocarError(f"BATCH of {self.name} must be {allowed}, got {shown(self.batch)}")
 
     @property
     def title(self) -> str:
         """First line of the docstring."""
-        text = inspect.getdoc(self.module) if self.module is not None else inspect.getdoc(self.run)
-        return (text or self.name).partition("\n")[0]
+        return (inspect.getdoc(self.module or self.run) or self.name).partition("\n")[0]
 
     def table(self, rows: int | None, seed: int) -> Mapping[str, Any]:
         """The parameters of the study. rows: approximate number of rows. Default: the study's own number."""
@@ -92,10 +90,8 @@ class Study:
         try:
             return partial(pickle.loads, pickle.dumps(self.run))
         except Exception as error:
-            raise TrocarError(
-                f"the function {self.name} cannot be sent to other processes ({_named(error)}); "
-                "put it into a study file, or use executor='serial'"
-            ) from None
+            reason = f"the function {self.name} cannot be sent to other processes ({_named(error)})"
+            raise TrocarError(f"{reason}; put it into a study file, or use executor='serial'") from None
         finally:
             if by_value:
                 pickle.unregister_pickle_by_value(module)
@@ -105,16 +101,15 @@ def load_study(name: str | Path) -> Study:
     """Load an included study by name, or a study from a Python file. The file is executed."""
     check_type("study", name, (str, Path), "a name or a file")
     if isinstance(name, str) and name in STUDIES:
-        return _module_study(name, "", _included, name)
+        return _module_study(name, "", import_module, f"trocar.sweep.studies.{name}")
     path = Path(name)
     if path.suffix != ".py":
         raise UnknownName("study (or file NAME.py):", str(name), STUDIES)
     raw = read_whole(path, "study")
     try:
-        text = raw.decode()
+        return _module_study(path.stem, hashlib.sha256(raw).hexdigest(), _executed, raw.decode(), str(path))
     except UnicodeDecodeError as error:
         raise TrocarError(f"the study {path} is not UTF-8 text: {error}") from None
-    return _module_study(path.stem, hashlib.sha256(raw).hexdigest(), _executed, text, str(path))
 
 
 def function_study(function: Callable[..., Any], batch: int | None) -> Study:
@@ -140,10 +135,6 @@ def _module_study(name: str, source: str, load: Callable[..., ModuleType], *argu
 def _function(load: Callable[..., ModuleType], *arguments: str) -> Callable[..., Any]:
     run: Callable[..., Any] = load(*arguments).run
     return run
-
-
-def _included(name: str) -> ModuleType:
-    return import_module(f"trocar.sweep.studies.{name}")
 
 
 def _executed(text: str, where: str) -> ModuleType:

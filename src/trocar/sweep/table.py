@@ -1,22 +1,24 @@
-"""Tables of parameters: one row per simulation of a sweep."""
+"""Tables of parameters: one row per simulation of a sweep. Also imports the optional packages of sweeps."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import itertools
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError, check_type, shown, suggestion
-from trocar.sweep.extras import optional
 
 ROW, ERROR = "row", "error"  # columns of every result: row number, and error or null
 SEED = "seed"
+FINGERPRINT = b"trocar.sweep"  # key of the sweep's fingerprint in the metadata of a partition
 MAX_ROWS = 10_000_000  # of a table
 MAX_FILE = 2 * 2**30  # size of the file of a table [bytes]
 
@@ -35,10 +37,10 @@ def grid(repeats: int = 1, **values: Iterable[Any]) -> Columns:
             axes[name] = _column(name, list(axis))
         except TypeError:
             raise _not_a_column(name, axis) from None
-    _check_size(int(np.prod([float(len(axis)) for axis in axes.values()])) * repeats)
-    rows = list(itertools.product(*(range(len(axis)) for axis in axes.values())))
-    indices = np.repeat(np.array(rows).reshape(-1, len(axes)), repeats, axis=0)
-    return {name: axis[indices[:, k]] for k, (name, axis) in enumerate(axes.items())}
+    shape = [len(axis) for axis in axes.values()]
+    _check_size(math.prod(shape) * repeats)
+    indices = np.repeat(np.indices(shape).reshape(len(axes), -1), repeats, axis=1)
+    return {name: axis[indices[k]] for k, (name, axis) in enumerate(axes.items())}
 
 
 def as_table(table: Any) -> Columns:
@@ -114,9 +116,8 @@ def matched(columns: Columns, function: Callable[..., Any], seed: int) -> Column
         return columns
     kinds = {argument.kind for argument in arguments.values()}
     if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.POSITIONAL_ONLY in kinds:
-        raise TrocarError(
-            "the function of a sweep must take its parameters by name, without *args or positional-only ones"
-        )
+        forms = "by name, without *args or positional-only ones"
+        raise TrocarError(f"the function of a sweep must take its parameters {forms}")
     if SEED in arguments and SEED not in columns:
         seeds = np.random.SeedSequence(seed).generate_state(size(columns), np.uint64)
         columns = columns | {SEED: (seeds >> np.uint64(1)).astype(np.int64)}
@@ -131,17 +132,15 @@ def matched(columns: Columns, function: Callable[..., Any], seed: int) -> Column
 
 
 def _transposed(rows: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
-    for row in rows:
-        check_type("a row of the table", row, Mapping, "a dictionary by parameter")
-    names = list(rows[0]) if rows else []
     for number, row in enumerate(rows):
-        if set(row) != set(names):
-            raise TrocarError(f"row {number} of the table has the parameters {shown(list(row))}, row 0 {shown(names)}")
-    return {name: [row[name] for row in rows] for name in names}
+        check_type("a row of the table", row, Mapping, "a dictionary by parameter")
+        if set(row) != set(rows[0]):
+            names = shown(list(row)), shown(list(rows[0]))
+            raise TrocarError(f"row {number} of the table has the parameters {names[0]}, row 0 {names[1]}")
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def _column(name: object, values: Any) -> np.ndarray:
-    """A column as int64, float64, bool or text."""
     if not isinstance(name, str) or not name.isidentifier():
         raise TrocarError(f"the name of a parameter must be a valid Python name, got {shown(name)}")
     if name in (ROW, ERROR):
@@ -149,7 +148,7 @@ def _column(name: object, values: Any) -> np.ndarray:
     try:
         column = np.asarray(values)
     except (ValueError, TypeError, OverflowError):
-        raise _not_a_column(name, values) from None
+        column = np.empty(())
     if column.ndim != 1:
         raise _not_a_column(name, values)
     if column.dtype.kind in "iu" and (not column.size or column.max() < 2**63):
@@ -174,3 +173,19 @@ def _not_a_column(name: str, values: Any) -> TrocarError:
 def _check_size(rows: int) -> None:
     if not 1 <= rows <= MAX_ROWS:
         raise TrocarError(f"a table has 1 to {MAX_ROWS:,} rows, got {rows:,}")
+
+
+def check_installed(*names: str) -> None:
+    """Raise an error if a package of the extra `sweep` is not installed; nothing is imported."""
+    for name in names:
+        if find_spec(name) is None:
+            raise TrocarError(f'sweeps require {name}, which is not installed: pip install "trocar[sweep]"')
+
+
+def optional(name: str) -> Any:
+    """Import a module of the extra `sweep`."""
+    check_installed(name.partition(".")[0])
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise TrocarError(f"{name} is installed but cannot be imported: {error}") from None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands.options import check_toml, flag, option
+from trocar.commands.options import argument, check_toml, flag, option
 from trocar.commands.terminal import plain_errors, show_table, show_written
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from trocar.calibration import Calibration
@@ -23,12 +24,10 @@ COLUMNS = ("yaw", "pitch", "insertion", "tau_yaw", "tau_pitch", "tau_insertion")
 
 @plain_errors()
 def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="MARKERS.csv", help="Poses of marked links; see above.")],
+    file: Annotated[Path, argument("MARKERS.csv", "Poses of marked links; see above.")],
     output: Annotated[Path, option("FILE.toml", "Geometry file to write.", "--output", "-o")] = Path("geometry.toml"),
     arm: Annotated[str, option("ARM", "PSM or ECM (Classic).")] = "PSM",
-    frames: Annotated[
-        str, option("NAME", "Published geometry to adjust; for a PSM also wang2019.")
-    ] = "gondokaryono2019",
+    frames: Annotated[str, option("NAME", "Published geometry to adjust; PSM: also wang2019.")] = "gondokaryono2019",
     drop_jumps: Annotated[bool, flag("Drop rows in which a tracked body jumps.", "--drop-jumps")] = False,
     plot: Annotated[Path | None, option("FILE", "Figure (png, svg, pdf). Default: next to the output.")] = None,
 ) -> None:
@@ -46,7 +45,6 @@ def calibrate(
     """
     from trocar.calibration import calibrate as run
     from trocar.calibration.figure import calibration_figure
-    from trocar.files import check_writable
     from trocar.plots import save
     from trocar.recording import Markers
 
@@ -102,7 +100,7 @@ def _summary(fit: Calibration) -> list[str]:
 
 @plain_errors()
 def gravity(
-    poses: Annotated[Path, typer.Argument(metavar="POSES.csv", help=f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
+    poses: Annotated[Path, argument("POSES.csv", f"Columns {', '.join(COLUMNS)}; rad, m, N m, N.")],
     mounting: Annotated[float, option("DEGREES", "Pitch of the arm's base, in degrees.")] = 0.0,
     offsets: Annotated[bool, typer.Option(help="Also fit a constant force K0 at each joint.")] = True,
     json: Annotated[Path | None, option("FILE", "Write link masses and centres of mass in the dVRK's format.")] = None,
@@ -115,9 +113,8 @@ def gravity(
     """
     from trocar.arms import gravity_vector, load_arm
     from trocar.arms.parameters import to_toml
-    from trocar.files import check_writable, write_whole
     from trocar.identification.si.gravity import fit_gravity
-    from trocar.identification.si.gravity_file import ARM, to_json
+    from trocar.identification.si.identification import ARM, to_json
     from trocar.identification.si.parameters import completed
 
     check_toml(output, "a parameter set")

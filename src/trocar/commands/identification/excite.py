@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import trocar as tr
 from trocar.commands.options import ArmOption, Folder, ParameterSet, check_positive, check_rows, flag, numbers, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
+from trocar.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from trocar.identification.excitation.limits import ExcitationLimits
     from trocar.identification.excitation.search import Excitation
     from trocar.spatial import Array
-
 
 Objective = Literal["condition", "determinant"]
 Links = Literal["reduced", "all"]
@@ -25,9 +25,7 @@ Links = Literal["reduced", "all"]
 def excite(
     arm: ArmOption = "PSM",
     harmonics: Annotated[int, option("N", "Number of harmonics in the Fourier series.")] = 6,
-    frequency: Annotated[
-        float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM: 0.1.")
-    ] = None,
+    frequency: Annotated[float | None, option("HZ", "Frequency of the first harmonic. Default: 0.18; MTM 0.1.")] = None,
     periods: Annotated[int, option("N", "Number of periods at full speed.", min=1)] = 5,
     objective: Annotated[
         Objective, flag("condition: smallest condition number; determinant: largest determinant (D-optimal).")
@@ -63,9 +61,10 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
+    import numpy as np
+
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
-    from trocar.files import check_writable, write_whole
     from trocar.identification.excitation import file as files
     from trocar.identification.excitation.criterion import Criterion
     from trocar.identification.excitation.limits import excitation_limits
@@ -87,17 +86,8 @@ def excite(
     first = None if go_on is None else files.load_coefficients(go_on, facts)
     criterion = Criterion(mechanism, without, objective)
     with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
-        excitation = search(
-            criterion,
-            limits,
-            harmonics=harmonics,
-            frequency=frequency,
-            starts=starts,
-            seconds=seconds,
-            seed=seed,
-            first=first,
-            progress=progress,
-        )
+        options: Any = {"harmonics": harmonics, "frequency": frequency, "starts": starts, "seconds": seconds}
+        excitation = search(criterion, limits, **options, seed=seed, first=first, progress=progress)
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
@@ -107,7 +97,8 @@ def excite(
     written.append(recording.save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
     written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
-    rehearsed = _largest_efforts(facts, recording)
+    # largest effort of each motor (n,) [N m, N], without the PID transient at the start
+    rehearsed = np.abs(recording.extra["applied_tau"][recording.t > 0.1] @ facts.motors.coupling).max(0)
     files.save_coefficients(output / "excitation.json", facts, excitation, limits, rehearsed)
     complaints = _complaints(facts, recording, rehearsed)
     if not complaints:
@@ -117,27 +108,22 @@ def excite(
 
     _show_motion(facts, limits, recording)
     _show_efforts(facts, excitation, rehearsed)
-    typer.echo(
-        f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters; starts ended at "
-        f"{', '.join(f'{value:.0f}' for value in excitation.starts)}; {excitation.iterations} iterations, "
-        f"{excitation.seconds:.0f} s."
-    )
+    number = f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters"
+    ends = ", ".join(f"{value:.0f}" for value in excitation.starts)
+    effort_spent = f"{excitation.iterations} iterations, {excitation.seconds:.0f} s"
+    typer.echo(f"{number}; starts ended at {ends}; {effort_spent}.")
     typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(excitation.motion, 200)))}.")
     show_written(written)
     for complaint in complaints:
         typer.echo(f"rehearsal failed: {complaint}", err=True)
     if not complaints:
         begin, end = run.full_speed
-        typer.echo(
-            f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {begin:.1f} s, "
-            f"{end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s."
-        )
+        parts = f"{begin:.1f} s, {end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s"
+        typer.echo(f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {parts}.")
         typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
     else:
-        typer.echo(
-            "excitation.csv and play.py were not written; lower --effort, --frequency or the speeds (--limit).",
-            err=True,
-        )
+        remedy = "lower --effort, --frequency or the speeds (--limit)"
+        typer.echo(f"excitation.csv and play.py were not written; {remedy}.", err=True)
         raise typer.Exit(1)
 
 
@@ -150,14 +136,6 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
     return changes
 
 
-def _largest_efforts(arm: tr.Arm, recording: tr.Recording) -> Array:
-    """Largest effort of each motor (n,) [N m, N], excluding the PID transient at the start."""
-    import numpy as np
-
-    applied = recording.extra["applied_tau"][recording.t > 0.1]
-    return np.asarray(np.abs(applied @ arm.motors.coupling).max(0))
-
-
 def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:
     complaints = [
         f"motor {name} reaches its limit of {limit:.3g}"
@@ -167,9 +145,8 @@ def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[
     for j, joint in enumerate(arm.joints):
         low, high = recording.q[:, j].min(), recording.q[:, j].max()
         if low < joint.lower - 1e-3 or high > joint.upper + 1e-3:
-            complaints.append(
-                f"{joint.name} moves from {low:.4g} to {high:.4g}, allowed {joint.lower:.4g} to {joint.upper:.4g}"
-            )
+            allowed = f"allowed {joint.lower:.4g} to {joint.upper:.4g}"
+            complaints.append(f"{joint.name} moves from {low:.4g} to {high:.4g}, {allowed}")
     return complaints
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import trocar as tr
-from trocar.commands.options import ArmOption, JsonFile, check_toml, flag, option
+from trocar.commands.options import ArmOption, JsonFile, argument, check_toml, flag, option
 from trocar.commands.terminal import INTERRUPTED, plain, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
+from trocar.files import check_writable, write_json, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,21 +24,14 @@ if TYPE_CHECKING:
     from trocar.spatial import Array
 
 KEYS = (
-    "joints",
-    "train_relative_error",
-    "cv_relative_error",
-    "test_relative_error",
-    "seconds",
-    "solver_status",
-    "min_pseudo_inertia_eigenvalue",
-    "rotor_inertia",
-    "recipe",
+    *("joints", "train_relative_error", "cv_relative_error", "test_relative_error", "seconds"),
+    *("solver_status", "min_pseudo_inertia_eigenvalue", "rotor_inertia", "recipe"),
 )
 
 
 @plain_errors()
 def identify(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Recording: csv, npz, or a ROS bag.")],
+    train: Annotated[Path, argument("TRAIN", "Recording: csv, npz, or a ROS bag.")],
     test: Annotated[Path | None, option("TEST", "Recording to evaluate the result on.")] = None,
     arm: ArmOption = "PSM",
     json_file: JsonFile = None,
@@ -79,8 +73,8 @@ def identify(
 
     Exit status 2 if the recording cannot be used; then no parameter file is written.
     """
-    from trocar.files import check_writable, write_json
     from trocar.identification import load_recipe
+    from trocar.recording.bag_file import is_bag
 
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
@@ -88,23 +82,20 @@ def identify(
         check_toml(output, "a recipe" if search else "a parameter set")
         if seconds is not None and recalibrate is None:
             raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
-        ignored = {"--test": test, "--predictions": predictions, "--report": report}
-        _refuse(ignored if recalibrate is not None else {}, "cannot be combined with --recalibrate; omit it")
+        if recalibrate is not None:
+            others = {"--test": test, "--predictions": predictions, "--report": report}
+            _refuse(others, "cannot be combined with --recalibrate; omit it")
         if predictions is not None and test is None:
             raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
-        if namespace is not None:
-            _check_bag(train, test)
-        others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-        _refuse(
-            others if search else {},
-            "cannot be combined with --search; search first, then pass the result with --recipe",
-        )
+        if namespace is not None and not any(is_bag(path) for path in (train, test) if path is not None):
+            raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
+        if search:
+            others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
+            _refuse(others, "cannot be combined with --search; search first, then pass the result with --recipe")
         used = load_recipe(arm, recipe)
         # Errors are per column of the file: motor columns are not converted to joints.
-        rate = used.rate if rate is None else rate
-        read = partial(
-            tr.load_recording, arm=arm, as_recorded=True, columns=used.columns, rate=rate, namespace=namespace
-        )
+        rate, names = used.rate if rate is None else rate, used.columns
+        read = partial(tr.load_recording, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)
         if search:
             _search(partial(read, train), train, arm, recipe, budget, output)
         elif recalibrate is not None:
@@ -129,13 +120,6 @@ def _refuse(options: dict[str, Path | None], why: str) -> None:
         raise TrocarError(f"{', '.join(names)} {why}")
 
 
-def _check_bag(train: Path, test: Path | None) -> None:
-    from trocar.recording.bag_file import is_bag
-
-    if not any(is_bag(path) for path in (train, test) if path is not None):
-        raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
-
-
 def _identify(
     read: Callable[[Path], tr.Recording],
     train: Path,
@@ -146,7 +130,6 @@ def _identify(
     recipe: Recipe,
 ) -> dict[str, Any]:
     """Identify, print and write the result; returns the figures for --json."""
-    from trocar.files import write_whole
     from trocar.identification import identified_text
     from trocar.identification.figures import identification_report
     from trocar.plots import save_numbered
@@ -166,12 +149,10 @@ def _identify(
         page = identification_report(identified, other, name)
         written.append(page.write_html(report / "identify.html"))
         written += save_numbered((figure for figure, _ in page.figures), report)
-    _show(identified, error, _is_published(train))
-    typer.echo(
-        f"{seconds:.2f} s from file to parameters. Smallest eigenvalue of a pseudo-inertia "
-        f"{identified.min_pseudo_inertia_eigenvalue:.2g}, largest inertia of a link "
-        f"{identified.largest_link_inertia:.2g} kg m^2."
-    )
+    _show(identified, error, train)
+    smallest = f"Smallest eigenvalue of a pseudo-inertia {identified.min_pseudo_inertia_eigenvalue:.2g}"
+    largest = f"largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2"
+    typer.echo(f"{seconds:.2f} s from file to parameters. {smallest}, {largest}.")
     show_written(written)
     return {
         "joints": list(identified.columns),
@@ -198,27 +179,18 @@ def _advice(recipe_file: Path | None, arm: str) -> str:
 
 
 def _recalibrate(
-    recording: tr.Recording,
-    arm: str,
-    base: Path,
-    seconds: float | None,
-    output: Path | None,
-    recipe: Recipe,
-    name: str,
+    recording: tr.Recording, arm: str, base: Path, seconds: float | None, output: Path | None, recipe: Recipe, name: str
 ) -> dict[str, Any]:
     """Refit friction; returns the figures for --json, with errors on rows after the fitted ones as test errors."""
     from trocar.arms.parameters import load_parameters
-    from trocar.files import write_whole
     from trocar.identification import recalibrate, recalibrated_text
 
     start = time.perf_counter()
     result = recalibrate(load_parameters(arm, base), recording, seconds, recipe)
-    columns = result.before, result.after, result.rms_after
-    show_table(
-        f"{name}, relative error of effort {'after' if result.judged else 'on'} the fitted rows",
-        ("", "before", "after", "RMS after"),
-        [(joint, f"{a:.4f}", f"{b:.4f}", f"{c:.4g}") for joint, a, b, c in zip(result.columns, *columns, strict=True)],
-    )
+    columns = zip(result.columns, result.before, result.after, result.rms_after, strict=True)
+    rows = [(joint, f"{before:.4f}", f"{after:.4f}", f"{rms:.4g}") for joint, before, after, rms in columns]
+    title = f"{name}, relative error of effort {'after' if result.judged else 'on'} the fitted rows"
+    show_table(title, ("", "before", "after", "RMS after"), rows)
     if output is not None:
         show_written([write_whole(output, recalibrated_text(result, base.name, name))])
     return {
@@ -242,24 +214,18 @@ def _predictions(identified: Identified, recording: tr.Recording) -> str:
     return "\n".join([head, *(",".join(f"{x:.10g}" for x in row) for row in rows)]) + "\n"
 
 
-def _is_published(path: Path) -> bool:
-    """True if the file is a recording published by Wang et al. 2019, the only data their errors apply to."""
+def _show(identified: Identified, error: Array | None, train: Path) -> None:
     import hashlib
 
+    from trocar.arms.tables import read
     from trocar.datasets import DATASETS
 
-    if not path.is_file():  # a ROS 2 bag is a folder
-        return False
-    return hashlib.sha256(path.read_bytes()).hexdigest() in DATASETS["wang2019"].files.values()
-
-
-def _show(identified: Identified, error: Array | None, theirs: bool) -> None:
-    from trocar.arms.tables import read
-
-    arm = identified.parameters.arm
-    # errors of their identified parameters on their test recording
-    results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
-    published = results.get("two", {}).get("SDP") if theirs else None
+    published, arm = None, identified.parameters.arm
+    digest = hashlib.sha256(train.read_bytes()).hexdigest() if train.is_file() else ""  # a ROS 2 bag is a folder
+    if digest in DATASETS["wang2019"].files.values():
+        # errors of the parameters of Wang et al. 2019 on their test recording
+        results = read("identification_wang2019").get("MTM" if arm.startswith("MTM") else arm, {})
+        published = results.get("two", {}).get("SDP")
     columns: dict[str, Sequence[float] | Array | None] = {
         "fitted": identified.train_relative_error,
         "held out": identified.cv_relative_error,
@@ -280,7 +246,6 @@ def _search(
     """Search from the recipe `start` (default: the arm's own), print the trials and write the chosen recipe."""
     if output is None:
         raise TrocarError("--search requires -o RECIPE.toml, the file to write the recipe to")
-    from trocar.files import write_whole
     from trocar.identification.recipes.recipe import recipe_of, recipe_table
     from trocar.identification.recipes.search import search
     from trocar.toml_file import toml_text
@@ -299,10 +264,8 @@ def _search(
     except KeyboardInterrupt:
         typer.echo(f"interrupted after {len(tried)} of up to {budget} recipes; no file was written.", err=True)
         if tried:
-            typer.echo(
-                f"--budget {len(tried)} takes about this long and writes its result; continue from it with --recipe.",
-                err=True,
-            )
+            remedy = "takes about this long and writes its result; continue from it with --recipe."
+            typer.echo(f"--budget {len(tried)} {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None
     _show_trials(result)
     summary = _summary(result)
@@ -322,14 +285,11 @@ def _search(
 
 
 def _summary(result: SearchResult) -> list[str]:
-    """Summary of the search."""
     end = "." if result.finished else "; the budget is used up and the search has not converged."
     lines = [f"{len(result.trials)} recipes tried{end}"]
     for name, trial in (("start", result.start), ("best", result.best), ("chosen", result.chosen)):
-        lines.append(
-            f"{name}: relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows, "
-            f"{trial.parameters} drive parameters."
-        )
+        error = f"relative error {trial.error:.4f} +- {trial.validation.standard_error:.4f} on held-out rows"
+        lines.append(f"{name}: {error}, {trial.parameters} drive parameters.")
     return lines
 
 

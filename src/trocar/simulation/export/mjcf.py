@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, fromstring
 import mujoco
 import numpy as np
 
-from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.sketch import COLLISION, MATERIALS
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.export.meshes import BASE, Mesh

@@ -13,8 +13,7 @@ import mujoco
 import numpy as np
 
 from trocar import checks
-from trocar.appearance.arm_shapes import add_shapes
-from trocar.appearance.instrument_shapes import SHAFT_RADIUS
+from trocar.appearance.arm_shapes import SHAFT_RADIUS, add_shapes
 from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS, add_link
 from trocar.arms import Arm
 from trocar.arms.arm import revolute

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from trocar.appearance.instrument_shapes import JAW
+from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
 from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.errors import TrocarError

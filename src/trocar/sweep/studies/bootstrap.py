@@ -67,10 +67,8 @@ def original() -> tuple[Recording, dict[str, Fit]]:
     q = np.array([0.0, 0.0, 0.12, 0.0]) + (size * np.sin(angle)).sum(1)
     dq, ddq = (size * w * np.cos(angle)).sum(1), -(size * w**2 * np.sin(angle)).sum(1)
     tau = mechanism.inverse_dynamics(q, dq, ddq, friction=True) + mechanism.effort_bias
-    arm = mechanism.arm
-    recording = Recording(
-        t=t, q=q, dq=dq, ddq=ddq, tau=tau + _noise(tau.shape), joints=arm.joint_names, joint_units=arm.joint_units
-    )
+    joints: Any = {"joints": mechanism.arm.joint_names, "joint_units": mechanism.arm.joint_units}
+    recording = Recording(t=t, q=q, dq=dq, ddq=ddq, tau=tau + _noise(tau.shape), **joints)
     return recording, {method: fit(recording) for method, fit in METHODS.items()}
 
 

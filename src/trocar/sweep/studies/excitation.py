@@ -31,16 +31,11 @@ def table(rows: int, seed: int) -> dict[str, Any]:
 def run(arm: str, harmonics: int, frequency: float, start: int, iterations: float) -> dict[str, Any]:
     """Condition number of the motion found from one start. iterations: fraction of a full search."""
     criterion, limits = _problem(arm)
-    motion = excite(
-        criterion, limits, harmonics=harmonics, frequency=frequency, starts=1, iterations=iterations, seed=start
-    )
+    options: Any = {"harmonics": harmonics, "frequency": frequency, "iterations": iterations}
+    motion = excite(criterion, limits, starts=1, seed=start, **options)
     share = motion.effort / np.asarray(criterion.mechanism.arm.motors.effort)
-    return {
-        "condition_number": motion.condition_number,
-        "violation": motion.violation,
-        "peak_effort": float(share.max()),
-        "iterations_spent": motion.iterations,
-    }
+    results = {"condition_number": motion.condition_number, "violation": motion.violation}
+    return results | {"peak_effort": float(share.max()), "iterations_spent": motion.iterations}
 
 
 @cache

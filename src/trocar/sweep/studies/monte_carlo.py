@@ -42,9 +42,8 @@ def run(sigma: Array, speed: Array, seed: Array) -> dict[str, Array]:
     samples = [draws.draw(s, k) for s, k in zip(sigma, seed, strict=True)]
     arms = draws.arms(nominal, np.array([phi for phi, _ in samples]))
     q, dq, ddq = wave(DT * np.arange(STEPS), speed)
-    start = arms.state(q[0], dq[0])
     control = batch.ComputedTorque(q, STIFFNESS, 2.0 * np.sqrt(STIFFNESS), dq, ddq)
-    _, log = arms.rollout(start, control, DT, every=EVERY)
+    _, log = arms.rollout(arms.state(q[0], dq[0]), control, DT, every=EVERY)
     assert log is not None
     error = np.linalg.norm(tip_positions(nominal, log.q) - tip_positions(nominal, q[::EVERY]), axis=1)[log.t >= SETTLED]
     tree = nominal.mechanism.tree
@@ -75,7 +74,6 @@ def tip_positions(arms: Any, q: Array) -> Array:
 
 @cache
 def _bench() -> tuple[Any, DrawnArms]:
-    """The nominal arm and its samples."""
     mechanism = load_mechanism("PSM", SET)
     return batch.load(mechanism), DrawnArms(mechanism)
 
@@ -91,7 +89,6 @@ def findings(results: Results) -> list[tuple[str, str]]:
 
 
 def _groups(results: Results) -> list[tuple[str, Array]]:
-    """Rows of the same sigma and speed."""
     sigma, speed = results["sigma"], results["speed"]
     pairs = sorted(set(zip(sigma.tolist(), speed.tolist(), strict=True)), key=lambda pair: (pair[1], -pair[0]))
     return [(f"{s:g} sigma, speed {v:g}", (sigma == s) & (speed == v)) for s, v in pairs]

@@ -33,11 +33,7 @@ CALM = 0.3  # the force is the median over samples with joint speeds above this 
 
 def table(rows: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    return {
-        "day": np.resize(DAYS, rows),
-        "mass": rng.uniform(0.0, 0.15, rows),
-        "force": rng.uniform(0.0, 3.0, rows),
-    }
+    return {"day": np.resize(DAYS, rows), "mass": rng.uniform(0.0, 0.15, rows), "force": rng.uniform(0.0, 3.0, rows)}
 
 
 def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
@@ -46,7 +42,8 @@ def run(day: Array, mass: Array, force: Array, seed: Array) -> dict[str, Array]:
     N, drives = len(day), mechanism.tree.drives
     rngs = [np.random.default_rng(k) for k in seed]
     factors = np.array([np.exp(d * rng.normal(size=len(drives.Fc))) for d, rng in zip(day, rngs, strict=True)]).T
-    true = np.array([f * _direction(rng) for f, rng in zip(force, rngs, strict=True)])
+    directions = np.array([rng.normal(size=3) for rng in rngs])
+    true = force[:, None] * np.array([v / np.linalg.norm(v) for v in directions])
     today = nominal.with_parameters(Fc=drives.Fc[:, None] * factors, Fv=drives.Fv[:, None] * factors)
     carried, estimates = today.with_parameters(payload=mass), []
     q, dq, ddq, tau = _run(carried, np.repeat(reference[:, :, None], N, axis=-1), kp, kd)
@@ -77,9 +74,8 @@ def _force(arms: Any, mechanism: Mechanism, reference: Array, kp: Array, kd: Arr
     outer = np.zeros((STEPS, arms.n, len(true)))
     outer[:, :3] = np.einsum("tij,ki->tjk", J, true)
     q, dq, ddq, tau = _run(arms, reference[:, :, None] + outer / kp[:, None], kp, kd)
-    residual = mechanism.inverse_dynamics(q, dq, ddq, friction=True) - (
-        tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:]
-    )
+    motors = tau - outer[::EVERY].transpose(0, 2, 1)[SKIPPED:]
+    residual = mechanism.inverse_dynamics(q, dq, ddq, friction=True) - motors
     values = wrist_force(mechanism, q, residual, COVARIANCE).value
     speed = np.abs(dq[..., :3])
     moving = (speed > CALM * speed.mean((0, 1))).all(-1)
@@ -92,11 +88,6 @@ def _run(arms: Any, reference: Array, kp: Array, kd: Array) -> tuple[Array, Arra
     _, log = arms.rollout(start, batch.JointPD(reference, kp, kd, np.gradient(reference, DT, axis=0)), DT, every=EVERY)
     q, dq, ddq, tau = (np.asarray(x).transpose(0, 2, 1)[SKIPPED:] for x in (log.q, log.dq, log.ddq, log.tau))
     return q, dq, ddq, tau
-
-
-def _direction(rng: np.random.Generator) -> Array:
-    v = rng.normal(size=3)
-    return np.asarray(v / np.linalg.norm(v))
 
 
 @cache
@@ -116,17 +107,13 @@ def findings(results: Results) -> list[tuple[str, str]]:
     day, mass, force = results["day"], _mass_error(results), results["force_error"]
     for d in np.unique(day):
         at = day == d
-        text = f"mass {_rms(mass[at]):.1f} g RMS, force {_rms(force[at]):.2f} N RMS"
+        text = f"mass {np.sqrt((mass[at] ** 2).mean()):.1f} g RMS, force {np.sqrt((force[at] ** 2).mean()):.2f} N RMS"
         lines.append((f"friction off by {d:.0%} (one standard deviation), {at.sum()} days", text))
     return lines
 
 
 def _mass_error(results: Results) -> Array:
     return np.asarray((results["mass_estimate"] - results["mass"]) * 1e3)
-
-
-def _rms(x: Array) -> float:
-    return float(np.sqrt((x**2).mean()))
 
 
 def figures(results: Results) -> Figures:

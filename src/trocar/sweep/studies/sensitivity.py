@@ -51,9 +51,8 @@ def run(parameter: Array, change: Array) -> dict[str, Array]:
     """RMS and largest distance of the tip from that of the unchanged arm [m]."""
     arms, reference, nominal = _bench()
     changed = arms.with_parameters(**_changed(arms, parameter, change))
-    _, log = changed.rollout(
-        changed.state(np.tile(reference[0][:, None], len(change))), batch.JointPID(reference), DT, every=EVERY
-    )
+    start = changed.state(np.tile(reference[0][:, None], len(change)))
+    _, log = changed.rollout(start, batch.JointPID(reference), DT, every=EVERY)
     assert log is not None
     moved = np.linalg.norm(tip_positions(arms, log.q) - nominal, axis=1)
     return {"tip_rms": np.sqrt((moved**2).mean(0)), "tip_max": moved.max(0)}

@@ -1,4 +1,4 @@
-"""Figures of the workspace of an arm and of its singularities."""
+"""Matplotlib figures of arms: links drawn as lines, workspace and manipulability."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
-from trocar.appearance.figures.skeleton import draw
 from trocar.arms.structure import GimballedArm, RollingShaft, WristedShaft
 from trocar.mechanics.mechanism import Mechanism
 from trocar.mechanics.reach import HALF_PI
@@ -20,9 +20,77 @@ from trocar.mechanics.workspace import Volume, Workspace, shared_volume
 from trocar.plots import COLOURS, style
 from trocar.spatial import Array
 
-VIEWS = ((0, 1), (0, 2), (1, 2))
+__all__ = ["cloud_figure", "draw", "link_points", "manipulability_figure", "shared_figure"]
+
+VIEWS = {"from above": (0, 1), "from the front": (0, 2), "from the side": (1, 2)}
 AXIS = ("x [m]", "y [m]", "z [m]")
 LIMITS, SINGULAR, SHARED = "white", COLOURS[1], COLOURS[2]
+BODIES = {
+    "#3F5F8A": ("yaw", "outer_yaw"),
+    "#D9A441": ("back", "upper_arm"),
+    "#7A8794": ("front",),
+    "#5E9F6E": ("bottom", "middle", "forearm"),
+    "#CC79A7": ("crank", "rod", "yaw_bar"),
+    "#56B4E9": ("top", "back_bar"),
+    "#4A4E57": ("end",),
+    "#8A6BB1": ("carriage",),
+    "#8A8F98": ("insertion",),
+    "#D55E00": ("counterweight",),
+}
+COLOUR_OF_BODY = {body: colour for colour, bodies in BODIES.items() for body in bodies}
+
+
+def draw(
+    axes: Any,
+    mechanism: Mechanism,
+    q: ArrayLike,
+    alpha: float = 1.0,
+    width: float = 3.0,
+    *,
+    T_world_base: Array | None = None,
+    dimensions: Sequence[int] | None = None,
+    **look: Any,
+) -> None:
+    """Draw the links at q [m].
+
+    Args:
+        axes: 3-D axes, or 2-D ones for a projection.
+        T_world_base: pose of the base in the figure's axes. Default: base axes.
+        dimensions: axes to draw. Default: all in space, y and z in a plane.
+        look: other line settings.
+    """
+    if dimensions is None:
+        dimensions = (0, 1, 2) if hasattr(axes, "get_zlim") else (1, 2)
+    for name, points in link_points(mechanism, q).items():
+        if T_world_base is not None:
+            points = points @ T_world_base[:3, :3].T + T_world_base[:3, 3]
+        colour = COLOUR_OF_BODY.get(name, "#9AA0A8")
+        thick = width if name in COLOUR_OF_BODY and name != "insertion" else 0.6 * width
+        marker = {"marker": "s", "ms": 2.6 * width} if name == "counterweight" else {"marker": "o", "ms": 0.8 * width}
+        line = {"color": colour, "alpha": alpha, "lw": thick, "solid_capstyle": "round", **marker, **look}
+        axes.plot(*points[:, list(dimensions)].T, **line)
+
+
+def link_points(mechanism: Mechanism, q: ArrayLike) -> dict[str, Array]:
+    """Joints and loop closures (k, 3) [m] on every link, in base axes, in an order that draws well."""
+    arm, T = mechanism.arm, mechanism.poses(q)
+    points: dict[str, list[Array]] = {body.name: [T[body.name][:3, 3]] for body in arm.bodies}
+    for body in arm.bodies:
+        # a sliding child marks its guide by its current position on the parent
+        if body.parent is not None and body.name != arm.counterweight:
+            points[body.parent].append(T[body.name][:3, 3])
+    for loop in arm.loops:
+        for body_name, point in ((loop.body_a, loop.point_a), (loop.body_b, loop.point_b)):
+            points[body_name].append((T[body_name] @ [*point, 1.0])[:3])
+    points[arm.tip_body].append(T["tip"][:3, 3])
+    return {name: _along_longest(np.array(p)) for name, p in points.items()}
+
+
+def _along_longest(points: Array) -> Array:
+    """Points sorted along the line between the two that are farthest apart."""
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    i, j = np.unravel_index(gaps.argmax(), gaps.shape)
+    return points[np.argsort((points - points[i]) @ (points[j] - points[i]))]
 
 
 def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, seed: int = 0) -> Figure:
@@ -44,19 +112,16 @@ def cloud_figure(mechanism: Mechanism, count: int = 16384, voxel: float = 0.01, 
         space.set(title="in space", xlabel=AXIS[0], ylabel=AXIS[1], zlabel=AXIS[2])
         space.set_aspect("equal")
         space.view_init(elev=20, azim=-40)
-        for place, (i, j) in zip((1, 3, 4), VIEWS, strict=True):
+        for place, (title, (i, j)) in zip((1, 3, 4), VIEWS.items(), strict=True):
             axes = figure.add_subplot(2, 2, place)
             dots_drawn = axes.scatter(cloud.points[:, i], cloud.points[:, j], s=2.0, alpha=0.5, **dots)
             _draw(axes, mechanism, np.eye(4), (i, j))
-            title = ("from above", "from the front", "from the side")[VIEWS.index((i, j))]
             axes.set(title=title, xlabel=AXIS[i], ylabel=AXIS[j], aspect="equal")
         opaque = ScalarMappable(dots_drawn.norm, dots_drawn.cmap)
         figure.colorbar(opaque, ax=figure.axes, shrink=0.5, label="manipulability, relative to the largest")
         what = "wrist point, exactly" if isinstance(mechanism.arm.structure, WristedShaft) else "exactly"
-        figure.suptitle(
-            f"{mechanism.arm.name}: the tip reaches {1e3 * volume.value:.2f} ± {1e3 * volume.error:.2f} litres "
-            f"({what}: {1e3 * workspace.wrist_volume:.3f})"
-        )
+        reach = f"{1e3 * volume.value:.2f} ± {1e3 * volume.error:.2f} litres"
+        figure.suptitle(f"{mechanism.arm.name}: the tip reaches {reach} ({what}: {1e3 * workspace.wrist_volume:.3f})")
     return figure
 
 
@@ -114,9 +179,8 @@ def shared_figure(workspaces: Sequence[Workspace], voxel: float = 0.01, seed: in
         space.set_box_aspect(None, zoom=0.9)
         space.view_init(elev=22, azim=-60)
         front.set(xlabel=AXIS[0], ylabel=AXIS[2], aspect="equal")
-        front.legend(
-            loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=min(3, len(workspaces) + 1), fontsize="small"
-        )
+        columns = min(3, len(workspaces) + 1)
+        front.legend(loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=columns, fontsize="small")
     return figure
 
 

@@ -1,0 +1,356 @@
+"""`trocar run`, `serve` and `crtk-check`: the live robot for dVRK scripts and for ROS, and its conformance."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import trocar as tr
+from trocar.commands import options
+from trocar.commands.options import STARTS, argument, check_positive, flag, option
+from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.commands.view import open_page
+from trocar.errors import TrocarError, check_known
+from trocar.files import check_writable, write_json
+
+if TYPE_CHECKING:
+    from trocar.robot.conformance import Subject
+    from trocar.scripts.session import Session
+    from trocar.transports.remote_bus import RemoteBus
+
+SPEEDS = ("real", "fast")
+OWN_MASTER = "own"
+POLL_INTERVAL = 0.2  # between checks of the simulation [s]
+METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
+COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
+
+
+@plain_errors()
+def run(
+    script: Annotated[Path, argument("SCRIPT.py", "A Python script for the dVRK.")],
+    arguments: Annotated[list[str] | None, argument("ARGS", "Arguments of the script.", show_default=False)] = None,
+    scene: options.RobotScene = "dvrk",
+    api: Annotated[
+        str | None,
+        option("RELEASE", "Release of the dvrk packages: 1, 2.0, 2.2 or 2.4. Default: detected from the script."),
+    ] = None,
+    speed: Annotated[str, option("SPEED", "real: real time; fast: time passes only while the script waits.")] = "real",
+    start: options.Start = "ready",
+    answers: Annotated[Path | None, option("FILE", "Lines for input(). Default: standard input.", "--input")] = None,
+    pedal: Annotated[
+        list[str] | None,
+        option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
+    ] = None,
+    duration: Annotated[
+        float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
+    ] = None,
+    view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
+    port: options.Port = 8080,
+) -> None:
+    """Run a Python script for the dVRK without ROS or a robot.
+
+    Example: [bold]trocar run --speed fast my_script.py -a PSM1[/bold]
+
+    The script imports dvrk, crtk, rospy, PyKDL and ROS messages as usual and gets stand-ins that drive a simulated
+    robot in the same process. All arguments after SCRIPT.py are passed to the script. Exit status: the script's; 2 if
+    the command line is wrong. The script runs with your permissions, as with python SCRIPT.py.
+    """
+    from trocar.robot.interface import PEDALS
+    from trocar.scripts.script_api import judge
+    from trocar.scripts.session import APIS
+
+    check_known("speed", SPEEDS, speed)
+    check_known("start", STARTS, start)
+    if api is not None:
+        check_known("api", APIS, api)
+    if not script.is_file():
+        raise TrocarError(f"the script {script} does not exist")
+    if duration is not None:
+        check_positive(duration=duration)
+    presses = [_press(text, PEDALS) for text in pedal or []]
+    if api is None:
+        judgement = judge(script)
+        api = judgement.api
+        typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
+    from trocar.scripts.launcher import run_script
+    from trocar.scripts.session import FOREVER, Session
+    from trocar.teleoperation import Teleoperation
+
+    with ExitStack() as running:  # stopped in reverse order
+        lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
+        robot = running.enter_context(tr.Robot(scene, speed=speed, start=start))
+        Teleoperation(robot)
+        if view:
+            typer.echo(f"trocar run: {open_page(running, 'script_page', robot, port=port).address}", err=True)
+        session = Session(robot, api, fast=speed == "fast")
+        running.callback(session.close)
+        for press in presses:
+            _schedule(session, *press)
+        if duration is not None:
+            session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
+        status = run_script(session, script, arguments or [], lines)
+    raise typer.Exit(status)
+
+
+def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
+    """Pedal, time and duration [s] of NAME@T or NAME@T+D."""
+    name, _, when = text.partition("@")
+    check_known("pedal", pedals, name)
+    begin, _, duration = when.partition("+")
+    try:
+        times = float(begin), float(duration or 0.5)
+    except ValueError:
+        times = math.nan, math.nan
+    if not all(math.isfinite(time) and time >= 0 for time in times):
+        form = "NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5"
+        raise TrocarError(f"--pedal must be {form}, got {text!r}")
+    return name, *times
+
+
+def _schedule(session: Session, pedal: str, begin: float, duration: float) -> None:
+    from trocar.robot.messages import Joy
+
+    def button(value: int) -> None:
+        session.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(value,)))
+
+    pressed = session.now + round(begin * 1e9)
+    session.at(pressed, lambda: button(Joy.PRESSED))
+    session.at(pressed + round(duration * 1e9), lambda: button(Joy.RELEASED))
+
+
+@plain_errors()
+def serve(
+    scene: Annotated[str, argument("SCENE", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
+    ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
+    arms: Annotated[list[str] | None, option("NAMES", "Arms to control: PSM1,ECM; repeatable. Default: all.")] = None,
+    rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
+    start: options.Start = "ready",
+    speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
+    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. 0: none.")] = 0.0,
+    hold_when_lost: Annotated[
+        bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
+    ] = False,
+    record: Annotated[
+        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")
+    ] = None,
+    replay: Annotated[Path | None, option("BAG", "Replay the servo commands of a bag to the arms, once.")] = None,
+    launch_files: Annotated[Path | None, option("DIR", "Write launch files for RViz to DIR and exit.")] = None,
+    master: Annotated[
+        str | None,
+        option("URI", "With --ros1: ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311."),
+    ] = None,
+    host: Annotated[
+        str, option("ADDRESS", "With --ros1: IP address to announce. Any but 127.x.x.x opens the node to the network.")
+    ] = "127.0.0.1",
+    domain: options.Domain = None,
+    interface: options.Interface = "lo",
+    distro: Annotated[str, option("NAME", "With --ros2: jazzy (also Iron, Kilted and later) or humble.")] = "jazzy",
+    priority: Annotated[
+        bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
+    ] = False,
+    view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
+    port: options.Port = 8080,
+) -> None:
+    """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
+
+    Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
+
+    More: [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
+    [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
+
+    Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
+
+    --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
+    anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
+    reachable from this machine only.
+    """
+    if launch_files is not None:
+        from trocar.transports.launch import write_launch_files
+
+        for path in write_launch_files(launch_files):
+            typer.echo(path)
+        return
+    if ros1 == ros2:
+        raise TrocarError("choose an interface with --ros1 or --ros2")
+    check_known("start", STARTS, start)
+    check_positive(rate=rate, speed=speed)
+    if images:
+        check_positive(images=images)
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        raise TrocarError(f"--host must be an IP address, got {host!r}") from None
+    if replay is not None and not replay.exists():
+        raise TrocarError(f"--replay {replay}: the bag does not exist")
+    names = [name for group in arms or [] for name in group.split(",") if name]
+    if ros2 and master:
+        raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
+    number = _checked_domain(domain, interface, distro) if ros2 else 0
+    from trocar.robot.controller.constants import PERIOD
+    from trocar.teleoperation import Teleoperation
+    from trocar.transports.bags import bags_of
+    from trocar.transports.camera import CameraSettings
+    from trocar.transports.ros1.bridge import Ros1Bridge
+    from trocar.transports.ros2.bridge import Ros2Bridge
+
+    built = tr.load_scene(scene, timestep=PERIOD)
+    check_known("arm of the scene", built.arms, *names)
+    served: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
+    served["description"] = _description(built)
+    with ExitStack() as running:
+        robot = running.enter_context(tr.Robot(built, speed=speed, start=start, arms=names or None))
+        running.enter_context(Teleoperation(robot))
+        running.enter_context(bags_of(robot, record, replay, typer.echo))
+        served["camera"] = None
+        if images:
+            ecm = next((name for name, kind in robot.devices.items() if kind == "ECM"), None)
+            if ecm is None:
+                raise TrocarError("--images requires an ECM and this robot has none; omit --images")
+            served["camera"] = CameraSettings(scene, ecm, rate=images)
+        bridge: Ros1Bridge | Ros2Bridge
+        if ros2:
+            bridge = Ros2Bridge(robot, domain=number, interface=interface, distro=distro, **served)
+            place = f"ROS_DOMAIN_ID={number} on {interface}"
+        else:
+            uri = options.master_uri(master)
+            bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **served)
+            place = f"ROS_MASTER_URI={bridge.master}"
+        running.enter_context(bridge)
+        offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
+        typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
+        if view:
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
+        if priority and not bridge.prioritised:
+            typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
+        try:
+            while bridge.running and robot.error is None:
+                bridge.wait(POLL_INTERVAL)
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+            return
+        raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
+
+
+def _checked_domain(domain: int | None, interface: str, distro: str) -> int:
+    """The domain to serve; wrong options of ROS 2 raise an error before the scene is loaded."""
+    from trocar.transports.ros2.bridge import DISTROS
+    from trocar.transports.ros2.domain import check_installed, chosen_domain, configuration
+
+    check_installed()
+    check_known("distribution of ROS 2", DISTROS, distro)
+    configuration(interface)
+    return chosen_domain(domain)
+
+
+def _description(scene: tr.Scene) -> str:
+    from trocar.transports.scene_topics import write_description
+
+    try:
+        return write_description(scene)
+    except TrocarError as error:
+        typer.echo(f"no robot_description: {error}")
+        return ""
+
+
+@plain_errors()
+def crtk_check(
+    scene: options.RobotScene = "dvrk",
+    arms: Annotated[
+        list[str] | None, option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.")
+    ] = None,
+    allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
+    amplitude: Annotated[float, option("RAD", "Largest motion of a joint; prismatic: a tenth of it in metres.")] = 0.05,
+    unbounded: Annotated[
+        bool,
+        flag("With --allow-motion: also move to a limit, release the arm, trigger FAULT, power off.", "--unbounded"),
+    ] = False,
+    ros1: Annotated[bool, flag("Check a robot running in ROS 1 instead of a simulated scene.", "--ros1")] = False,
+    master: options.Master = None,
+    ros2: Annotated[bool, flag("Check a robot running in ROS 2 instead of a simulated scene.", "--ros2")] = False,
+    domain: options.Domain = None,
+    interface: options.Interface = "lo",
+    json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
+) -> None:
+    """Check that a robot behaves as the dVRK's interface (CRTK) requires.
+
+    Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
+
+    Checks topics, services, sizes, units, frames, time stamps, latching and kinematics; with --allow-motion also
+    states, moves, rejected commands and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are
+    not permitted are listed as skipped. Simulated arms are enabled and homed first; with --ros1 or --ros2 the arms are
+    checked in their current state. Exit status 1 if a check fails.
+    """
+    from trocar.robot.conformance import Permission, Result, examine
+
+    check_positive(amplitude=amplitude)
+    if unbounded and not allow_motion:
+        raise TrocarError("--unbounded requires --allow-motion")
+    check_writable(json_file)
+    permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
+    results: list[Result] = []
+    in_ros = ros1 or ros2
+    with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
+        chosen = tuple(dict.fromkeys(arms or robot.devices))
+        check_known("device in ROS" if in_ros else "device of the scene", robot.devices, *chosen)
+        for name in chosen:
+            subject = _subject(robot, name, amplitude)
+            for result in examine(subject, permission):
+                show(f"{name}: {result.check}")
+                results.append(result)
+            subject.close()
+    count = Counter(result.status for result in results)
+    summary = {status: count[status] for status in COLOURS}
+    if json_file is not None:
+        listed = [asdict(result) for result in results]
+        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
+    rows = []
+    for r in results:
+        text = (r.reason or r.requirement).replace("[", r"\[")
+        rows.append((r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", text))
+    headings = ("device", "check", "result", "reason or requirement")
+    show_table("trocar crtk-check", headings, rows, left=(0, 1, 2, 3))
+    typer.echo(", ".join(f"{number} {status}" for status, number in summary.items()))
+    if summary["failed"]:
+        raise typer.Exit(1)
+
+
+def _robot(
+    scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
+) -> tr.Robot | RemoteBus:
+    if not (ros1 or ros2):
+        return tr.Robot(scene, start="ready")
+    client = options.connected(ros1, master, ros2, domain, interface)
+    if ros2 and not client.devices:
+        from trocar.transports.ros2.domain import chosen_domain
+
+        client.close()
+        where = f"in domain {chosen_domain(domain)} on {interface}"
+        remedy = "start the robot's node first, or name its --domain and --interface"
+        raise TrocarError(f"no device was found {where}: {remedy}")
+    return client
+
+
+def _subject(robot: tr.Robot | RemoteBus, name: str, amplitude: float) -> Subject:
+    """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
+    import numpy as np
+
+    from trocar.robot.conformance import Subject
+
+    kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
+    if not isinstance(robot, tr.Robot):
+        return Subject(robot, name, kind, None, amplitude, slide)
+    if name not in robot.arms:
+        return Subject(robot, name, kind)
+    arm = robot.readings(name).arm
+    n = arm.tip_joints
+    efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
+    limits = arm.lower[:n], arm.upper[:n]
+    return Subject(robot, name, kind, limits, amplitude, slide, efforts[:n])

@@ -15,8 +15,7 @@ from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
 from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor, identified, table_two
-from trocar.identification.si.gravity_file import fitted_links, to_json
-from trocar.identification.si.identification import identify_si, si_model, table_one_columns
+from trocar.identification.si.identification import fitted_links, identify_si, si_model, table_one_columns, to_json
 from trocar.identification.si.parameters import links
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 

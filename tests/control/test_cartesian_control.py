@@ -28,7 +28,7 @@ from trocar.control import (
     TipMotion,
     VelocityServo,
 )
-from trocar.control.tip_task import TipTask, tip_error
+from trocar.control.cartesian import TipTask, tip_error
 from trocar.control.trajectories import circle, line
 from trocar.errors import NearSingular, TrocarError
 from trocar.recording import Recording

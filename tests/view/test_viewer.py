@@ -95,7 +95,7 @@ def test_lengths_have_a_suitable_unit():
 def test_the_triangles_of_a_model_are_its_shapes():
     """Volume and extent of every primitive and of MuJoCo's meshes."""
     pytest.importorskip("trimesh")
-    from trocar.view.meshes import geom_mesh
+    from trocar.view.model_drawing import geom_mesh
 
     spec = mujoco.MjSpec()
     kinds = {
@@ -117,7 +117,7 @@ def test_the_triangles_of_a_model_are_its_shapes():
 
 def test_every_visible_shape_of_the_arm_is_drawn_once():
     trimesh = pytest.importorskip("trimesh")
-    from trocar.view.meshes import VISIBLE, body_meshes, geom_mesh
+    from trocar.view.model_drawing import VISIBLE, body_meshes, geom_mesh
 
     model = tr.Simulator("PSM").spec.copy().compile()
     seen = [i for i in range(model.ngeom) if model.geom_group[i] in VISIBLE]

@@ -35,7 +35,7 @@ pytestmark = [
 
 import trocar.view.page as page_module  # noqa: E402
 from tests.support.viewed_robot import ViewedRobot  # noqa: E402
-from trocar.view.meshes import VISIBLE, body_meshes  # noqa: E402
+from trocar.view.model_drawing import VISIBLE, body_meshes  # noqa: E402
 from trocar.view.panels.states import StatePanel  # noqa: E402
 from trocar.view.server import address  # noqa: E402
 

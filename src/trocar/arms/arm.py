@@ -227,16 +227,10 @@ class ControllerConstants:
     def completed(self, joints: Sequence[LimitedJoint]) -> ControllerConstants:
         """A copy with a number for every joint."""
         n = len(joints)
-        defaults: dict[str, tuple[float, ...]] = {
-            "tracking": (math.inf,) * n,
-            "deadband": (0.0,) * n,
-            "output": (math.inf,) * n,
-            "goal_tolerance": (math.radians(3.0),) * n,
-            "pots": tuple(POTS_TOLERANCE[joint.kind] for joint in joints),
-            "nominal_mass": (0.0,) * n,
-            "cutoff": (0.0,) * n,
-        }
-        values: dict[str, Any] = {name: getattr(self, name) or default for name, default in defaults.items()}
+        defaults = {"tracking": math.inf, "deadband": 0.0, "output": math.inf, "nominal_mass": 0.0, "cutoff": 0.0}
+        defaults["goal_tolerance"] = math.radians(3.0)
+        values: dict[str, Any] = {name: getattr(self, name) or (value,) * n for name, value in defaults.items()}
+        values["pots"] = self.pots or tuple(POTS_TOLERANCE[joint.kind] for joint in joints)
         for name, value in values.items():
             if len(value) != n:
                 raise TrocarError(f"controller.{name} needs {n} numbers, one for each actuator, got {len(value)}")
@@ -366,9 +360,7 @@ class Arm(Jointed):
             object.__setattr__(self, name, value)
         for joint, name in self.driven.items():
             if joint not in self.body(name).coupling:
-                raise TrocarError(
-                    f"joint '{joint}' of {self.name} does not move '{name}', the body at which it is driven"
-                )
+                raise TrocarError(f"joint '{joint}' of {self.name} does not move '{name}', where it is driven")
 
     @property
     def joint_units(self) -> tuple[str, ...]:
@@ -396,11 +388,8 @@ class Arm(Jointed):
 
     def carriers(self, body: str) -> tuple[str, ...]:
         """A link and all links that carry it, from the base outwards."""
-        chain, name = [], str(body)
-        while name:
-            chain.append(name)
-            name = self.body(name).parent or ""
-        return tuple(reversed(chain))
+        parent = self.body(body).parent
+        return (*(self.carriers(parent) if parent else ()), body)
 
     def body(self, name: str) -> Body:
         """The link of that name."""

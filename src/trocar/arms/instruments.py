@@ -72,12 +72,11 @@ class Instrument:
         """Roll and wrist bodies below `parent`, which carries the dVRK's insertion frame."""
         a = self.a_wrist
         bodies = [revolute("roll", parent, T_parent_insertion @ mdh(d=self.d_roll), {"roll": 1.0})]
-        pitch, yaw = {"wrist_pitch": 1.0}, {"wrist_yaw": 1.0}
         half_pitch, half_yaw = {"wrist_pitch": 0.5}, {"wrist_yaw": 0.5}
         rows = {
             "pitch-yaw": (
-                ("wrist_pitch", mdh(alpha=-HALF_PI, theta=-HALF_PI), pitch),
-                ("wrist_yaw", mdh(a=a, alpha=-HALF_PI, theta=-HALF_PI), yaw),
+                ("wrist_pitch", mdh(alpha=-HALF_PI, theta=-HALF_PI), {"wrist_pitch": 1.0}),
+                ("wrist_yaw", mdh(a=a, alpha=-HALF_PI, theta=-HALF_PI), {"wrist_yaw": 1.0}),
             ),
             "snake": (
                 ("wrist_pitch_1", mdh(alpha=-HALF_PI, theta=-HALF_PI), half_pitch),
@@ -149,24 +148,14 @@ def names(arm: str | None = None) -> tuple[str, ...]:
 def load_instrument(key: str | PathLike[str], arm: str) -> Instrument:
     """The instrument of a PSM or PSM_Si: by number ("400006", "420006_GEARED"), by name, or from a file NAME.toml."""
     fields = _fields(key, arm)
-    wrist = fields.choice("wrist", WRISTS, "pitch-yaw")
-    joints = tuple(
-        Joint(
-            name=name,
-            kind="revolute",
-            velocity=float(WRIST_VELOCITY),
-            acceleration=float(WRIST_ACCELERATION),
-            **fields.limits(name),
-        )
-        for name in WRIST_JOINTS
-    )
+    rates = {"velocity": float(WRIST_VELOCITY), "acceleration": float(WRIST_ACCELERATION)}
     engage_lower, engage_upper = fields.span("engage", 4)
     instrument = Instrument(
         name=fields.name,
-        wrist=wrist,
+        wrist=fields.choice("wrist", WRISTS, "pitch-yaw"),
         d_roll=fields.number("d_roll"),
         a_wrist=fields.number("a_wrist", least=0.0),
-        joints=joints,
+        joints=tuple(Joint(name=name, kind="revolute", **rates, **fields.limits(name)) for name in WRIST_JOINTS),
         coupling=fields.invertible("coupling", 4),
         T_wrist_tip=pose(R=fields.rotation("tip"), p=fields.vector("tip_position", 3, (0.0, 0.0, 0.0))),
         jaws=fields.flag("jaws", True),

@@ -62,9 +62,7 @@ def _set_up_arm(name: str, entry: Mapping[str, Any]) -> SetUpArm:
             continue
         joint = built(LimitedJoint, row, name=row["joint"])
         parent = bodies[-1].name if bodies else None
-        bodies.append(
-            Body(name=joint.name, parent=parent, placement=T, kind=joint.kind, coupling={joint.name: 1.0}),
-        )
+        bodies.append(Body(name=joint.name, parent=parent, placement=T, kind=joint.kind, coupling={joint.name: 1.0}))
         joints.append(joint)
         T = np.eye(4)
     return SetUpArm(

@@ -155,7 +155,7 @@ def _checked_arms(arms: Sequence[str], masters: int) -> Sequence[str]:
 def _check_files(folder: Path | None, record: Path | None, arms: Sequence[str]) -> None:
     """Raise an error unless recordings of these PSMs can be written."""
     from trocar.recording.bag_file import SUFFIXES
-    from trocar.teleoperation.devices.motion_log import named
+    from trocar.teleoperation.devices.device_console import named
 
     if folder is not None:
         check_writable(*(folder / f"{arm}.npz" for arm in arms))

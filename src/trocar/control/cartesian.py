@@ -1,20 +1,190 @@
-"""Position control of the tip: feedback linearisation, regulation to a pose, and joint rates from the pose error."""
+"""Control of the tip: its error, its Jacobian, the joint motion that produces a tip motion, and position controllers.
+
+Six-vectors are linear first, in base axes, at the tip origin.
+"""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.control.controller import Controller, Setpoint, State
+from trocar.control.controller import Controller, Setpoint, State, checked_mechanism, checked_period
 from trocar.control.joint_space import VelocityServo
-from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
-from trocar.errors import TrocarError
+from trocar.control.trajectories.reference import NEAR_SINGULAR
+from trocar.errors import NearSingular, TrocarError
 from trocar.mechanics import Mechanism
-from trocar.spatial import Array, checked_pose, pose
+from trocar.mechanics.singularities import LENGTH
+from trocar.spatial import Array, checked_pose, pose, quaternion
+
+HOLD = 100.0  # natural frequency of the held joints, critically damped [rad/s]
+
+
+@dataclass(frozen=True, slots=True)
+class TipState:
+    """Tip error (k,) relative to the reference motion, its rate (k,), and the Jacobian (k, m)."""
+
+    e: Array
+    de: Array
+    J: Array
+
+
+class TipTask:
+    """The controlled part of the tip's motion and the joints that control it.
+
+    Args:
+        joints: 3 for the position, by the first three joints; 6 for the pose, by every joint that moves the tip
+            (6 for a PSM; 7 for an MTM, which minimises the joint rates). An ECM, with four joints, cannot control the
+            pose.
+        hold: natural frequency [rad/s] at which the other joints are held at their positions of the first call.
+    """
+
+    def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD) -> None:
+        arm = checked_mechanism(mechanism).arm
+        if joints not in (3, 6):
+            raise TrocarError(f"joints must be 3 (position, by the first three joints) or 6 (pose), got {joints!r}")
+        if arm.tip_joints < joints:
+            raise TrocarError(
+                f"{arm.name} moves its tip with {arm.tip_joints} joints and cannot take any pose: joints=6 needs an "
+                "arm with a wrist (PSM, PSM_Si, MTML, MTMR). Use joints=3, which controls the position"
+            )
+        if not (np.isfinite(hold) and hold >= 0):
+            raise TrocarError(f"hold must be finite and not negative [rad/s], got {hold!r}")
+        self.mechanism, self.rows, self.hold = mechanism, joints, float(hold)
+        self.columns = 3 if joints == 3 else arm.tip_joints
+        self._row_scale = np.array([1.0 / LENGTH] * 3 + [1.0] * 3)[:joints]
+        kinds = [joint.kind for joint in arm.joints[: self.columns]]
+        self._column_scale = np.array([LENGTH if kind == "prismatic" else 1.0 for kind in kinds])
+        self._serial = len(arm.serial) == arm.tip_joints  # each joint moves one link of the table
+        self.reset()
+
+    def reset(self) -> None:
+        self._warned = False
+        self.posture: Array | None = None
+
+    def tip(self, state: State, motion: object) -> TipState:
+        """Tip error and its rate relative to a reference motion, with the full Jacobian (rows, m)."""
+        if not isinstance(motion, TipMotion):
+            raise TrocarError(
+                "a tip controller needs a CartesianPath, or a function t -> TipMotion; "
+                f"got a setpoint of type {type(motion).__name__}"
+            )
+        J = self.mechanism.jacobian(state.q)[: self.rows]
+        e = tip_error(motion.T, self.mechanism.forward_kinematics(state.q))[: self.rows]
+        return TipState(e, motion.twist[: self.rows] - J @ state.dq[: J.shape[1]], J)
+
+    def joint_rates(self, J: Array, v: Array, preferred: Array | None = None) -> Array:
+        """Rates (columns,) of the task's joints with J x = v, v (rows,); damped near a singularity, with one warning.
+
+        Damped: s / (s^2 + d^2) instead of 1 / s for singular values s of the scaled Jacobian below 0.05, d^2 growing
+        from 0 to 0.05^2 as s goes to 0. `preferred`: rates of a redundant arm in the null space of the task.
+        """
+        S = self._row_scale[:, None] * J[:, : self.columns] * self._column_scale
+        U, s, V = np.linalg.svd(S, full_matrices=False)
+        inverse = 1.0 / np.maximum(s, NEAR_SINGULAR)
+        if s[-1] < NEAR_SINGULAR:
+            small = s < NEAR_SINGULAR
+            inverse[small] = s[small] / NEAR_SINGULAR**2  # s^2 + d^2 with d^2 = 0.05^2 - s^2
+            if not self._warned:
+                self._warned = True
+                near = f"{self.mechanism.arm.name} is near a singularity (smallest singular value {s[-1]:.2g})"
+                text = f"the tip of {near}: its motion is damped there and lags behind"
+                warnings.warn(text, NearSingular, stacklevel=3)
+        x = V.T @ (inverse * (U.T @ (self._row_scale * v)))
+        if preferred is not None and self.columns > self.rows:
+            free = preferred / self._column_scale
+            x = x + free - V.T @ (V @ free)
+        return self._column_scale * x
+
+    def all_rates(self, J: Array, v: Array) -> Array:
+        """Rates (n,) of all joints with J x = v; zero for joints outside the task."""
+        return np.pad(self.joint_rates(J, v), (0, self.mechanism.n - self.columns))
+
+    def acceleration(self, state: State, J: Array, a: Array) -> Array:
+        """Joint accelerations (n,) that accelerate the tip by a (rows,) while the other joints are held."""
+        ddq = self.held(state)
+        rest = J[:, self.columns :] @ ddq[self.columns : J.shape[1]]
+        damped = -2.0 * self.hold * state.dq[: self.columns] if self.columns > self.rows else None
+        ddq[: self.columns] = self.joint_rates(J, a - self.bias(state, J) - rest, damped)
+        return ddq
+
+    def inertia(self, state: State, J: Array) -> Array:
+        """Inertia (rows, rows) of the tip with other joints held; the task needs as many joints as rows."""
+        inverse = np.linalg.inv(J[:, : self.columns])
+        M = self.mechanism.mass_matrix(state.q)[: self.columns, : self.columns]
+        return np.asarray(inverse.T @ M @ inverse)
+
+    def held(self, state: State) -> Array:
+        """Accelerations (n,) that hold the joints outside the task at their first positions; 0 for the others."""
+        if self.posture is None:
+            self.posture = state.q.copy()
+        ddq = self.hold**2 * (self.posture - state.q) - 2.0 * self.hold * state.dq
+        ddq[: self.columns] = 0.0
+        return ddq
+
+    def bias(self, state: State, J: Array) -> Array:
+        """J_dot dq (rows,): acceleration of the tip at constant joint rates."""
+        m = J.shape[1]
+        if not self._serial:
+            return self.mechanism.jacobian_dot(state.q, state.dq)[: self.rows] @ state.dq[:m]
+        # in a serial chain joint i rotates every later column: with v_i, w_i the columns times their rates and
+        # W_i the sum of all earlier w, J_dot dq is the sum of (2 W_i + w_i) x v_i, below W_i x w_i
+        v, w = (self.mechanism.jacobian(state.q) * state.dq[:m]).reshape(2, 3, m)
+        W = np.cumsum(w, axis=1) - w
+        linear = _cross(2.0 * W + w, v)
+        return linear if self.rows == 3 else np.concatenate([linear, _cross(W, w)])
+
+
+class TipController(Controller):
+    """Base of tip controllers that use a `TipTask`."""
+
+    def __init__(self, mechanism: Mechanism, joints: int, hold: float = HOLD, period: float | None = None) -> None:
+        self._task, self.hold, self.period = TipTask(mechanism, joints, hold), hold, checked_period(period)
+
+    def reset(self) -> None:
+        self._task.reset()
+
+    def hold_at(self, q: Array) -> None:
+        """Hold the joints outside the task at q (n,) [rad, m] from now on."""
+        self._task.posture = np.array(q)
+
+    def _effort(
+        self, state: State, J: Array, a: Array, load: Array | None = None, friction_at: Array | None = None
+    ) -> Array:
+        """Effort (n,) that accelerates the tip by a (rows,) while the joints outside the task are held.
+
+        Args:
+            load: measured wrench (6,) on the tip to cancel [N, N m].
+            friction_at: twist (rows,) of the tip at which the model's friction is added.
+        """
+        mechanism = self._task.mechanism
+        tau = mechanism.inverse_dynamics(state.q, state.dq, self._task.acceleration(state, J, a))
+        if load is not None:
+            whole = mechanism.jacobian(state.q)
+            tau[: whole.shape[1]] -= whole.T @ load
+        if friction_at is not None:
+            tau = tau + mechanism.friction(state.q, self._task.all_rates(J, friction_at))
+        return tau
+
+
+def tip_error(T_ref: Array, T: Array) -> Array:
+    """(6,): position error [m], then twice the vector part of the error quaternion (2 sin(angle / 2) about the axis).
+
+    For small angles that is the rotation vector [rad]. It points from T to T_ref the shorter way, in base axes.
+    """
+    h = quaternion(T_ref[:3, :3] @ T[:3, :3].T)
+    return np.concatenate([T_ref[:3, 3] - T[:3, 3], (-2.0 if h[0] < 0 else 2.0) * h[1:]])
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """Sum over columns of a_i x b_i, both (3, m)."""
+    P = a @ b.T
+    return np.array([P[1, 2] - P[2, 1], P[2, 0] - P[0, 2], P[0, 1] - P[1, 0]])
 
 
 class CartesianFeedbackLinearisation(TipController):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
+from trocar.control.cartesian import HOLD, TipController
 from trocar.control.controller import State
-from trocar.control.tip_task import HOLD, TipController
 from trocar.control.trajectories.paths import TipMotion
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism

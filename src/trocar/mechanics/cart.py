@@ -74,8 +74,7 @@ class SetUpChain:
     def fixed_tilt(self) -> float | None:
         """Angle [rad] between the shaft and straight down that no set-up joint changes; None if one does."""
         q = np.array(self.facts.q_simulated)
-        axes = [T[:3, 2] for name, T in self.poses(q).items() if name != "base"]
-        if any(abs(axis[2]) < 1.0 - 1e-12 for axis in axes):
+        if any(abs(T[2, 2]) < 1.0 - 1e-12 for name, T in self.poses(q).items() if name != "base"):
             return None
         return float(_angle(_shaft(self.T_world_base(q)), -UP))
 
@@ -90,42 +89,28 @@ class SetUpChain:
         if q.shape != (facts.n,):
             more = "; omit the fixed joints that the dVRK lists as 0" if q.ndim == 1 and q.size > facts.n else ""
             raise TrocarError(f"{facts.name} has {facts.n} set-up joints ({names}), got shape {q.shape}{more}")
-        for i, (joint, value) in enumerate(zip(facts.joints, q, strict=True)):
-            if not np.isfinite(value):
-                raise TrocarError(f"set-up joint {i + 1} ({joint.name}) of {facts.name} is {value}")
+        for i in np.flatnonzero(~np.isfinite(q)):
+            raise TrocarError(f"set-up joint {i + 1} ({facts.joint_names[i]}) of {facts.name} is {q[i]}")
         facts.check_within_limits(q, f"set-up of {facts.name}")
         q.setflags(write=False)
         return q
 
     def placement(
-        self,
-        q_start: Array,
-        rcm: Array,
-        shaft: Array | None,
-        position_tolerance: float,
-        direction_tolerance: float,
-    ) -> Placement:
-        """Joints within limits that place the RCM at `rcm` [m] with the shaft along the unit vector `shaft`."""
-        tilt = self.fixed_tilt()
-        if shaft is not None and tilt is not None:
-            asked = float(_angle(shaft, -UP))
-            if abs(asked - tilt) > direction_tolerance:
-                raise Unreachable(
-                    (),
-                    f"the set-up joints of {self.facts.name} turn about vertical axes only, so its shaft stays "
-                    f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} requested): "
-                    "they set its heading, not its tilt",
-                )
-        nearest = self._nearest(q_start, rcm, shaft, position_tolerance, direction_tolerance)
-        if nearest.position_error > position_tolerance or nearest.direction_error > direction_tolerance:
-            raise Unreachable((), self._reason(nearest, shaft is not None))
-        return nearest
-
-    def _nearest(
         self, q_start: Array, rcm: Array, shaft: Array | None, position_tolerance: float, direction_tolerance: float
     ) -> Placement:
-        """Solution from the current pose if it converges, else the nearest converged one, else the best."""
-        facts = self.facts
+        """Joints within limits that place the RCM at `rcm` [m] with the shaft along the unit vector `shaft`.
+
+        The solution from the current joints if it converges, otherwise the nearest one from other starts.
+        """
+        facts, tilt = self.facts, self.fixed_tilt()
+        asked = None if shaft is None else float(_angle(shaft, -UP))
+        if asked is not None and tilt is not None and abs(asked - tilt) > direction_tolerance:
+            raise Unreachable(
+                (),
+                f"the set-up joints of {facts.name} turn about vertical axes only, so its shaft stays "
+                f"{np.degrees(tilt):.4g} deg from straight down ({np.degrees(asked):.4g} requested): "
+                "they set its heading, not its tilt",
+            )
 
         def residual(q: Array, _: Array) -> tuple[Array, Array]:
             T, J = self.base_and_jacobian(q)
@@ -138,31 +123,27 @@ class SetUpChain:
 
         start = np.clip(q_start, facts.lower, facts.upper)
         others = np.random.default_rng(0).uniform(facts.lower, facts.upper, (STARTS, facts.n))
-        best: Placement | None = None
+        failed: list[Placement] = []
         for starts in (start[None], others):
             q, _ = bounded_least_squares(residual, starts, facts.lower, facts.upper, SETTLED, ITERATIONS)
             T = self.T_world_base(q)
             position = np.linalg.norm(T[:, :3, 3] - rcm, axis=-1)
             direction = np.zeros(len(q)) if shaft is None else _angle(_shaft(T), shaft)
             there = (position <= position_tolerance) & (direction <= direction_tolerance)
-            cost = np.linalg.norm(q - q_start, axis=-1) if there.any() else np.hypot(position, direction)
-            i = int(np.where(there, cost, np.inf).argmin() if there.any() else cost.argmin())
+            far = np.where(there, np.linalg.norm(q - q_start, axis=-1), np.inf)
+            i = int(far.argmin() if there.any() else np.hypot(position, direction).argmin())
             candidate = Placement(facts.name, q[i], T[i], float(position[i]), float(direction[i]))
             if there.any():
                 return candidate
-            if best is None or cost[i] < np.hypot(best.position_error, best.direction_error):
-                best = candidate
-        assert best is not None
-        return best
-
-    def _reason(self, nearest: Placement, directed: bool) -> str:
-        left = f"{1e3 * nearest.position_error:.3g} mm"
-        if directed:
-            left += f" and {np.degrees(nearest.direction_error):.3g} deg"
-        q, facts = nearest.q_setup, self.facts
-        stops = [j.name for j, x, y in zip(facts.joints, q - facts.lower, facts.upper - q, strict=True) if x * y <= 0.0]
-        at = f", with {' and '.join(stops)} at the limit" if stops else ""
-        return f"no set-up joints of {facts.name} were found with an error below {left}{at}"
+            failed.append(candidate)
+        best = min(failed, key=lambda placement: np.hypot(placement.position_error, placement.direction_error))
+        left = f"{1e3 * best.position_error:.3g} mm"
+        if shaft is not None:
+            left += f" and {np.degrees(best.direction_error):.3g} deg"
+        at_limit = (best.q_setup - facts.lower) * (facts.upper - best.q_setup) <= 0.0
+        stops = [joint.name for joint, at in zip(facts.joints, at_limit, strict=True) if at]
+        where = f", with {' and '.join(stops)} at the limit" if stops else ""
+        raise Unreachable((), f"no set-up joints of {facts.name} were found with an error below {left}{where}")
 
     def _pose(self, motion: Motion, body: int, T_body_frame: Array, q_setup: Array) -> Array:
         T = self.facts.T_world_column @ self._tree.frame(motion, body, T_body_frame)
@@ -236,8 +217,7 @@ class Cart:
 
     def T_world_tip(self, arm: str, q: ArrayLike) -> Array:
         """Tip pose (..., 4, 4) of an arm in the world for its joints q (..., n)."""
-        T_world_base = self.T_world_base(arm)
-        return T_world_base @ self._arms[arm].forward_kinematics(q)
+        return self.T_world_base(arm) @ self._arms[arm].forward_kinematics(q)
 
     def T_view_base(self, arm: str, q_ecm: ArrayLike) -> Array:
         """Base frame (..., 4, 4) of an arm in ECM_view for the joints q_ecm (..., 4): the dVRK's "base frame"."""
@@ -330,10 +310,7 @@ class Cart:
 
 
 def load_cart(
-    name: str,
-    *,
-    instruments: Mapping[str, str] | None = None,
-    q_setup: Mapping[str, ArrayLike] | None = None,
+    name: str, *, instruments: Mapping[str, str] | None = None, q_setup: Mapping[str, ArrayLike] | None = None
 ) -> Cart:
     """A patient cart with PSM1, PSM2, PSM3 and ECM.
 

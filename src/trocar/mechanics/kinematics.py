@@ -65,11 +65,7 @@ class Tree:
         return path
 
     def motion(
-        self,
-        q: Array,
-        dq: Array | None = None,
-        ddq: Array | None = None,
-        only: Sequence[int] | None = None,
+        self, q: Array, dq: Array | None = None, ddq: Array | None = None, only: Sequence[int] | None = None
     ) -> Motion:
         """Poses of all bodies, or those in `only`, for q (n, N); velocities if dq and accelerations if ddq is given."""
         bodies = range(len(self.names)) if only is None else only

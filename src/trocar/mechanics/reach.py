@@ -199,9 +199,8 @@ def _gimballed_volume(arm: Arm, lengths: GimballedArm) -> float:
     return float((y_high - y_low) * lengths.upper_arm * lengths.r * (lengths.upper_arm * upper + lengths.r * fore))
 
 
-def _limits(arm: Arm) -> tuple[Range, Range, Range]:
-    first, second, third = ((j.lower, j.upper) for j in arm.joints[:3])
-    return first, second, third
+def _limits(arm: Arm) -> list[Range]:
+    return [(joint.lower, joint.upper) for joint in arm.joints[:3]]
 
 
 def cosine_range(lower: float, upper: float) -> Range:

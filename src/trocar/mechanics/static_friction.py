@@ -17,7 +17,7 @@ def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> flo
     This is the smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the
     steady effort of its Dahl elements. It is infinite if the effort acts on a joint without friction.
     """
-    q, effort = _one_state(mechanism, q, effort)
+    q, effort = mechanism.checked_joints(q), mechanism.checked_joints(effort, "effort")
     drives = mechanism.drives
     memory = drives.S @ (drives.F + drives.slope * (drives.A @ q)[drives.owner])
     return _share(drives.A, drives.coulomb(q, mechanism.gravity(q)) + memory, effort)
@@ -30,7 +30,7 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     `effort = A' F (1 - exp(-|s| / delta)) sign(s)`, `s = A dq`, starting from relaxed elements, if the effort
     grows slowly. Potentials are taken as constant over that distance.
     """
-    q, effort = _one_state(mechanism, q, effort)
+    q, effort = mechanism.checked_joints(q), mechanism.checked_joints(effort, "effort")
     share = friction_share(mechanism, q, effort)
     if share >= 1.0:
         raise TrocarError(f"the effort is {share:.3g} times static friction: the arm slides")
@@ -48,13 +48,6 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     if np.abs(solution.fun).max() > 1e-6 * np.abs(effort).max():
         raise TrocarError(f"no rest position was found: {solution.message}")
     return np.asarray(solution.x)
-
-
-def _one_state(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> tuple[Array, Array]:
-    q, effort = mechanism.checked_states(q=q, effort=effort)
-    if q.ndim != 1:
-        raise TrocarError(f"q and effort must be one state ({mechanism.n},), got shape {q.shape}")
-    return q, effort
 
 
 def _share(A: Array, F: Array, effort: Array) -> float:

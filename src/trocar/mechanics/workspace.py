@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from trocar import checks
-from trocar.arms.structure import GimballedArm, Shaft, SnakeShaft, WristedShaft
+from trocar.arms.structure import GimballedArm, Shaft
 from trocar.errors import TrocarError, UnknownName
 from trocar.mechanics import inverse_kinematics as ik
 from trocar.mechanics import reach
@@ -138,18 +138,6 @@ class Workspace:
             T[..., :3, :3], T[..., :3, 3] = R, part[:, None]
             share[start : start + rows] = self.contains_pose(T).mean(-1)
         return share.reshape(points.shape[:-1])
-
-    @cached_property
-    def spherical_dexterity(self) -> float:
-        """Dexterity of a PSM with a wrist of zero length, the same at every point; exact.
-
-        The volume element of rotations is cos q5 dq4 dq5 dq6, and its integral over all rotations is 8 pi^2.
-        """
-        arm = self.mechanism.arm
-        if not isinstance(arm.structure, WristedShaft | SnakeShaft):
-            raise TrocarError(f"{arm.name} has no wrist of roll, pitch and yaw")
-        roll, yaw = (min(2 * np.pi, arm.upper[j] - arm.lower[j]) for j in (3, 5))
-        return float(roll * (np.sin(arm.upper[4]) - np.sin(arm.lower[4])) * yaw / (8 * np.pi**2))
 
     def dexterous_volume(
         self, share: float, voxel: float = 0.015, orientations: int = 128, grids: int = 4, seed: int = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 from trocar import checks, control
 from trocar.control import Controller, Setpoint, State, TipMotion
-from trocar.control.tip_task import TipController
+from trocar.control.cartesian import TipController
 from trocar.errors import TrocarError, check_known, shown
 from trocar.mechanics import Mechanism
 from trocar.robot.controller.constants import PERIOD

@@ -52,8 +52,6 @@ class SimulatedArm:
         """Gravity (3,) in base axes [m/s^2]."""
         return self._stepped.mechanism.gravity_vector
 
-    # -- state ---------------------------------------------------------------------------------------------------
-
     @property
     def n(self) -> int:
         """Number of independent joints."""
@@ -184,8 +182,6 @@ class SimulatedArm:
             self.arm.check_within_limits(q, "place")
         self._stepped.put(q, np.zeros(self.n) if dq is None else mechanism.checked_joints(dq, "dq"))
         self._engine.forward()
-
-    # -- mechanism -------------------------------------------------------------------------------------------------
 
     def tip_pose(self) -> Array:
         """Tip pose (4, 4) in the base, of the simulated closed chain."""

@@ -125,11 +125,9 @@ class Channel:
     def send(self, t: float, packet: Any) -> None:
         """Send a packet at time t [s]."""
         number, self._count = self._count, self._count + 1
-        jitter = self._jitter()
-        if self._lost(t):
-            return
-        arrival = t + self.delay + jitter
-        heapq.heappush(self._waiting, (max(arrival, t + (self.playout or 0.0)), number, packet))
+        arrival = t + self.delay + self._jitter()
+        if not self._lost(t):
+            heapq.heappush(self._waiting, (max(arrival, t + (self.playout or 0.0)), number, packet))
 
     def receive(self, t: float) -> Any:
         """The packet in use at time t [s]; None before the first."""
@@ -214,14 +212,9 @@ def netfi(
     if outage is not None:
         max_length, pause = _OUTAGES[outage]
         outages = Outages(lost=(0.0, max_length), good=(pause, pause), first=first_outage)
-    return Channel(
-        delay=1e-3 * minimum,
-        jitter=Exponentials(weights, [1e-3 / rate for rate in rates]),
-        loss=0.0 if loss is None else Bursts(*_BURSTS[loss]),
-        outage=outages,
-        seed=seed,
-        playout=playout,
-    )
+    jitter = Exponentials(weights, [1e-3 / rate for rate in rates])
+    bursts = 0.0 if loss is None else Bursts(*_BURSTS[loss])
+    return Channel(1e-3 * minimum, jitter, bursts, outages, seed, playout)
 
 
 def intermittent(delay: float = 0.0, *, seed: int = 0) -> Channel:

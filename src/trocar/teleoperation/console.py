@@ -16,14 +16,8 @@ ENABLE, DISABLE, ALIGN = "enable", "disable", "align_MTM"
 DEBOUNCE = 0.2  # delay before clutch, camera and coag are reported [s]; sawRobotIO1394
 ROUNDING = 1e-9  # rounding error of times [s]
 RELEASED, PRESSED, CLICKED = 0, 1, 2
-INPUT_TYPES = (
-    "PEDALS_ONLY",
-    "PEDALS_ISI_HEAD_SENSOR",
-    "PEDALS_DVRK_HEAD_SENSOR",
-    "PEDALS_GOOVIS_HEAD_SENSOR",
-    "SIMULATED",
-    "COMPONENTS",
-)
+SENSORS = ("ONLY", "ISI_HEAD_SENSOR", "DVRK_HEAD_SENSOR", "GOOVIS_HEAD_SENSOR")
+INPUT_TYPES = (*(f"PEDALS_{sensor}" for sensor in SENSORS), "SIMULATED", "COMPONENTS")
 
 
 @dataclass
@@ -54,11 +48,9 @@ class ConsoleState:
 def swapped(selected: Iterable[str], pairs: Iterable[str]) -> list[str]:
     """Pairs to select after a tap of the clutch: for every MTM with two pairs, the one not selected."""
     swaps = []
-    for pair in list(selected):
-        master = pair.partition("_")[0]
-        others = [other for other in pairs if other.partition("_")[0] == master and other != pair]
-        if len(others) == 1:
-            swaps += others
+    for pair in selected:
+        others = [x for x in pairs if x.partition("_")[0] == pair.partition("_")[0] and x != pair]
+        swaps += others if len(others) == 1 else []
     return swaps
 
 

@@ -7,7 +7,7 @@ the left, Y up, Z away.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,10 +27,10 @@ class Origins:
     `base` is the PSM's base frame at that time, None if it is not observed.
     """
 
-    master: Array = field(default_factory=lambda: np.eye(4))
-    slave: Array = field(default_factory=lambda: np.eye(4))
-    offset: Array = field(default_factory=lambda: np.eye(3))
-    base: Array | None = None
+    master: Array
+    slave: Array
+    offset: Array
+    base: Array | None
 
 
 def origins(master: Array, slave: Array, base: Array | None = None) -> Origins:
@@ -106,12 +106,8 @@ class Activity:
         elif roll < self.roll_min:
             self.roll_min = roll
         roll_range = self.roll_max - self.roll_min
-        thresholds = settings.start_gripper_threshold, settings.start_roll_threshold
-        if (
-            gripper_range >= thresholds[0]
-            or roll_range >= thresholds[1]
-            or gripper_range + roll_range > BOTH * sum(thresholds)
-        ):
+        pinch, twist = settings.start_gripper_threshold, settings.start_roll_threshold
+        if gripper_range >= pinch or roll_range >= twist or gripper_range + roll_range > BOTH * (pinch + twist):
             self.active = True
 
 

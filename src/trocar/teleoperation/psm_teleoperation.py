@@ -47,7 +47,7 @@ class PairState(ComponentState):
     rotation_locked: bool
     translation_locked: bool
     ghost: law.JawGhost
-    at: law.Origins = field(default_factory=law.Origins)
+    at: law.Origins = field(default_factory=lambda: law.origins(np.eye(4), np.eye(4)))
     offset: Array = field(default_factory=lambda: np.eye(3))
     activity: law.Activity = field(default_factory=law.Activity)
     was_active: bool = False
@@ -76,10 +76,9 @@ class PsmTeleoperation(Component[PairState]):
         self, name: str = "MTMR_PSM1", settings: PSMSettings | None = None, jaw: tuple[float, float] | None = None
     ) -> None:
         self.settings = s = settings or PSMSettings()
-        names = ("scale", "align_MTM", "rotation_locked", "translation_locked")
-        values = {name: getattr(s, name) for name in names}
+        values = {x: getattr(s, x) for x in ("scale", "align_MTM", "rotation_locked", "translation_locked")}
         state = PairState(**values, ghost=law.JawGhost.of(s, jaw))
-        super().__init__(name, state, {"align_mtm" if name == "align_MTM" else name: values[name] for name in names})
+        super().__init__(name, state, {name.lower(): value for name, value in values.items()})
         self._last: PairSample | None = None  # sample that commands between two steps refer to
 
     # -- commands ------------------------------------------------------------------------------------------------------
@@ -100,14 +99,12 @@ class PsmTeleoperation(Component[PairState]):
 
     def lock_translation(self, lock: bool) -> None:
         """Keep the PSM's position, or follow again from the current one."""
-        self.state.translation_locked = lock
-        self._out.event("translation_locked", lock)
+        self._set("translation_locked", lock)
         self._take_origins()
 
     def lock_rotation(self, lock: bool) -> None:
         """Lock the orientations of PSM and MTM; unlocking aligns them again."""
-        self.state.rotation_locked = lock
-        self._out.event("rotation_locked", lock)
+        self._set("rotation_locked", lock)
         if not lock:
             self._enter(DISABLED)
             return
@@ -117,10 +114,13 @@ class PsmTeleoperation(Component[PairState]):
 
     def set_align_MTM(self, align: bool) -> None:
         """Enable or disable the alignment of the MTM; an enabled pair restarts."""
-        self.state.align_MTM = align
-        self._out.event("align_mtm", align)
+        self._set("align_MTM", align)
         if self.state.current == ENABLED:
             self._enter(DISABLED)
+
+    def _set(self, name: str, value: bool) -> None:
+        setattr(self.state, name, value)
+        self._out.event(name.lower(), value)
 
     def following_mtm_body_servo_cf(self, wrench: Array) -> None:
         """Apply a wrench (6,) [N, N m] to the MTM while following; every change of `following` clears it."""

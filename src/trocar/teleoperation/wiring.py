@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ COMMANDS = ("state_command", "set_scale", "set_align_MTM", "lock_rotation", "loc
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
-class Teleoperation:
+class Teleoperation(AbstractContextManager["Teleoperation"]):
     """The surgeon's console of a robot: pedals and masters drive its PSMs and ECM.
 
     Args:
@@ -90,9 +91,9 @@ class Teleoperation:
         }
         states: dict[str, Callable[[], m.Message]] = {}
         if isinstance(component, PsmTeleoperation):
-            apply, state = component.following_mtm_body_servo_cf, component.state
-            handlers["following/mtm/body/servo_cf"] = lambda message: apply(message.vector)
-            states["alignment_offset"] = lambda: m.Rotation(R=state.offset.copy(), stamp=self._robot.now)
+            pair = component
+            handlers["following/mtm/body/servo_cf"] = lambda message: pair.following_mtm_body_servo_cf(message.vector)
+            states["alignment_offset"] = lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)
         kind = "TELEOP_PSM" if name in self.pairs else "TELEOP_ECM"
         self._robot.add_device(name, kind, states=states, commands=handlers)
         for arm in self._arms.get(name, CAMERA.split("_")):
@@ -159,9 +160,6 @@ class Teleoperation:
         """Disable all components."""
         with self._bus.lock:
             self._update(enabled=False)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()

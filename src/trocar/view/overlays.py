@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import viser
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
@@ -72,11 +73,8 @@ class Overlays:
         self._visible = dict.fromkeys(NAMES, False) | visible
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
-        self._add_joints()
-        self._add_centre()
-        self._add_masses()
-        self._add_frames()
-        self._add_arrows()
+        for add in (self._add_joints, self._add_centre, self._add_masses, self._add_frames, self._add_arrows):
+            add()
         for name in NAMES:
             self.show(name, self._visible[name])
 
@@ -90,8 +88,7 @@ class Overlays:
     def update(self, selection: Selection, view: Viewpoint = FROM_THE_SIDE) -> None:
         """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = selection.state
-        tip = state.T_tip[:3, 3]
-        aim(self._push, np.array([[tip, state.force]]), self._visible["forces"])
+        aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), self._visible["forces"])
         aim(self._contacts, selection.frame.contacts, self._visible["forces"])
         self._name_things(state, view)
 
@@ -253,18 +250,9 @@ class Labels:
     def put(self, name: str, text: str, point: Array, visible: bool = True) -> None:
         """Name a point (3,) [m] in the world, or move and rename an existing label."""
         if name not in self._labels:
-            self._labels[name] = self._scene.add_label(
-                f"{self._node}/{name}",
-                text,
-                visible=False,
-                font_size_mode="scene",
-                font_scene_height=HEIGHT,
-                anchor="center-left",
-            )
-        label = self._labels[name]
-        if label.text != text:
-            label.text = text
-        label.visible = visible
+            look: dict[str, Any] = {"font_size_mode": "scene", "font_scene_height": HEIGHT, "anchor": "center-left"}
+            self._labels[name] = self._scene.add_label(f"{self._node}/{name}", text, visible=False, **look)
+        self._labels[name].text, self._labels[name].visible = text, visible
         self._points[name] = np.array(point, dtype=float)
 
     def arrange(self, view: Viewpoint = FROM_THE_SIDE) -> None:
@@ -304,14 +292,7 @@ def spread(heights: Array, spacing: float) -> Array:
     """The nearest heights (n,), in the same order, of which no two are closer than `spacing`; least squares."""
     order = np.argsort(heights, kind="stable")
     steps = spacing * np.arange(len(heights))
-    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease. Runs that do get their mean.
-    runs: list[tuple[float, int]] = []
-    for value in np.asarray(heights, dtype=float)[order] - steps:
-        mean, count = float(value), 1
-        while runs and runs[-1][0] > mean:
-            before, number = runs.pop()
-            mean, count = (before * number + mean * count) / (number + count), number + count
-        runs.append((mean, count))
+    # h[k + 1] - h[k] >= spacing: minus k times the spacing, the heights must not decrease
     result = np.empty(len(heights))
-    result[order] = np.concatenate([np.full(count, mean) for mean, count in runs]) + steps
+    result[order] = isotonic_regression(np.asarray(heights, dtype=float)[order] - steps).x + steps
     return result

@@ -81,6 +81,7 @@ class Page:
         self._until, self._failures = 0.0, set[str]()
         self._closing = threading.Event()
         self.due = dict.fromkeys(self.panels, 0.0)
+        self._refreshed = [panel for panel in panels if type(panel).refresh is not Panel.refresh]
         server.inbox.report = self.post
         add_lights(server.scene)
         self._base = server.scene.add_frame(BASE, show_axes=False)
@@ -198,7 +199,7 @@ class Page:
     def draw(self) -> None:
         """Draw the latest frame and refresh the panels whose time has come."""
         now, selected = time.perf_counter(), self.selected
-        due = [panel for panel in self.panels if now >= self.due[panel]]
+        due = [panel for panel in self._refreshed if now >= self.due[panel]]
         arms = {arm for panel in due for arm in panel.arms(selected)}  # the states of others would cost time
         selection = Selection.of(self.source(arms), selected)
         before, self.selection = self.selection, selection
@@ -304,14 +305,6 @@ def add_floor(scene: viser.SceneApi, extent: tuple[Array, Array]) -> None:
     """Add a grid below a box between two corners (3,) [m]."""
     low, high = extent
     centre = (low + high) / 2
-    scene.add_grid(
-        "/floor",
-        width=4.0,
-        height=4.0,
-        cell_size=0.1,
-        section_size=0.5,
-        cell_color=(205, 211, 218),
-        section_color=(178, 186, 196),
-        position=(float(centre[0]), float(centre[1]), float(low[2]) - 0.1),
-        shadow_opacity=0.2,
-    )
+    position = (float(centre[0]), float(centre[1]), float(low[2]) - 0.1)
+    look: dict[str, Any] = {"cell_color": (205, 211, 218), "section_color": (178, 186, 196), "shadow_opacity": 0.2}
+    scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=position, **look)

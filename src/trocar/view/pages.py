@@ -53,14 +53,8 @@ def viewer_page(
 
 def served_page(server: PageServer, robot: Robot) -> Page:
     """A robot that other programs command, and its own controls; `trocar serve --view`."""
-    panels = [
-        StatePanel(robot),
-        MessagePanel(robot),
-        DrivePanel(robot),
-        MarksPanel(),
-        *_endoscope(robot),
-        EffortPanel(),
-    ]
+    panels = [StatePanel(robot), MessagePanel(robot), DrivePanel(robot), MarksPanel()]
+    panels += [*_endoscope(robot), EffortPanel()]
     return Page(server, robot.simulation().frame, panels, title="trocar serve", share=SCRIPT_SHARE)
 
 
@@ -75,13 +69,8 @@ def teleop_page(server: PageServer, robot: Robot, console: DeviceConsole, delay:
     frame = robot.simulation().frame()
     tips = [(frame.scene.arms[psm].T_world_base @ frame.arms[psm].T_tip)[:3, 3] for psm in console.pairs]
     centre = np.mean(tips, axis=0)
-    panels = [
-        EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True),
-        PairPanel(console),
-        DevicePanel(console),
-        MouseHandles(robot, console),
-        ContactArrows(),
-    ]
+    picture = EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True)
+    panels = [picture, PairPanel(console), DevicePanel(console), MouseHandles(robot, console), ContactArrows()]
     return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=(centre + CLOSE_UP, centre))
 
 

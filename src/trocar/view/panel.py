@@ -58,6 +58,7 @@ class Panel:
         tab: title and icon of its tab; panels with the same tab share it. None: above the tabs.
         left: it is on the left of the scene. width: smallest width of that side [px].
         interval: real time between calls of `refresh` [s]; 0 for every drawing.
+    A subclass sets them in its head, as in `class Depths(Panel, tab=("Depth", None), left=True)`.
     """
 
     page: Page
@@ -65,6 +66,10 @@ class Panel:
     left: ClassVar[bool] = False
     width: int = 0
     interval: ClassVar[float] = 0.1
+
+    def __init_subclass__(cls, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            setattr(cls, name, value)
 
     def build(self, page: Page) -> None:
         """Add the controls. The page has drawn its first frame."""

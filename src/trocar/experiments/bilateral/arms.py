@@ -46,7 +46,7 @@ class CompiledArm:
     def __init__(self, name: str, N: int, wall: Wall | None = None, dt: float = 1e-3) -> None:
         self.N, self.dt = N, dt
         self._plain = self._arms = _loaded(name)
-        self.mechanism = self._plain.mechanism
+        self.mechanism, self.jacobian = self._plain.mechanism, self._plain.jacobian
         home = np.array(self.mechanism.arm.home, dtype=float)
         if wall is not None:
             z = self.mechanism.forward_kinematics(home)[2, 3]
@@ -75,9 +75,6 @@ class CompiledArm:
 
     def position(self, q: Array) -> Array:
         return self._plain.tip_pose(q)[:3, 3]
-
-    def jacobian(self, q: Array) -> Array:
-        return self._plain.jacobian(q)
 
     def gravity(self, q: Array) -> Array:
         return self._plain.bias(q, np.zeros_like(q))

@@ -10,25 +10,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trocar.errors import check_known
-from trocar.experiments.bilateral import figures
+from trocar.experiments.bilateral import coupling, figures, laboratory
 from trocar.experiments.bilateral.arms import FORCE_SOURCES
-from trocar.experiments.bilateral.coupling import (
-    SCHEMES,
-    DampingInjection,
-    Passivity,
-    TimeDomainPassivity,
-    WaveVariables,
-)
+from trocar.experiments.bilateral.coupling import SCHEMES, Passivity, TimeDomainPassivity
 from trocar.experiments.bilateral.figures import MILLI
-from trocar.experiments.bilateral.laboratory import (
-    FREQUENCIES,
-    GAP,
-    WINDOW,
-    contact_runs,
-    hybrid_matrix,
-    pair,
-    wall_oscillation,
-)
+from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.experiments.bilateral.operator import Reaches
 from trocar.experiments.bilateral.teleoperated_pair import PairLog
 from trocar.experiments.claim_table import ClaimTable
@@ -41,8 +27,8 @@ DELAYS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 STIFFNESS = (100.0, 300.0, 1000.0, 3000.0, 6000.0)
 KINDS = {
     "none": Passivity,
-    "damping 20 N s/m": DampingInjection,
-    "wave variables": WaveVariables,
+    "damping 20 N s/m": coupling.DampingInjection,
+    "wave variables": coupling.WaveVariables,
     "time-domain passivity": TimeDomainPassivity,
 }
 RETURN, END = 3.0, 5.5  # time of the hand's return, end of the run [s]
@@ -190,13 +176,8 @@ def network(bench: Bench) -> None:
     presets = ((100, None, None), (100, 30, None), (300, 50, None), (500, 10, None), (100, None, 30))
     forward, backward = ([netfi(*preset, seed=seed, first_outage=OUTAGE_AT) for preset in presets] for seed in (11, 12))
     reach = Reaches([(0.2, (0.03, 0.0, -0.05), 1.6), (2.2, (0.0, 0.03, -0.06), 0.8), (3.2, (0.0, 0.0, 0.0), 0.8)])
-    options: dict[str, Any] = {
-        "passivity": TimeDomainPassivity(),
-        "forward": forward,
-        "backward": backward,
-        "move_limits": True,
-    }
-    run = pair(len(presets), stiffness=1000.0, scale=0.2, intention=reach, **options)
+    options: dict[str, Any] = {"passivity": TimeDomainPassivity(), "move_limits": True, "scale": 0.2}
+    run = pair(len(presets), stiffness=1000.0, intention=reach, forward=forward, backward=backward, **options)
     log = run.run(2.5 if bench.quick else 5.0)
     dt = log.t[1]
     limits = np.array([joint.velocity for joint in run.slave.arm.mechanism.arm.joints])[None, :, None]
@@ -248,7 +229,7 @@ def z_width(bench: Bench) -> None:
     walls = [1.0, 10.0] if bench.quick else [1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0]  # [kN/m]
     walls = [1000.0 * K for K in walls]
     damping = [0.0] if bench.quick else [0.0, 5.0, 10.0, 20.0, 40.0, 80.0]
-    oscillation = wall_oscillation(walls, damping, duration=1.8 if bench.quick else 2.0)
+    oscillation = laboratory.wall_oscillation(walls, damping, duration=1.8 if bench.quick else 2.0)
     stable = np.logical_and.accumulate(oscillation[:, 0] < STABLE)
     bench.claim("Z-width of the master, B = 0", max(np.array(walls)[stable], default=0.0))
     bench.figure("z width", figures.z_width(MILLI * oscillation, walls, damping))
@@ -256,11 +237,11 @@ def z_width(bench: Bench) -> None:
 
 def hybrid(bench: Bench) -> None:
     """Hybrid matrix of position-force and four-channel control, 0.1 to 30 Hz."""
-    frequencies, window = ((1.0, 10.0), 1.0) if bench.quick else (FREQUENCIES, WINDOW)
+    frequencies, window = ((1.0, 10.0), 1.0) if bench.quick else (laboratory.FREQUENCIES, laboratory.WINDOW)
     matrices = {}
     for name in ("position-force", "four-channel"):
         bench.show(f"hybrid matrix: {name}")
-        matrices[name] = hybrid_matrix(frequencies, window=window, scheme=SCHEMES[name]())
+        matrices[name] = laboratory.hybrid_matrix(frequencies, window=window, scheme=SCHEMES[name]())
     H, at = matrices["position-force"], list(frequencies).index(1.0)
     bench.claim("hybrid matrix at 1 Hz/{row}", *np.abs([H.h12[at], H.h21[at]]), h11=abs(H.h11[at]))
     bench.figure("hybrid", figures.hybrid(matrices))

@@ -140,13 +140,9 @@ def hybrid_matrix(
 
     v_m, v_s, f_m, f_e = at(log.v_m), at(log.v_s), at(log.hand), -at(push)
     free, clamped = slice(0, F), slice(F, None)
-    return HybridMatrix(
-        frequency=f,
-        h11=f_m[free] / v_m[free],
-        h21=-v_s[free] / v_m[free],
-        h12=f_m[clamped] / f_e[clamped],
-        h22=-v_s[clamped] / f_e[clamped],
-    )
+    h11, h21 = f_m[free] / v_m[free], -v_s[free] / v_m[free]
+    h12, h22 = f_m[clamped] / f_e[clamped], -v_s[clamped] / f_e[clamped]
+    return HybridMatrix(f, h11, h12, h21, h22)
 
 
 # -- Z-width of the master: the stiffest virtual wall that it can display ----------------------------------------------

@@ -197,7 +197,6 @@ class Pair:
         master, slave: the two robots, of N cells each. operator: the hand on the master.
         forward, backward: channels to the slave and to the master: one for all cells, or N.
         scale: s, one number or (N,). kf: force gain. force: source of the slave's force. dt: period [s].
-        watch: hold after an outage, see `Engagement`; channels with constant delay have no outages.
     """
 
     master: Master
@@ -211,7 +210,6 @@ class Pair:
     scale: ArrayLike = 1.0
     kf: float = 1.0
     dt: float = 1e-3
-    watch: bool = True
 
     def __post_init__(self) -> None:
         scale = np.asarray(self.scale, dtype=float)
@@ -235,7 +233,7 @@ class Pair:
         passivity.start(N, dt)
         self.force.start(slave, dt)
         at_slave, at_master = Engagement(N, dt), Engagement(N, dt)
-        watched = self.watch and not (_constant(self.forward) and _constant(self.backward))
+        watched = not (_constant(self.forward) and _constant(self.backward))  # a constant delay has no outages
         s = np.broadcast_to(np.asarray(self.scale, dtype=float), (N,))
         target, load = np.zeros((3, N)), None
         signals: dict[str, Array] = {}

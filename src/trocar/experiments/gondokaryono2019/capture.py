@@ -17,7 +17,7 @@ from trocar.calibration import Calibration, Pivot, calibrate, calibration_motion
 from trocar.control import ComputedTorque, Reference, sinusoid
 from trocar.errors import TrocarError
 from trocar.experiments.gondokaryono2019.frames import TABLE
-from trocar.plots import COLOURS, style
+from trocar.plots import COLOURS, panels, style
 from trocar.report import Claim
 from trocar.simulation import ElasticMount, Simulator
 from trocar.simulation.sensors.motion_capture import MotionCapture, poses_at_rest
@@ -115,31 +115,21 @@ def capture_claims(capture: Capture, table_6: dict[str, float]) -> list[Claim]:
     off, ours = 1e3 * _norm(capture.rcm.post), geometry + in_their_axes(arm, 1e3 * capture.rcm.post)
     measured = {pair: distance for pair, (distance, *_) in capture.calibration.linkage.distances.items()}
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
+    apart = [round(_norm(theirs - other), 2) for other in (geometry, hardware)]
+    cameras = {"noise": 1e3 * NOISE, "occlusion": OCCLUSION}
     noisy, rigid = capture.elastic.rcm, capture.calibration.rcm
     if noisy is None or rigid is None:
         raise TrocarError(f"the calibration found no remote centre of {arm} in the markers: {capture.elastic.notes}")
+    wander = np.abs(in_their_axes(arm, 1e3 * capture.wander.rms))
+    spreads = {"wander": 1e3 * capture.true.spread, "noise": 1e3 * rigid.spread}
+    spreads["published"] = round(1e3 * float(np.hypot(capture.true.spread, rigid.spread)), 3)
     return [
         *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * capture.rcm.spread] * 3),
-        *TABLE.claims(
-            f"{arm.lower()}/rcm spread, elastic mount {{row}}",
-            np.abs(in_their_axes(arm, 1e3 * capture.wander.rms)),
-            farthest=1e3 * capture.farthest,
-        ),
-        TABLE.claim(
-            "{arm}/rcm spread found by calibration",
-            1e3 * noisy.spread,
-            published=round(1e3 * float(np.hypot(capture.true.spread, rigid.spread)), 3),
-            wander=1e3 * capture.true.spread,
-            noise=1e3 * rigid.spread,
-            **of,
-        ),
-        TABLE.claim("{arm}/rcm off its own geometry", off, published=round(_norm(theirs - geometry), 2), **of),
-        TABLE.claim(
-            "{arm}/rcm from hardware", _norm(ours - hardware), published=round(_norm(theirs - hardware), 2), **of
-        ),
-        TABLE.claim(
-            "{arm}/opposite sides", sides[1], published=round(sides[0], 4), noise=1e3 * NOISE, occlusion=OCCLUSION, **of
-        ),
+        *TABLE.claims(f"{arm.lower()}/rcm spread, elastic mount {{row}}", wander, farthest=1e3 * capture.farthest),
+        TABLE.claim("{arm}/rcm spread found by calibration", 1e3 * noisy.spread, **spreads, **of),
+        TABLE.claim("{arm}/rcm off its own geometry", off, published=apart[0], **of),
+        TABLE.claim("{arm}/rcm from hardware", _norm(ours - hardware), published=apart[1], **of),
+        TABLE.claim("{arm}/opposite sides", sides[1], published=round(sides[0], 4), **cameras, **of),
     ]
 
 
@@ -160,8 +150,8 @@ def in_their_axes(arm: str, p: Array) -> Array:
 @style()
 def rcm_figure(captures: list[Capture]) -> Figure:
     """Like Fig. 9: the RCM at every pose, from our engine and calibration and from theirs."""
-    figure = Figure(figsize=(10.0, 4.6))
-    for axes, capture in zip(figure.subplots(1, len(captures), squeeze=False)[0], captures, strict=True):
+    figure, grid = panels((10.0, 4.6), 1, len(captures), squeeze=False)
+    for axes, capture in zip(grid[0], captures, strict=True):
         _clouds(axes, capture)
     return figure
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -139,17 +140,11 @@ class Configuration:
 
     def scene(self, parameters: str | None) -> Scene:
         """The arms at their places on the built-in cart, without collisions."""
-        cart = _cart()
-        arms = {
-            name: SceneArm(
-                arm=cart.arms[name].arm.name,
-                base=None if self.set_up else cart.T_world_base(name),
-                mount=name if self.set_up else None,
-                q=cart.arms[name].q,
-                parameters=parameters,
-            )
-            for name in self.arms
-        }
+        cart, arms = _cart(), {}
+        for name in self.arms:
+            place: dict[str, Any] = {"mount": name} if self.set_up else {"base": cart.T_world_base(name)}
+            arm = cart.arms[name]
+            arms[name] = SceneArm(arm=arm.arm.name, q=arm.q, parameters=parameters, **place)
         return Scene(arms, cart=cart.cart if self.set_up else None, timestep=TIMESTEP)
 
 

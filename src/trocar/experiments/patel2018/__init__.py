@@ -10,19 +10,8 @@ from trocar.appearance.figures import cloud_figure
 from trocar.control.trajectories import Following, Polynomial, cubic, line, through
 from trocar.experiments.claim_table import ClaimTable
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.patel2018 import figures
-from trocar.experiments.patel2018.model import (
-    JOINTS,
-    RCM,
-    by_hand,
-    counterweight,
-    decoupled,
-    gradient_descent,
-    point_mass_parameters,
-    table,
-    torque_along,
-    unlimited,
-)
+from trocar.experiments.patel2018 import figures, model
+from trocar.experiments.patel2018.model import JOINTS, RCM, gradient_descent, point_mass_parameters, table, torque_along
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.singularities import singularity
 from trocar.report import Claim, Report
@@ -83,7 +72,7 @@ def _counterweight_claims(states: Array) -> list[Claim]:
         return np.stack([v[:, 1], -v[:, 0], v[:, 2]], axis=-1)
 
     poses = {
-        corrected: [np.array(T) for T in zip(*(counterweight(q, corrected) for q in states), strict=True)]
+        corrected: [np.array(T) for T in zip(*(model.counterweight(q, corrected) for q in states), strict=True)]
         for corrected in (False, True)
     }
     C1, C2 = poses[True]
@@ -115,7 +104,7 @@ def _inverse_claims(mechanism: Mechanism, q: Array) -> list[Claim]:
         gradient_descent(mechanism, target, START, step, iterations)[-1]
         for step, iterations in ((2.0, 400), (1.0, 4000))
     )
-    off = 1e3 * decoupled(mechanism, deep).max()
+    off = 1e3 * model.decoupled(mechanism, deep).max()
     worst = [np.linalg.norm(error[:, part], axis=-1).max() for part in (slice(0, 3), slice(3, 6))]
     return [
         TABLE.claim("ik/dq = 2 J' dx converges", None, left=as_written),
@@ -164,7 +153,7 @@ def _trajectory_claims(mechanism: Mechanism) -> list[Claim]:
 @cache
 def _their_trajectory() -> Polynomial:
     """Their cubic on their own chain without joint limits, for the solutions with positive insertion."""
-    forward = [q[q[:, 2] > 0] for q in (unlimited(p, corrected=False) for p in ENDS)]
+    forward = [q[q[:, 2] > 0] for q in (model.unlimited(p, corrected=False) for p in ENDS)]
     q0 = min(forward[0], key=lambda q: abs(q[0]))
     q1 = min(forward[1], key=lambda q: float(np.linalg.norm(q[:2] - q0[:2])))
     return cubic(np.pad(q0, (0, 4)), np.pad(q1, (0, 4)), 2.0)
@@ -185,7 +174,7 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
     tip = mechanism.forward_kinematics(np.array([q, *(q + 0.1 * np.eye(7)[:2])]))[:, :3, 3]
     yaw, pitch = 1e3 * np.linalg.norm(tip[1:] - tip[0], axis=-1)
     printed = float(np.linalg.norm(TABLE_I[1] - TABLE_I[0]))
-    solutions = unlimited(TABLE_I[0], corrected=False)
+    solutions = model.unlimited(TABLE_I[0], corrected=False)
     error = np.array([0.0, 0.1, 0.0])
     # last frame of the printed table, wrist straight
     tips = [[table(np.pad(x, (0, 3)), corrected=False)[-1][:3, 3] for x in (q, q + error)] for q in solutions]
@@ -198,7 +187,7 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
 def _torque_claims(states: Array) -> list[Claim]:
     mechanism = Mechanism(load_mechanism("PSM").arm, point_mass_parameters())
     t = np.linspace(0.0, 0.9, 50)
-    off = [np.abs(torque_along(mechanism, j, t)[:, j] - by_hand(j, t)).max() for j in (2, 3, 4, 5)]
+    off = [np.abs(torque_along(mechanism, j, t)[:, j] - model.by_hand(j, t)).max() for j in (2, 3, 4, 5)]
     static = np.abs(mechanism.gravity(states)).max(axis=0)[:JOINTS]
     bent = np.array([0.0, 0.0, 0.12, 0.0, 0.5, 0.5, 0.0])
     needed = mechanism.forward_dynamics(bent, np.zeros(7), np.append(TABLE_II, 0.0))[:JOINTS]  # with a free jaw

@@ -134,14 +134,10 @@ def point_mass_parameters() -> Parameters:
     inertias = {
         name: Inertia(mass=mass, com=ends[name].copy(), I=np.zeros((3, 3))) for name, mass in POINT_MASSES.items()
     }
+    source = "Patel et al. 2018, point masses; their values from the arm's CAD model"
+    drives = base.drives[:1]
     return Parameters(
-        name="patel2018",
-        arm="PSM",
-        geometry=base.geometry,
-        source="Patel et al. 2018, point masses; their values from the arm's CAD model",
-        inertias=inertias,
-        drives=base.drives[:1],
-        path="",
+        name="patel2018", arm="PSM", geometry=base.geometry, source=source, inertias=inertias, drives=drives
     )
 
 

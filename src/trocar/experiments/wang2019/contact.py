@@ -44,10 +44,8 @@ def _off(parameters: Parameters, rng: np.random.Generator, inertia: float, bias:
     def by(size: float) -> float:
         return float(1.0 + size * rng.normal())
 
-    inertias = {
-        name: replace(body, mass=body.mass * by(inertia), I=body.I * by(inertia))
-        for name, body in parameters.inertias.items()
-    }
+    bodies = parameters.inertias.items()
+    inertias = {name: replace(body, mass=body.mass * by(inertia), I=body.I * by(inertia)) for name, body in bodies}
     sizes = {"Fv": FRICTION_OFF, "Fc": FRICTION_OFF, "Fo": bias, "K0": inertia}
     drives = tuple(
         replace(d, **{term: getattr(d, term) * by(size) for term, size in sizes.items()}) for d in parameters.drives
@@ -99,12 +97,8 @@ def contact_claims(context: Context, seed: int = 0) -> list[Claim]:
 
 def steps(phases: tuple[float, ...]) -> list[Recording]:
     """Runs with a step of 1 N each way along x, y and z at every phase of the motion [s]."""
-    return [
-        watched(TOUCHES + 0.3, force=sign * STEP * axis, phase=phase)
-        for phase in phases
-        for axis in np.eye(3)
-        for sign in (-1.0, 1.0)
-    ]
+    forces = [sign * STEP * axis for axis in np.eye(3) for sign in (-1.0, 1.0)]
+    return [watched(TOUCHES + 0.3, force=force, phase=phase) for phase in phases for force in forces]
 
 
 def contact_detector(model: Mechanism, known: Recording) -> ContactDetector:

@@ -66,11 +66,8 @@ def servoed(parameters: Parameters | Path, recording: Recording, seconds: float)
     rows = np.flatnonzero(signals.used[: len(filtered)])
     rows = rows[rows < len(filtered) - round(signals.rate)]  # excluding the end of the filter
     measured, model = signals.tau[rows], efforts(mechanism, T, signals)[rows]
-    return Servoed(
-        engine=relative_error(measured, filtered[rows]),
-        equations=relative_error(measured, model),
-        engine_rms=root_mean_square(measured, filtered[rows]),
-    )
+    engine, equations = (relative_error(measured, effort) for effort in (filtered[rows], model))
+    return Servoed(engine, equations, root_mean_square(measured, filtered[rows]))
 
 
 def forward_prediction(

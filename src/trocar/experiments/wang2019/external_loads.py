@@ -7,33 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trocar.control.observers import (
-    CollisionDetector,
-    ContactDetector,
-    MomentumObserver,
-    PayloadEstimate,
-    PayloadObserver,
-    PointMass,
-    ResidualStatistics,
-    external_effort,
-    sudden_effort,
-    wrist_force,
-)
+from trocar.control import observers
+from trocar.control.observers import ContactDetector, PointMass
 from trocar.experiments.experiment import Context, data_file
-from trocar.experiments.wang2019.recordings import (
-    ARM,
-    HALF_SPEED,
-    INSERTION,
-    NO_WEIGHT,
-    PARALLEL,
-    RECALIBRATION,
-    TABLE,
-    IdentifiedArm,
-    Measured,
-    listed,
-    residuals,
-    with_parameters,
-)
+from trocar.experiments.wang2019 import recordings
+from trocar.experiments.wang2019.recordings import ARM, RECALIBRATION, TABLE, IdentifiedArm, Measured, listed
 from trocar.identification.cross_validation import FOLDS, period
 from trocar.identification.pipeline import prepared
 from trocar.mechanics import Mechanism
@@ -62,10 +40,10 @@ class Weighed(NamedTuple):
 
 
 CASES = (
-    Weighed("105 g on the insertion column", INSERTION, 200.0, COLUMN, 105.0),
-    Weighed("105 g on the insertion column, half speed", HALF_SPEED, 100.0, COLUMN, 105.0),
-    Weighed("no weight, as on the insertion column", NO_WEIGHT, 200.0, COLUMN, 0.0),
-    Weighed("105 g on the parallelogram bar", PARALLEL, 200.0, BAR, 105.0),
+    Weighed("105 g on the insertion column", recordings.INSERTION, 200.0, COLUMN, 105.0),
+    Weighed("105 g on the insertion column, half speed", recordings.HALF_SPEED, 100.0, COLUMN, 105.0),
+    Weighed("no weight, as on the insertion column", recordings.NO_WEIGHT, 200.0, COLUMN, 0.0),
+    Weighed("105 g on the parallelogram bar", recordings.PARALLEL, 200.0, BAR, 105.0),
 )
 
 
@@ -99,11 +77,11 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     off = {"scatter": 1e3 * along.windows.std(ddof=1), "farthest": farthest, "beyond": beyond}
     text = TABLE.text("payload with friction", seconds=RECALIBRATION, count=len(along.windows), **off)
     claims.append(TABLE.claim(f"{name}, friction fitted along", _compared(along.mass, case), along=text))
-    if case.path != INSERTION:
+    if case.path != recordings.INSERTION:
         return claims
-    covariance = np.cov(residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM].T)
+    covariance = np.cov(recordings.residuals(arm.mechanism, arm.one.joints, BANDWIDTH)[:, ARM].T)
     before = _online(arm.mechanism, recording, point, covariance, 2.0)
-    after = _online(with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
+    after = _online(recordings.with_parameters(arm.recipe, adapted), recording, point, covariance, RECALIBRATION)
     worst, of_after = np.abs(after - case.weight).max(), {"mean": after.mean(), "scatter": after.std()}
     again, window = _repeated(arm, recording, along), f"{name}, friction fitted along, farthest window of 1 s"
     return [
@@ -115,7 +93,7 @@ def _case_claims(arm: IdentifiedArm, case: Weighed) -> list[Claim]:
     ]
 
 
-def _repeated(arm: IdentifiedArm, recording: Measured, estimate: PayloadEstimate) -> dict[str, float]:
+def _repeated(arm: IdentifiedArm, recording: Measured, estimate: observers.PayloadEstimate) -> dict[str, float]:
     """Windows of 1 s that are two periods [s] apart: RMS difference, and the match of the farthest window [g]."""
     signals = prepared(arm.recipe, recording.columns)
     rows = period(signals)
@@ -143,8 +121,8 @@ def _online(mechanism: Mechanism, recording: Measured, point: PointMass, covaria
 
     covariance: covariance (3, 3) of the observer's residuals without external force [N m, N].
     """
-    observer = MomentumObserver(mechanism, BANDWIDTH)
-    payload = PayloadObserver(point, covariance, BANDWIDTH)
+    observer = observers.MomentumObserver(mechanism, BANDWIDTH)
+    payload = observers.PayloadObserver(point, covariance, BANDWIDTH)
     joints = recording.joints
     r, dt = observer.along(joints, held=False), float(np.diff(joints.t).mean())
     q, dq = 0.5 * (joints.q[:-1] + joints.q[1:]), 0.5 * (joints.dq[:-1] + joints.dq[1:])
@@ -164,32 +142,28 @@ def tip_force_claims(context: Context, arm: IdentifiedArm | str) -> list[Claim]:
     arm: the identified arm, or the reason why it is missing.
     """
     context.progress("tip force without contact")
-    file = arm if isinstance(arm, str) else data_file(arm.data, NO_WEIGHT)
+    file = arm if isinstance(arm, str) else data_file(arm.data, recordings.NO_WEIGHT)
     if isinstance(arm, str) or isinstance(file, str):
         alarms = ("collision/false alarms", "contact/false alarms on the real arm")
         forces = TABLE.claims("tip force/no contact, {row}", str(file))
         return [*forces, *(TABLE.claim(name, str(file)) for name in alarms)]
-    recording = arm.measured(NO_WEIGHT)
-    new = with_parameters(arm.recipe, arm.recalibrated(recording))
+    recording = arm.measured(recordings.NO_WEIGHT)
+    new = recordings.with_parameters(arm.recipe, arm.recalibrated(recording))
     sizes, rms, shares = [], [], []
     for mechanism in (arm.mechanism, new):
         F, deep = _force(mechanism, recording.joints, arm.covariance)
         sizes.append(np.percentile(np.linalg.norm(F[deep], axis=1), 95))
         rms.append(listed(np.sqrt(np.mean(F[deep] ** 2, axis=0)), ".2f"))
         shares.append(deep.mean())
+    detector = observers.CollisionDetector(observers.ResidualStatistics.of(_sudden(arm.mechanism, arm.one.joints), ARM))
+    r = _sudden(new, recording.joints)
+    limits = {"limits": listed(detector.threshold, ".2f"), "margin": detector.margin}
+    largest = detector.statistics.excess(r).max()
     return [
         *TABLE.claims("tip force/no contact, {row}", sizes, depth=DEPTH, share=shares, rms=rms),
-        _collision_claim(arm, new, recording.joints),
+        TABLE.claim("collision/false alarms", detector.alarms(r).sum(), largest=largest, **limits),
         _contact_claim(arm, new, recording.joints),
     ]
-
-
-def _collision_claim(arm: IdentifiedArm, new: Mechanism, recording: Recording) -> Claim:
-    detector = CollisionDetector(ResidualStatistics.of(_sudden(arm.mechanism, arm.one.joints), ARM))
-    r = _sudden(new, recording)
-    fields = {"limits": listed(detector.threshold, ".2f"), "margin": detector.margin}
-    largest = detector.statistics.excess(r).max()
-    return TABLE.claim("collision/false alarms", detector.alarms(r).sum(), largest=largest, **fields)
 
 
 def _contact_claim(arm: IdentifiedArm, new: Mechanism, recording: Recording) -> Claim:
@@ -232,16 +206,16 @@ def steps_found(detector: ContactDetector, efforts: Array, J: Array, size: float
 
 def _external(mechanism: Mechanism, recording: Recording) -> Array:
     """Residuals (N, 3) of the arm, excluding the first second, in which the friction memory is unknown."""
-    return external_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0][:, ARM]
+    return observers.external_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0][:, ARM]
 
 
 def _sudden(mechanism: Mechanism, recording: Recording) -> Array:
-    return sudden_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0]
+    return observers.sudden_effort(mechanism, recording, held=False)[recording.t >= recording.t[0] + 1.0]
 
 
 def _force(mechanism: Mechanism, recording: Recording, covariance: Array) -> tuple[Array, Array]:
     """Forces (N, 3) and a mask of the rows deep enough to evaluate."""
-    r = residuals(mechanism, recording, FORCE_BANDWIDTH)
+    r = recordings.residuals(mechanism, recording, FORCE_BANDWIDTH)
     q = recording.q[-len(r) :]
     depth = np.linalg.norm(mechanism.pose(q, "wrist_pitch")[:, :3, 3], axis=1)
-    return wrist_force(mechanism, q, r, covariance).value, depth > DEPTH
+    return observers.wrist_force(mechanism, q, r, covariance).value, depth > DEPTH

@@ -13,34 +13,11 @@ import numpy as np
 
 from trocar.control import ComputedTorque, GravityCompensation, JointPID, hold
 from trocar.experiments.experiment import Context, Experiment
-from trocar.experiments.zhou2025 import figures, runs
-from trocar.experiments.zhou2025.other_arms import (
-    ARMS,
-    COLUMNS,
-    MOUNTINGS,
-    ClosedLoop,
-    arms_drawn,
-    close_loop,
-    excitation,
-    sensitivity,
-)
-from trocar.experiments.zhou2025.printed import (
-    KP,
-    TABLE,
-    consistency_claims,
-    frame_claims,
-    gravity_claims,
-    kinematic_claims,
-    midpoint_claims,
-)
-from trocar.identification.si.gravity import (
-    StaticTable,
-    coefficients,
-    gravity_regressor,
-    identified,
-    static_friction,
-    table_two,
-)
+from trocar.experiments.zhou2025 import figures, other_arms, printed, runs
+from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop
+from trocar.experiments.zhou2025.printed import KP, TABLE
+from trocar.identification.si import gravity as si
+from trocar.identification.si.gravity import StaticTable, coefficients, gravity_regressor
 from trocar.identification.si.identification import table_one_columns
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
@@ -55,12 +32,14 @@ RESOLUTION = 0.03  # resolution of the search for bounds [N m, N]
 def run(context: Context) -> Report:
     """Tables I and II, and the discussion of other arms."""
     report = Report("Zhou et al. 2025: gravity compensation of the dVRK-Si PSM")
-    table, model, truth = table_two(), load_mechanism(runs.ARM, runs.MODEL), load_mechanism(runs.ARM, runs.TRUTH)
+    table, model, truth = si.table_two(), load_mechanism(runs.ARM, runs.MODEL), load_mechanism(runs.ARM, runs.TRUTH)
     poses = range(1, 4, 2) if context.quick else range(5)
     context.progress("Table I: kinematics and list of parameters")
-    report.add_claims(frame_claims(truth) + kinematic_claims(truth, table))
+    report.add_claims(printed.frame_claims(truth) + printed.kinematic_claims(truth, table))
     context.progress("Table II: consistency, and gravity fitted to it")
-    report.add_claims(consistency_claims(table) + midpoint_claims(table) + gravity_claims(table, model))
+    report.add_claims(
+        printed.consistency_claims(table) + printed.midpoint_claims(table) + printed.gravity_claims(table, model)
+    )
     context.progress("Table II: drift tests")
     report.add_claims(drift_claims(report, table, model, poses))
     context.progress("Table II: non-drift bounds by bisection")
@@ -70,9 +49,12 @@ def run(context: Context) -> Report:
     context.progress("arms drawn from the covariance, other mountings")
     report.add_claims(generalisation_claims(report, model, 4 if context.quick else 20))
     context.progress("identify, then compensate")
-    loops = [close_loop(seed, table.q[-2 if context.quick else 0 :]) for seed in range(1 if context.quick else ARMS)]
+    loops = [
+        other_arms.close_loop(seed, table.q[-2 if context.quick else 0 :])
+        for seed in range(1 if context.quick else other_arms.ARMS)
+    ]
     report.add_claims(loop_claims(loops))
-    report.add_figure(figures.loop(loops, MOUNTINGS), TABLE.text("loop"))
+    report.add_figure(figures.loop(loops, other_arms.MOUNTINGS), TABLE.text("loop"))
     report.paragraphs.append(loop_paragraph(loops))
     report.paragraphs[:0] = paragraphs(table, model)
     return report
@@ -171,8 +153,8 @@ def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> l
 
 # -- other arms, and the loop -----------------------------------------------------------------------------------------
 def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[Claim]:
-    same, known, unknown = arms_drawn(model, count)
-    rows = sensitivity(model)
+    same, known, unknown = other_arms.arms_drawn(model, count)
+    rows = other_arms.sensitivity(model)
     report.add_figure(figures.sensitivity(rows), TABLE.text("sensitivity"))
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
     drawn = TABLE.text("other arms", same=same, known=known, unknown=unknown, count=count)
@@ -198,7 +180,7 @@ def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:
 def load_remark(loops: Sequence[ClosedLoop]) -> str:
     """Cause of the errors with the columns of Table I: results with load-dependent friction as an additional column."""
     worst = np.max([loop.with_load for loop in loops], axis=(0, 1))
-    motion = excitation()
+    motion = other_arms.excitation()
     yaw = motion(np.linspace(0.0, motion.duration, 500)).q[:, 0]
     return TABLE.text("load", low=yaw.min(), high=yaw.max(), worst=", ".join(f"{x:.2f}" for x in worst))
 
@@ -211,7 +193,7 @@ def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
 
 
 def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
-    fit, friction, one = identified(), static_friction(), table_one_columns()
+    fit, friction, one = si.identified(), si.static_friction(), table_one_columns()
     constants = ", ".join(f"{o:.3f} {u}" for o, u in zip(fit.K0, UNITS, strict=True))
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
     off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()

@@ -21,8 +21,8 @@ LENGTH = ("deg", "deg", "mm")
 @style()
 def drift(tests: Mapping[int, DriftTest], falls: Mapping[int, tuple[Array, Array]]) -> Figure:
     """Distance over time, a panel per joint; dashed: with the motors off."""
-    figure = Figure(figsize=(10.0, 3.0))
-    for j, axes in enumerate(figure.subplots(1, 3)):
+    figure, grid = panels((10.0, 3.0), 1, 3)
+    for j, axes in enumerate(grid):
         for k, test in tests.items():
             axes.plot(test.t, PRINTED_UNITS[j] * test.moved[:, j], color=COLOURS[k], label=f"pose {k + 1}")
             axes.plot(falls[k][0], PRINTED_UNITS[j] * falls[k][1][:, j], color=COLOURS[k], ls="--", lw=1.0)
@@ -44,8 +44,8 @@ def errors(table: StaticTable, as_written: Mapping[int, DriftTest], with_PD: Map
         ("GC, printed", table.GC_error[poses], COLOURS[1]),
         ("PD + GC, simulated", _printed([with_PD[k].PD_error for k in poses]), COLOURS[5]),
     )
-    figure = Figure(figsize=(10.0, 3.0))
-    for j, axes in enumerate(figure.subplots(1, 3)):
+    figure, grid = panels((10.0, 3.0), 1, 3)
+    for j, axes in enumerate(grid):
         for i, (label, values, colour) in enumerate(series):
             axes.bar(np.arange(len(poses)) + 0.2 * (i - 1.5), values[:, j], 0.18, color=colour, label=label)
         axes.set(title=f"{TITLES[j]} [{LENGTH[j]}]", xlabel="pose")
@@ -63,8 +63,8 @@ def _printed(values: Sequence[Array]) -> Array:
 def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
     """Bands of efforts that hold a joint, printed and simulated (5, 3, 2), and compensation efforts (5, 3)."""
     x = np.arange(5)
-    figure = Figure(figsize=(10.0, 3.2))
-    for j, axes in enumerate(figure.subplots(1, 3)):
+    figure, grid = panels((10.0, 3.2), 1, 3)
+    for j, axes in enumerate(grid):
         axes.vlines(x, table.lower[:, j], table.upper[:, j], color=COLOURS[4], lw=9, label="printed")
         axes.vlines(x, ends[:, j, 0], ends[:, j, 1], color=COLOURS[0], lw=2.5, label="simulated")
         axes.plot(x, table.GC_torque[:, j], "o", color=COLOURS[1], ms=5, label="GC, printed")

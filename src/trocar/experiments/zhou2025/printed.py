@@ -140,15 +140,10 @@ def midpoint_claims(table: StaticTable) -> list[Claim]:
     """Distance of the printed compensation torques from the midpoint of their bounds, in half-widths."""
     off = np.abs(table.GC_torque - table.middle) / table.half_band
     yaw, pitch, insertion = off.mean(0)
+    ratio, means = insertion / max(yaw, pitch), {"yaw": yaw, "pitch": pitch, "insertion": insertion}
     return [
         TABLE.claim("table II/GC torque close to the midpoint", (off <= CLOSE).sum(), close=CLOSE, largest=off.max()),
-        TABLE.claim(
-            "table II/GC torque off the midpoint, J3 over J1 and J2",
-            insertion / max(yaw, pitch),
-            yaw=yaw,
-            pitch=pitch,
-            insertion=insertion,
-        ),
+        TABLE.claim("table II/GC torque off the midpoint, J3 over J1 and J2", ratio, **means),
     ]
 
 

@@ -29,20 +29,16 @@ class _Applied(NamedTuple):
 
 
 class AppliedWrenches:
-    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip; falsy if there is none."""
+    """Force [N] and moment [N m] (6,) in base axes, at the origin of a link or at the tip."""
 
     def __init__(self, arm_slice: ArmSlice) -> None:
         self._slice, self._engine, self._data = arm_slice, arm_slice.engine, arm_slice.engine.data
         self.by_place: dict[str, _Applied] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self.by_place)
-
     def set(self, place: str, wrench: Array) -> None:
         """Apply a wrench at "tip" or at the origin of a link from the next step on; zeros remove it."""
-        arm = self._slice.arm
+        arm, data = self._slice.arm, self._data
         body = self._slice.body(arm.tip_body if place == TIP else place)
-        data = self._data
         data.xfrc_applied[body] = 0.0
         if wrench.any():
             x, y, z = arm.T_body_tip[:3, 3].tolist() if place == TIP else (0.0, 0.0, 0.0)
@@ -66,11 +62,8 @@ class AppliedWrenches:
             # plain numbers: arrays this small take longer
             (px, py, pz), (cx, cy, cz) = position.tolist(), centre.tolist()
             a, b, c, d, e, f, g, h, i = orientation.tolist()
-            x, y, z = (
-                px + (a * u + b * v + c * w) - cx,
-                py + (d * u + e * v + f * w) - cy,
-                pz + (g * u + h * v + i * w) - cz,
-            )
+            x, y = px + (a * u + b * v + c * w) - cx, py + (d * u + e * v + f * w) - cy
+            z = pz + (g * u + h * v + i * w) - cz
             fx, fy, fz = to_world(force).tolist()
             mx, my, mz = to_world(moment).tolist()
             # the tip and the link that carries it add up

@@ -25,12 +25,10 @@ from trocar.teleoperation.devices.device import (
     HandState,
     InputDevice,
 )
-from trocar.teleoperation.devices.device_console import DeviceConsole, pair_topics
+from trocar.teleoperation.devices.device_console import DeviceConsole, MotionLog, pair_topics
 from trocar.teleoperation.devices.gamepad import Gamepad
-from trocar.teleoperation.devices.motion_log import MotionLog
 from trocar.teleoperation.devices.page_devices import Keyboard, Mouse
-from trocar.teleoperation.devices.practice import TASKS, training_scene
-from trocar.teleoperation.devices.scripted import Scripted
+from trocar.teleoperation.devices.practice import TASKS, Scripted, training_scene
 from trocar.teleoperation.devices.spacemouse import SpaceMouse
 from trocar.teleoperation.devices.tracked_hand import TrackedHand
 

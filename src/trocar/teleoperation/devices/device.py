@@ -6,7 +6,7 @@ All vectors are in the axes of the display: X to the left, Y up, Z away from the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,19 +61,15 @@ class InputDevice(Protocol):
     @property
     def connected(self) -> bool:
         """False after the device has disconnected."""
-        ...
 
     def read(self, t: float) -> DeviceSample:
         """Sample at time t [s]."""
-        ...
 
     def feel(self, wrench: Array) -> None:
         """Display a wrench (6,) [N, N m] on the instrument to the hand; devices without actuators ignore it."""
-        ...
 
     def close(self) -> None:
         """Release the device."""
-        ...
 
 
 class PassiveDevice:
@@ -116,52 +112,42 @@ def problem(sample: DeviceSample, before: DeviceSample | None = None, dt: float 
         before: the last valid sample. dt: time since then [s].
     """
     try:
-        return _problem(sample, before, max(dt, MIN_INTERVAL))
+        return next(_problems(sample, before, max(dt, MIN_INTERVAL)), "")
     except (TypeError, ValueError, AttributeError, OverflowError):
         return "sent an invalid sample"
 
 
-def _problem(sample: DeviceSample, before: DeviceSample | None, dt: float) -> str:
+def _problems(sample: DeviceSample, before: DeviceSample | None, dt: float) -> Iterator[str]:
+    """Reasons to reject a sample; each check relies on the earlier ones."""
     if (sample.twist is None) == (sample.pose is None):
-        return "sent a sample without twist and pose" if sample.twist is None else "sent both twist and pose"
+        yield "sent a sample without twist and pose" if sample.twist is None else "sent both twist and pose"
     if not math.isfinite(sample.gripper):
-        return "sent a gripper angle that is not finite"
+        yield "sent a gripper angle that is not finite"
     if abs(sample.gripper) > MAX_GRIPPER:
-        return f"sent an impossible gripper angle, {sample.gripper:.3g} rad"
+        yield f"sent an impossible gripper angle, {sample.gripper:.3g} rad"
     unknown = sorted(set(sample.buttons) - set(BUTTONS))
     if unknown:
-        return f"sent an unknown button, {unknown[0]!r:.40}"
-    if sample.twist is not None:
-        return _twist_problem(np.asarray(sample.twist, dtype=float))
-    return _pose_problem(np.asarray(sample.pose, dtype=float), before, dt)
-
-
-def _twist_problem(twist: Array) -> str:
-    if twist.shape != (6,):
-        return f"sent a twist of shape {twist.shape}"
-    if not np.isfinite(twist).all():
-        return "sent a twist that is not finite"
-    if (np.abs(twist) > MAX_VELOCITY).any():
-        return "sent an impossible twist, above 5 m/s or 50 rad/s"
-    return ""
-
-
-def _pose_problem(T: Array, before: DeviceSample | None, dt: float) -> str:
-    if T.shape != (4, 4):
-        return f"sent a pose of shape {T.shape}"
-    if not np.isfinite(T).all():
-        return "sent a pose that is not finite"
-    if float(np.abs(T[:3, 3]).max()) > MAX_DISTANCE:  # before anything that could overflow
-        return f"sent an impossible pose, more than {MAX_DISTANCE:g} m away"
-    R = np.clip(T[:3, :3], -2.0, 2.0)
+        yield f"sent an unknown button, {unknown[0]!r:.40}"
+    what, shape = ("pose", (4, 4)) if sample.twist is None else ("twist", (6,))
+    value = np.asarray(sample.pose if sample.twist is None else sample.twist, dtype=float)
+    if value.shape != shape:
+        yield f"sent a {what} of shape {value.shape}"
+    if not np.isfinite(value).all():
+        yield f"sent a {what} that is not finite"
+    if what == "twist":
+        if (np.abs(value) > MAX_VELOCITY).any():
+            yield "sent an impossible twist, above 5 m/s or 50 rad/s"
+        return
+    if float(np.abs(value[:3, 3]).max()) > MAX_DISTANCE:  # before anything that could overflow
+        yield f"sent an impossible pose, more than {MAX_DISTANCE:g} m away"
+    R = np.clip(value[:3, :3], -2.0, 2.0)
     orthogonal = float(np.abs(R.T @ R - np.eye(3)).max()) < ROTATION_TOLERANCE and np.linalg.det(R) > 0.0
-    if not orthogonal or (np.abs(T[3] - [0.0, 0.0, 0.0, 1.0]) > ROTATION_TOLERANCE).any():
-        return "sent a matrix that is not a rigid transform"
+    if not orthogonal or (np.abs(value[3] - [0.0, 0.0, 0.0, 1.0]) > ROTATION_TOLERANCE).any():
+        yield "sent a matrix that is not a rigid transform"
     if before is not None and before.pose is not None:
-        speed = float(np.linalg.norm(T[:3, 3] - before.pose[:3, 3])) / dt
+        speed = float(np.linalg.norm(value[:3, 3] - before.pose[:3, 3])) / dt
         if speed > MAX_VELOCITY[0]:
-            return f"has jumped, at {speed:.3g} m/s"
-    return ""
+            yield f"has jumped, at {speed:.3g} m/s"
 
 
 def deadband(value: float, width: float = 0.12) -> float:
@@ -207,13 +193,10 @@ class Hand:
 
     def poll(self, t: float) -> None:
         """Read the device at time t [s]."""
-        sample, reason = None, ""
+        sample, reason = None, "has gone"
         try:
-            if not self.device.connected:
-                reason = "has gone"
-            else:
-                sample = self.device.read(t)
-                before, last = self._used[1], self._used[0]
+            if self.device.connected:
+                sample, (last, before) = self.device.read(t), self._used
                 # after a fault the hand may be elsewhere; following restarts anyway
                 reason = problem(sample, None if self._lost else before, t - last)
         except DeviceLost as lost:

@@ -1,4 +1,4 @@
-"""A console with input devices as masters: each moves a PSM, and the ECM while its camera button is held."""
+"""A console with input devices as masters, which move PSMs and, with a camera button, the ECM; recordings of them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from trocar.errors import TrocarError, check_known
+from trocar.recording import Recording
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.interface import MTM, Interface
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, pose, quaternion, rotation
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.component import CameraSample, PairSample
 from trocar.teleoperation.devices.device import Hand, HandState, InputDevice
@@ -25,12 +27,7 @@ from trocar.teleoperation.wiring import CAMERA, Teleoperation
 SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 MAX_MESSAGES = 50  # number of messages kept
-WORDS = {
-    "DISABLED": "off",
-    "SETTING_ARMS_STATE": "holds",
-    "ALIGNING_MTM": "holds; pinch to follow",
-    "ENABLED": "holds",
-}
+WORDS = {"DISABLED": "off", "ALIGNING_MTM": "holds; pinch to follow"}  # by state; otherwise it holds
 MASTERS = {"PSM1": "MTMR", "PSM2": "MTML"}  # the right hand drives PSM1
 FRAME = "HRSV"  # the display: X to the left, Y up, Z away
 STATES = ("measured_cp", "setpoint_cp", "measured_cv", "gripper/measured_js")
@@ -38,6 +35,9 @@ SLAVE = ("measured_js", "setpoint_js", "jaw/measured_js", "jaw/setpoint_js", "me
 MIDDLE = np.array([0.0, 0.0, 0.4])  # first midpoint of the virtual grips in front of the eyes [m]
 HALF = 0.1  # half of the distance between them [m]
 MARGIN = np.array([HALF, 0.05, 0.05])  # between their midpoint and the limits of camera control [m]
+
+MAX_DURATION = 3600.0  # of a recording [s]; later rows are dropped
+UNITS = {"hand_position": "m", "received_position": "m", "gripper": "rad", "contact_force": "N"}
 
 
 class ConsoleMessage(NamedTuple):
@@ -75,15 +75,11 @@ class DeviceConsole:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
         self._robot, self._bus = robot, robot.bus
-        # a hand has no motors; a pinch of the gripper signals an active operator
-        settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False)
         self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
         self.grips = {psm: HandState() for psm in devices}
-        self.masters = {
-            psm: MASTERS[psm] if psm in MASTERS and MASTERS[psm] not in robot.devices else f"hand_{psm}"
-            for psm in devices
-        }
+        free = {psm: master for psm, master in MASTERS.items() if master not in robot.devices}
+        self.masters = {psm: free.get(psm, f"hand_{psm}") for psm in devices}
         self.messages: deque[ConsoleMessage] = deque(maxlen=MAX_MESSAGES)
         self.pressed: set[str] = set()
         self.wrenches = {psm: np.zeros(6) for psm in devices}
@@ -92,18 +88,15 @@ class DeviceConsole:
         self._start = self._last = robot.time
         self._dt, self._count = 0.0, 0
         sources: dict[str, Any] = {master: partial(self._pair_sample, psm) for psm, master in self.masters.items()}
+        sources[CAMERA] = self._camera_sample
+        # a hand has no motors; a pinch of the gripper signals an active operator
+        settings = PSMSettings(scale=scale, align_MTM=False, MTM_is_haptic=False), ECMSettings(MTM_is_haptic=False)
         pairs = {psm: f"{master}_{psm}" for psm, master in self.masters.items()}
         with self._bus.lock:
             for psm, master in self.masters.items():
                 self._add_topics(psm, master)
             robot.every(PERIOD, self.step)  # before the step of teleoperation
-            self.teleoperation = Teleoperation(
-                robot,
-                settings,
-                ECMSettings(MTM_is_haptic=False),
-                pairs=list(pairs.values()),
-                sources=sources | {CAMERA: self._camera_sample},
-            )
+            self.teleoperation = Teleoperation(robot, *settings, pairs=list(pairs.values()), sources=sources)
             self.console = self.teleoperation.console
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
             self.set_scale(scale)
@@ -115,13 +108,15 @@ class DeviceConsole:
 
     def _add_topics(self, psm: str, master: str) -> None:
         robot, hand = self._robot, self.hands[psm]
+
+        def gripper() -> m.JointState:
+            return m.JointState(stamp=robot.now, name=("gripper",), position=np.array([hand.grip.gripper]))
+
         sources = {
             "measured_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=hand.grip.pose),
             "setpoint_cp": lambda: m.Pose(stamp=robot.now, frame_id=FRAME, T=self.grips[psm].pose),
             "measured_cv": lambda: m.Twist(stamp=robot.now, frame_id=FRAME, vector=hand.grip.twist),
-            "gripper/measured_js": lambda: m.JointState(
-                stamp=robot.now, name=("gripper",), position=np.array([hand.grip.gripper])
-            ),
+            "gripper/measured_js": gripper,
         }
         robot.bus.add(master, Interface(tuple(MTM.topic(topic) for topic in STATES)), states=sources)
 
@@ -160,7 +155,8 @@ class DeviceConsole:
         lines = {}
         for psm, pair in self.pairs.items():
             state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
-            word = "following" if state.following else "clutched" if state.clutched else WORDS[state.current]
+            holding = "clutched" if state.clutched else WORDS.get(state.current, "holds")
+            word = "following" if state.following else holding
             lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
         return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
 
@@ -201,14 +197,8 @@ class DeviceConsole:
     def _pair_sample(self, psm: str, sample: PairSample) -> PairSample:
         """The sample of a pair with a hand as its master."""
         hand = self.grips[psm]
-        return replace(
-            sample,
-            master=hand.pose,
-            master_setpoint=hand.pose,
-            twist=hand.twist,
-            gripper=hand.gripper,
-            fault=hand.fault,
-        )
+        T, twist = hand.pose, hand.twist
+        return replace(sample, master=T, master_setpoint=T, twist=twist, gripper=hand.gripper, fault=hand.fault)
 
     def _camera_sample(self, sample: CameraSample) -> CameraSample:
         """Both grips of a virtual pair of masters that the hand with the camera button carries.
@@ -235,3 +225,79 @@ def pair_topics(robot: Robot, pairs: Iterable[tuple[str, str]]) -> list[str]:
     names += [f"{psm}/{topic}" for _, psm in pairs for topic in SLAVE]
     names += [f"ECM/{topic}" for topic in SLAVE if not topic.startswith("jaw/")]
     return [name for name in names if name in robot.bus.topics]
+
+
+class MotionLog:
+    """Notes the topics of every pair 100 times a second of the robot's clock, for at most an hour.
+
+    A recording has the PSM's joints as measured, its set-points as commands, and the hand: `hand_position` and
+    `hand_quaternion` (wxyz) in the display, `received_position` and `received_quaternion` as they reach the robot,
+    `gripper`, `following`, `scale` and `contact_force`, which the hand feels.
+    """
+
+    def __init__(self, robot: Robot, console: DeviceConsole) -> None:
+        self._robot, self._console = robot, console
+        self._start = robot.now
+        self._rows: dict[str, list[dict[str, Any]]] = {psm: [] for psm in console.pairs}
+        self._measured: dict[str, Any] = {}  # latest measured_js, by PSM
+        for psm in console.pairs:  # every subscriber gets the same samples, with the same noise
+            robot.bus.subscribe(f"{psm}/measured_js", partial(self._measured.__setitem__, psm))
+            robot.bus.subscribe(f"{psm}/jaw/measured_js", partial(self._note, psm))  # published after measured_js
+
+    def _note(self, psm: str, jaw: m.Message) -> None:
+        arm, rows = self._measured[psm], self._rows[psm]
+        new = arm.valid and jaw.valid and (not rows or arm.stamp > rows[-1]["stamp"])
+        if not new or arm.stamp - self._start > MAX_DURATION * 1e9:
+            return
+        console, read = self._console, self._robot.bus.read
+        state = console.pairs[psm].state
+        tip: Any = read(f"{psm}/local/setpoint_cp")
+        row = {"stamp": arm.stamp, "tip_goal": tip.T[:3, 3].copy()}
+        row |= {name: _joined(name, arm, jaw) for name in ("position", "velocity", "effort")}
+        row["goal"] = _joined("position", *(read(f"{psm}/{topic}") for topic in ("setpoint_js", "jaw/setpoint_js")))
+        for name, topic in (("hand", "measured_cp"), ("received", "setpoint_cp")):
+            pose: Any = read(f"{console.masters[psm]}/{topic}")
+            row |= {f"{name}_position": pose.T[:3, 3].copy(), f"{name}_quaternion": quaternion(pose.T[:3, :3])}
+        row |= {"gripper": console.hands[psm].grip.gripper, "following": float(state.following), "scale": state.scale}
+        row["contact_force"] = console.wrenches[psm][:3].copy()
+        rows.append(row)
+
+    def recordings(self) -> dict[str, Recording]:
+        """Recording of every PSM that was driven; `trocar view` plays it."""
+        with self._robot.bus.lock:
+            noted = {psm: list(rows) for psm, rows in self._rows.items() if len(rows) > 1}
+        return {psm: self._recording(psm, rows) for psm, rows in noted.items()}
+
+    def _recording(self, psm: str, rows: list[dict[str, Any]]) -> Recording:
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        stamp, arm = columns.pop("stamp"), self._robot.readings(psm).arm
+        return Recording(
+            t=1e-9 * (stamp - stamp[0]),
+            q=columns.pop("position"),
+            dq=columns.pop("velocity"),
+            tau=columns.pop("effort"),
+            joints=arm.joint_names,
+            joint_units=arm.joint_units,
+            commands={"q": columns.pop("goal"), "tip_position": columns.pop("tip_goal")},
+            extra=columns,
+            extra_units=UNITS,
+            provenance={"arm": arm.name, "teleoperation": self._console.hands[psm].device.name},
+        )
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write DIR/PSM1.npz and the like."""
+        return [recording.save(folder / f"{psm}.npz") for psm, recording in self.recordings().items()]
+
+    def save_as(self, path: Path) -> list[Path]:
+        """Write the recording of one PSM to FILE.npz, those of several to FILE-PSM1.npz and the like."""
+        return [recording.save(named(path, psm, len(self._rows))) for psm, recording in self.recordings().items()]
+
+
+def named(path: Path, psm: str, pairs: int) -> Path:
+    """The file of one PSM among the files of a number of pairs."""
+    return path if pairs == 1 else path.with_stem(f"{path.stem}-{psm}")
+
+
+def _joined(name: str, *messages: Any) -> Array:
+    """A field (n,) of the joint states of an arm and its jaw."""
+    return np.concatenate([getattr(message, name) for message in messages])

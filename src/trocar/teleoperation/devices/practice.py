@@ -1,8 +1,9 @@
-"""A small scene for practice: instruments and endoscope of the scene `dvrk`, and objects within reach."""
+"""Practice: a small scene with objects within reach of the instruments, and a device that plays a demonstration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
 from trocar.simulation.objects.solid import objects_below
+from trocar.spatial import Array
+from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
+ROUND = 16.0  # duration of the demonstration [s]
 PSMS = ("PSM1", "PSM2", "PSM3")
 
 
@@ -32,3 +36,46 @@ def training_scene(arms: Sequence[str] = PSMS[:1], task: str = "practice", *, co
         return objects_below(np.array(tips), max(cart.arm(name).jaw_length for name in arms))
 
     return load_scene("dvrk", arms=(*arms, "ECM"), objects=() if task == "none" else objects, contacts=contacts)
+
+
+class Scripted(PassiveDevice):
+    """A device whose samples are a function of the time since its first reading [s].
+
+    Attributes:
+        felt: the last wrench (6,) displayed.
+    """
+
+    name = "script"
+    help = "plays by itself: pinch, circle, press on the plate, clutch, camera"
+
+    def __init__(self, sample: Callable[[float], DeviceSample] | None = None) -> None:
+        self.felt = np.zeros(6)
+        self._sample = sample or demonstration
+        self._begun: float | None = None
+
+    def read(self, t: float) -> DeviceSample:
+        self._begun = t if self._begun is None else self._begun
+        return self._sample(t - self._begun)
+
+    def feel(self, wrench: Array) -> None:
+        self.felt = np.array(wrench)
+
+
+def demonstration(t: float) -> DeviceSample:
+    """Pinch, circle of 40 mm, press on the plate, clutch, camera motion; repeats every 16 s."""
+    s = t % ROUND
+    gripper = OPEN * (0.5 + 0.5 * math.cos(2.0 * math.pi * s)) if s < 1.0 else OPEN
+    turn, buttons = 2.0 * math.pi / 4.0, frozenset[str]()  # of the circle [rad/s]
+    v = (0.0, 0.0, 0.0)
+    if 1.0 <= s < 5.0:
+        v = (0.02 * turn * math.cos(turn * (s - 1.0)), 0.02 * turn * math.sin(turn * (s - 1.0)), 0.0)
+    elif 5.0 <= s < 11.0:
+        v = (0.0, -0.042, 0.028) if s < 8.0 else (0.0, 0.042, -0.028)
+    elif 11.0 <= s < 12.0:
+        v, buttons = (0.05, 0.0, 0.0), frozenset({"clutch"})
+    elif s >= 12.0:
+        v, buttons = (0.03 if 13.0 <= s < 15.0 else -0.03, 0.0, 0.0), frozenset({"camera"})
+    return DeviceSample(np.array([*v, 0.0, 0.0, 0.0]), gripper=gripper, buttons=buttons)
+
+
+DEVICES["scripted"] = DeviceKind(lambda index: Scripted(), max_count=1)

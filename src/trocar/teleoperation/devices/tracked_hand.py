@@ -17,6 +17,8 @@ INTERVALS = 0.005, 0.05  # minimum and maximum time of the motion to a new pose 
 # WebXR has x to the right, y up and z towards the user; the display has x to the left, y up and z away.
 R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 
+Clock = Callable[[], float]
+
 
 class TrackedHand(PassiveDevice):
     """A hand whose poses arrive from another thread, 30 to 120 times a second.
@@ -34,16 +36,9 @@ class TrackedHand(PassiveDevice):
     """
 
     def __init__(
-        self,
-        name: str,
-        help: str,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        page: str = "phone",
-        side: str = "right",
+        self, name: str, help: str, clock: Clock = time.monotonic, *, page: str = "phone", side: str = "right"
     ) -> None:
-        self.name, self.help, self.felt = name, help, 0.0
-        self.page, self.side = page, side
+        self.name, self.help, self.page, self.side, self.felt = name, help, page, side, 0.0
         self._clock, self._lock = clock, threading.Lock()
         self._start = self._target = np.eye(4)
         self._received, self._interval = -np.inf, INTERVALS[1]

@@ -16,7 +16,7 @@ from trocar.robot.messages import ArmFrame, Bool, Empty, JointState
 from trocar.spatial import Array, quaternion
 from trocar.view.overlays import aim, arrows
 from trocar.view.page import BASE, Page
-from trocar.view.panel import RobotPanel, Selection, Tab
+from trocar.view.panel import RobotPanel, Selection
 from trocar.view.panels.controls import HANDLE, STEPS, Entry, Sliders, TipTarget, inside
 
 SPRING, MAX_PULL = 50.0, 10.0  # stiffness of the hand that pulls at the tip [N/m], and its largest force [N]
@@ -133,8 +133,7 @@ class ArmControls:
             return
         law, gains = LAWS[state.law], dict(state.gains)
         before, self._law = self._law[0], (state.law, gains)
-        self.law.value, self._about.content = state.law, law.about
-        self._gains_folder.visible = bool(law.gains)
+        self._about.content, self._gains_folder.visible = law.about, bool(law.gains)
         if before != state.law:
             self._gains.make(
                 (key, gain.unit, (gain.minimum, gain.maximum), (gain.maximum - gain.minimum) / 200, gains[key])
@@ -142,6 +141,7 @@ class ArmControls:
             )
         elif time.monotonic() - self._acted > FOLLOW_DELAY:
             self._gains.show(list(gains.values()))
+        self.law.value = state.law
 
     def _show_target(self, state: ArmFrame) -> None:
         """Show the target that the arm follows, if it is another one than the controls show."""
@@ -258,11 +258,8 @@ class ArmControls:
             self._publish(name, JointState(**message))
 
 
-class DrivePanel(RobotPanel):
+class DrivePanel(RobotPanel, tab=("Drive", viser.Icon.DEVICE_GAMEPAD_2), interval=0.0):
     """Controls of the selected arm. Attributes: controls: see `ArmControls`."""
-
-    tab: Tab | None = ("Drive", viser.Icon.DEVICE_GAMEPAD_2)
-    interval: ClassVar[float] = 0.0
 
     def build(self, page: Page) -> None:
         self.controls = ArmControls(page, self.robot, page.selection, BASE)
@@ -272,14 +269,12 @@ class DrivePanel(RobotPanel):
         self.controls.refresh(selection)
 
 
-class SecondArmPanel(RobotPanel):
+class SecondArmPanel(RobotPanel, tab=DrivePanel.tab, interval=0.0):
     """Controls, handles and push of another arm than the selected one; bars, curves and marks show the selected one.
 
     Attributes: name: of the arm. controls: see `ArmControls`.
     """
 
-    tab: Tab | None = DrivePanel.tab
-    interval: ClassVar[float] = 0.0
     base: ClassVar[str] = "/second_base"  # node of the scene that is the base of this arm
 
     def build(self, page: Page) -> None:

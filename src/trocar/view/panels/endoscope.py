@@ -6,7 +6,6 @@ import io
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -138,16 +137,13 @@ class _PicturedFrame:
         return dict(self._description.fixed)
 
 
-class EndoscopePanel(Panel):
+class EndoscopePanel(Panel, left=True, interval=1 / 15):
     """Pictures of an endoscope: the left eye above the right one. In the scene they would cover a narrow window.
 
     Args:
         eyes: number of pictures. through: offer to move the camera of the scene along with the endoscope.
         tab: title and icon of its tab.
     """
-
-    left: ClassVar[bool] = True
-    interval: ClassVar[float] = 1 / 15
 
     def __init__(self, renderer: EndoscopeRenderer, eyes: int = 2, *, through: bool = False, tab: Tab = TAB) -> None:
         self.renderer, self._eyes, self._through = renderer, eyes, through

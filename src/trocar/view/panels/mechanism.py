@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -21,13 +21,11 @@ TAB: Tab = ("Mechanism", viser.Icon.SETTINGS)
 INITIALLY_VISIBLE = ("remote centre", "forces")
 
 
-class MechanismPanel(RobotPanel):
+class MechanismPanel(RobotPanel, tab=TAB):
     """Options that rebuild the simulation in its current state.
 
     Attributes: controls: controls of the arm, by the option that each changes. gravity: the typed vector.
     """
-
-    tab: Tab | None = TAB
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
@@ -135,11 +133,8 @@ class MechanismPanel(RobotPanel):
             return arm, key, self._waiting.pop((arm, key))
 
 
-class MarksPanel(Panel):
+class MarksPanel(Panel, tab=TAB, interval=0.0):
     """Marks over the selected arm, opacity and collision shapes. Attributes: boxes: by mark. overlays: the marks."""
-
-    tab: Tab | None = TAB
-    interval: ClassVar[float] = 0.0
 
     def build(self, page: Page) -> None:
         with page.server.gui.add_folder("Show"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -42,11 +42,8 @@ BARS, NAME, VALUE, ROW, BAR = 270, 62, 62, 26, 12  # widths of the bars, names a
 # -- bars --------------------------------------------------------------------------------------------------------------
 
 
-class EffortPanel(Panel):
+class EffortPanel(Panel, tab=TAB, left=True):
     """Efforts of the selected arm as bars, split by cause."""
-
-    tab: Tab | None = TAB
-    left: ClassVar[bool] = True
 
     def build(self, page: Page) -> None:
         self._html = page.add("html", "")
@@ -115,12 +112,8 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
 # -- curves ------------------------------------------------------------------------------------------------------------
 
 
-class CurvePanel(RobotPanel):
+class CurvePanel(RobotPanel, tab=TAB, left=True, interval=0.25):
     """The last seconds of one joint. Attributes: joint: dropdown."""
-
-    tab: Tab | None = TAB
-    left: ClassVar[bool] = True
-    interval: ClassVar[float] = 0.25
 
     def build(self, page: Page) -> None:
         self._draw = page.add("checkbox", "Draw curves", None, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import viser
@@ -17,7 +17,7 @@ from trocar.robot.track import Track, difference, resimulated
 from trocar.view.film import FilmButtons
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import Page, send_recording
-from trocar.view.panel import Panel, RobotPanel, Selection, Tab, plain
+from trocar.view.panel import Panel, RobotPanel, Selection, plain
 from trocar.view.panels.plots import TAB, CurvePanel, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
 
 KINDS = ",".join(SUFFIXES)
@@ -27,15 +27,12 @@ RMS_CURVES = tuple(CURVES)[:3]  # those with a curve of each recording
 RMS_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
 
 
-class RecordingPanel(RobotPanel):
+class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=0.0):
     """Two slots for recordings, A and B. A is scrubbed; B follows it as a ghost.
 
     Args:
         settings: of the arm of a file that does not name its own.
     """
-
-    tab: Tab | None = ("Recordings", viser.Icon.MOVIE)
-    interval: ClassVar[float] = 0.0
 
     def __init__(self, robot: Robot, settings: ArmSettings | None = None) -> None:
         super().__init__(robot)
@@ -191,12 +188,8 @@ class RecordingPanel(RobotPanel):
             send_recording(event.client, self.a.recording, f"recording{suffix}")
 
 
-class RecordedCurvePanel(Panel):
+class RecordedCurvePanel(Panel, tab=TAB, left=True, interval=0.25):
     """Whole recordings of the joint that `curves` shows, with the values at the current time in the titles."""
-
-    tab: Tab | None = TAB
-    left: ClassVar[bool] = True
-    interval: ClassVar[float] = 0.25
 
     def __init__(self, recordings: RecordingPanel, curves: CurvePanel) -> None:
         self._recordings, self._curves = recordings, curves

@@ -11,7 +11,7 @@ import viser
 
 from trocar.errors import TrocarError
 from trocar.view.page import Page
-from trocar.view.panel import Panel, Tab
+from trocar.view.panel import Panel
 
 WIDTH = 740  # width of a report [px]
 
@@ -26,10 +26,8 @@ def reports_in(folder: Path) -> dict[str, Path]:
     return files
 
 
-class ReportPanel(Panel):
+class ReportPanel(Panel, tab=("Reports", viser.Icon.REPORT)):
     """A list of reports, and the chosen one in a separate panel; each report is one self-contained file."""
-
-    tab: Tab | None = ("Reports", viser.Icon.REPORT)
 
     def __init__(self, folder: Path) -> None:
         self.files = reports_in(folder)

@@ -10,7 +10,7 @@ import viser
 
 from trocar.robot.shadow import Shadow
 from trocar.view.page import Page, send_recording
-from trocar.view.panel import Panel, Selection, Tab, plain
+from trocar.view.panel import Panel, Selection, plain
 from trocar.view.panels.plots import fill_plot, new_plot, plot_title
 
 SPAN = 8.0  # length of the curves [s]
@@ -18,15 +18,12 @@ SILENT = 1.0  # without a message for this long, the page shows a warning [s]
 LEGEND = '<div style="padding:0 1em 0.3em 0.6em;font-size:12px">solid: measured (17 Hz low-pass), dashed: model</div>'
 
 
-class ShadowStatePanel(Panel):
+class ShadowStatePanel(Panel, interval=0.25, width=330):
     """State of the connection, efforts of all joints, and the recording so far. It never commands the robot.
 
     Args:
         name: the arm's name in ROS.
     """
-
-    interval = 0.25
-    width = 330
 
     def __init__(self, shadow: Shadow, name: str) -> None:
         self._shadow, self._name, self._read = shadow, name, 0
@@ -65,13 +62,8 @@ class ShadowStatePanel(Panel):
         send_recording(client, self._shadow.recording(), f"{self._name.replace('/', '_')}{suffix}")
 
 
-class ShadowCurvePanel(Panel):
+class ShadowCurvePanel(Panel, tab=("Effort and residual", viser.Icon.CHART_LINE), left=True, width=340, interval=0.25):
     """Measured and predicted effort of one joint, and their difference."""
-
-    tab: Tab | None = ("Effort and residual", viser.Icon.CHART_LINE)
-    left = True
-    width = 340
-    interval = 0.25
 
     def __init__(self, shadow: Shadow) -> None:
         self._shadow = shadow

@@ -17,7 +17,7 @@ from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse
 from trocar.teleoperation.devices.page_devices import KEYS
 from trocar.view.overlays import linear_rgb
 from trocar.view.page import Page
-from trocar.view.panel import Panel, Selection, Tab, TextPanel
+from trocar.view.panel import Panel, Selection, TextPanel
 from trocar.view.panels.endoscope import TAB
 from trocar.view.panels.states import COLOURS
 
@@ -26,11 +26,8 @@ ARROW = 0.002  # radius of a shaft [m]
 MAX_LINES = 6  # messages listed, newest first
 
 
-class PairPanel(TextPanel):
+class PairPanel(TextPanel, tab=TAB, left=True):
     """States, scales and contact forces of the pairs, and the latest messages."""
-
-    tab: Tab | None = TAB
-    left = True
 
     def __init__(self, console: DeviceConsole) -> None:
         self._console = console
@@ -76,10 +73,8 @@ class DevicePanel(Panel):
             self._console.set_scale(float(self.scale.value))
 
 
-class MouseHandles(Panel):
+class MouseHandles(Panel, interval=0.0):
     """A handle at the tip of every PSM that the mouse drives, and a check box for its gripper."""
-
-    interval = 0.0
 
     def __init__(self, robot: Robot, console: DeviceConsole) -> None:
         self._robot, self._console = robot, console
@@ -122,10 +117,8 @@ class MouseHandles(Panel):
         return np.asarray(message.T)
 
 
-class ContactArrows(Panel):
+class ContactArrows(Panel, interval=0.0):
     """Contact forces as arrows of the size of an instrument, as in the endoscope's picture."""
-
-    interval = 0.0
 
     def build(self, page: Page) -> None:
         look: dict[str, Any] = {"shaft_radius": ARROW, "head_radius": 2.2 * ARROW, "head_length": 4 * ARROW}

@@ -46,7 +46,8 @@ Derived by `python -m tools.derive_ferro_scene dyn_dVRK_1arm.ttt FILE`. This is 
 robot: use wang2019 for that. The set they meant to enter is wang2019_published; it differs by
 - insertion: the z coordinate of the centre of mass has the wrong sign, 0.2 m off;
 - top: its centre of mass is 14 mm off along the bar;
-- yaw, top, bottom: inertias were divided by the mass once too often;
+- all links but the insertion: the inertia about the link's origin, divided by the mass, instead of the one about the
+  centre of mass;
 - all links: the scene's joint axes miss its base frame by up to 1.7 mm.
 Friction is off in the scene, so there are no friction terms. Rotors at the four instrument discs as in wang2019; the
 scene does not simulate the wrist."""

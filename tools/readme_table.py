@@ -49,6 +49,7 @@ def correlations(text: str, session: int) -> Row:
 
 
 LINEAR, TORQUE = "distance from the linear error", "program against log 8 (rectilinear)"
+SCENE = "scene's masses and noise"
 SETTLED, JUMP = "t ≥ 0.5 s", "10 s, jump included"
 ROWS = (
     axes(f"line, tip position [mm], {JUMP}", "fig 2 rectilinear/position", 1e3),
@@ -59,6 +60,20 @@ ROWS = (
     joints("the same without counterweight in the engine", f"fig 4 rectilinear, {COARSE}, no counterweight"),
     joints(f"spiral, engine against model, {SETTLED}", f"fig 5 spiral of the code, {COARSE}, with counterweight"),
     joints("the same without counterweight in the engine", f"fig 5 spiral of the code, {COARSE}, no counterweight"),
+    joints(
+        f"line, masses of their scene and noise of their solver, {SETTLED}",
+        f"fig 4 rectilinear, {SCENE}, with counterweight",
+    ),
+    joints("the same without counterweight in the engine", f"fig 4 rectilinear, {SCENE}, no counterweight"),
+    joints(
+        f"spiral, masses of their scene and noise of their solver, {SETTLED}",
+        f"fig 5 spiral, {SCENE}, with counterweight",
+    ),
+    joints("the same without counterweight in the engine", f"fig 5 spiral, {SCENE}, no counterweight"),
+    joints(
+        f"excitation, masses of their scene, against the real robot, {SETTLED}",
+        "fig 6 excitation, scene's masses, with counterweight",
+    ),
     joints(
         f"engine against the **real robot**, friction off, {SETTLED}",
         "fig 6 excitation, with counterweight, friction off",

@@ -163,7 +163,7 @@ def echo(pipe: Connection, domain: int, count: int) -> None:
             participant.on_samples(reader, partial(write_all, reader, writer))
         send(pipe, None)
         while not pipe.poll():
-            for handler in participant.wait(0.2):
+            for handler in participant.events.wait(0.2):
                 handler()
 
 
@@ -208,7 +208,7 @@ def measured(domain: int, lines: Sequence[Line], rate: float, seconds: float) ->
             due = max(due + 1.0 / rate, time.perf_counter() + NO_TIME)  # a late client skips commands, and also reads
             left = due - time.perf_counter()
             while left > 0.0:
-                for handler in participant.wait(left):
+                for handler in participant.events.wait(left):
                     handler()
                     number = ready.pop()
                     for sample in taken(readers[number]):

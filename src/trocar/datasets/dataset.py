@@ -71,10 +71,8 @@ class Dataset:
             else:
                 new.append(root / name)
         if missing:
-            there = len(self.files) - len(missing)
-            raise TrocarError(
-                f"{there} of {len(self.files)} files of {self.repository} are in {root}; missing: {', '.join(missing)}"
-            )
+            there = f"{len(self.files) - len(missing)} of {len(self.files)} files of {self.repository}"
+            raise TrocarError(f"{there} are in {root}; missing: {', '.join(missing)}")
         return new
 
 

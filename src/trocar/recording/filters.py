@@ -92,16 +92,14 @@ def uniform(recording: Recording) -> Recording:
     """
     if len(recording) < 3:
         raise TrocarError(f"the recording is too short: {len(recording)} rows")
-    step = float(np.median(np.diff(recording.t)))
     steps = np.diff(recording.t)
+    step = float(np.median(steps))
     if np.abs(steps - step).max() <= JITTER * step:
         return recording
     worst = int(np.argmax(steps))
     if steps[worst] > max(0.1, 5 * step):
-        raise TrocarError(
-            f"the recording has a gap of {steps[worst]:.3g} s at t = {recording.t[worst]:.3f} s; cut it there and "
-            "identify from the longer part"
-        )
+        gap = f"a gap of {steps[worst]:.3g} s at t = {recording.t[worst]:.3f} s"
+        raise TrocarError(f"the recording has {gap}; cut it there and identify from the longer part")
     t = recording.t[0] + step * np.arange(int((recording.t[-1] - recording.t[0]) / step) + 1)
 
     channels = {name: x for name in UNITS if (x := getattr(recording, name)) is not None}

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 # Entries of an npz file may unpack to this many bytes, or to this many times the size of the file. Numbers do not
 # compress better, so a zip bomb costs no more time and memory than a recording.
 UNPACKED, RATIO = 2**28, 200
+ABOUT = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}  # types in JSON
 _TITLE = re.compile(r"(.*)\[([^\[\]]*)\]")
 _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
-
-
-# -- csv ---------------------------------------------------------------------------------------------------------------
 
 
 class CsvTable:
@@ -120,8 +118,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Fields derived from the titles, and the columns of each channel by field ("commands", "extra", or "" for the
-    recording's own channels) and name."""
+    """Fields derived from the titles, and the columns by field ("" for the recording's own channels) and name."""
     columns_of: dict[str, int] = {}
     units: dict[str, str] = {}
     for i, title in enumerate(titles):
@@ -139,17 +136,15 @@ def _header(titles: list[str], place: str) -> tuple[dict[str, Any], dict[str, di
         raise TrocarError(f"{place}: no column gives a joint position, such as 'q_yaw [rad]'")
     joint_units = [units[f"q_{joint}"] for joint in joints]
     columns: dict[str, dict[str, Any]] = {"": {"t": columns_of.pop("t")}, "commands": {}, "extra": {}}
-    for group, start in (("", ""), ("commands", "command_")):
-        for name in UNITS:
-            prefix = f"{start}{name}_"
-            if not any(column.startswith(prefix) and "[" not in column for column in columns_of):
-                continue
-            for joint, unit in zip(joints, joint_units, strict=True):
-                check_known(f"{place}: unit of q_{joint}", UNITS["q"], unit)
-                components = UNITS[name][unit]
-                if units.get(prefix + joint) != components:
-                    raise TrocarError(f"{place}: the column '{prefix}{joint} [{components}]' is missing")
-            columns[group][name] = [columns_of.pop(prefix + joint) for joint in joints]
+    for group, prefix, name in [(*group, name) for group in (("", ""), ("commands", "command_")) for name in UNITS]:
+        start = f"{prefix}{name}_"
+        if not any(column.startswith(start) and "[" not in column for column in columns_of):
+            continue
+        for joint, unit in zip(joints, joint_units, strict=True):
+            check_known(f"{place}: unit of q_{joint}", UNITS["q"], unit)
+            if units.get(start + joint) != UNITS[name][unit]:
+                raise TrocarError(f"{place}: the column '{start}{joint} [{UNITS[name][unit]}]' is missing")
+        columns[group][name] = [columns_of.pop(start + joint) for joint in joints]
     extra_units: dict[str, str] = {}
     vectors: dict[str, list[int]] = {}
     for column, i in columns_of.items():
@@ -182,15 +177,12 @@ def _columns(recording: Recording) -> dict[str, Array]:
         if value is not None:
             for j, (joint, unit) in enumerate(zip(recording.joints, recording.joint_units, strict=True)):
                 columns[f"{prefix}{name}_{joint} [{UNITS[name][unit]}]"] = value[:, j]
-    for name, (axes, unit) in TIP_COMMANDS.items():
-        if name in recording.commands:
-            columns |= {f"command_{name}[{i}] [{unit}]": recording.commands[name][:, i] for i in range(len(axes))}
-    for name, value in recording.extra.items():
-        unit = recording.extra_units[name]
-        if value.ndim == 1:
-            columns[f"{name} [{unit}]"] = value
-        else:
-            columns |= {f"{name}[{i}] [{unit}]": value[:, i] for i in range(value.shape[1])}
+    tip = {name: unit for name, (_, unit) in TIP_COMMANDS.items() if name in recording.commands}
+    others = [(f"command_{name}", recording.commands[name], unit) for name, unit in tip.items()]
+    others += [(name, value, recording.extra_units[name]) for name, value in recording.extra.items()]
+    for name, value, unit in others:
+        parts = {name: value} if value.ndim == 1 else {f"{name}[{i}]": column for i, column in enumerate(value.T)}
+        columns |= {f"{part} [{unit}]": column for part, column in parts.items()}
     return columns
 
 
@@ -203,13 +195,7 @@ def npz_bytes(recording: Recording) -> bytes:
     arrays |= {name: getattr(recording, name) for name in UNITS if getattr(recording, name) is not None}
     arrays |= {f"command/{name}": value for name, value in recording.commands.items()}
     arrays |= {f"extra/{name}": value for name, value in recording.extra.items()}
-    about = {
-        "joints": recording.joints,
-        "joint_units": recording.joint_units,
-        "space": recording.space,
-        "extra_units": dict(recording.extra_units),
-        "provenance": dict(recording.provenance),
-    }
+    about = {name: kind(getattr(recording, name)) for name, kind in ABOUT.items()}
     buffer = io.BytesIO()
     np.savez(buffer, about=np.array(json.dumps(about, allow_nan=False)), **arrays)
     return buffer.getvalue()
@@ -229,11 +215,10 @@ def read_npz(path: Path) -> dict[str, Any]:
         raise TrocarError(f"{path}: not a recording: 'about' is nested too deeply") from None
     except Exception as error:  # any exception of the zip, npy and JSON readers
         raise TrocarError(f"{path}: not a recording: {error}") from None
-    known = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}
     if isinstance(about, dict):
         about = {"space": "joints", **about}  # files of version 0.1 have no space
-    if not isinstance(about, dict) or {key: type(value) for key, value in about.items()} != known:
-        raise TrocarError(f"{path}: not a recording: 'about' must hold {', '.join(known)}")
+    if not isinstance(about, dict) or {key: type(value) for key, value in about.items()} != ABOUT:
+        raise TrocarError(f"{path}: not a recording: 'about' must hold {', '.join(ABOUT)}")
     fields: dict[str, Any] = {"q": None, "dq": None, **about, "commands": {}, "extra": {}}
     for name, array in arrays.items():
         group, _, channel = name.rpartition("/")

@@ -114,7 +114,6 @@ def _table(topic: str, state: Sequence[Sequence[float]]) -> Array:
 
 
 def _order(names: Sequence[str], columns: int, joints: Sequence[str]) -> list[int]:
-    """Columns of a message, one for each joint of the arm."""
     plain = [name.split("/")[-1] for name in names]
     short = [name.removeprefix("outer_") for name in plain]
     places = {name: i for each in (plain, short) for i, name in enumerate(each)}

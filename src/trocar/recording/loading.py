@@ -111,10 +111,6 @@ def read_table(path: Path, arm: Arm, columns: Sequence[str] | None = None, rate:
         what = f"{('q', 'dq', 'tau')[column // n]} of {columns[column % n]}"
         raise InvalidRecording(f"{path}, line {row + 1}: {what} is {rows[row, column]}")
     q, dq, tau = np.split(rows, 3, axis=1)
-    names: dict[str, Any] = {
-        "joints": columns,
-        "joint_units": column_units(arm, columns),
-        "space": space_of(arm, columns),
-    }
-    provenance = {"file": path.name, "arm": arm.name, "rate": rate}
-    return Recording(t=np.arange(len(rows)) / rate, q=q, dq=dq, tau=tau, **names, provenance=provenance)
+    names: dict[str, Any] = {"joints": columns, "joint_units": column_units(arm, columns)}
+    names |= {"space": space_of(arm, columns), "provenance": {"file": path.name, "arm": arm.name, "rate": rate}}
+    return Recording(t=np.arange(len(rows)) / rate, q=q, dq=dq, tau=tau, **names)

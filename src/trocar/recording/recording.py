@@ -118,13 +118,8 @@ class Recording:
         rows = (self.t >= t0) & (self.t <= t1)
         if not rows.any():
             raise InvalidRecording(f"no row between {t0} and {t1} s; the recording has {self.t[0]} to {self.t[-1]} s")
-        return replace(
-            self,
-            t=self.t[rows],
-            **self._channels(lambda _, value: value[rows]),
-            commands={name: value[rows] for name, value in self.commands.items()},
-            extra={name: value[rows] for name, value in self.extra.items()},
-        )
+        extra = {name: value[rows] for name, value in self.extra.items()}
+        return replace(self, t=self.t[rows], **self._changed(lambda _, value: value[rows]), extra=extra)
 
     def check_joints(self, arm: Arm) -> None:
         """Raise an error unless the columns are the joints of the arm, in its order."""
@@ -145,14 +140,8 @@ class Recording:
             raise TrocarError(f"the recording is in joints already: {', '.join(self.joints)}")
         T = joint_from_columns(arm, self.joints)
         matrix = {"q": T.T, "dq": T.T, "ddq": T.T, "tau": np.linalg.inv(T)}
-        return replace(
-            self,
-            **self._channels(lambda name, value: value @ matrix[name]),
-            commands={name: value @ matrix[name] if name in matrix else value for name, value in self.commands.items()},
-            joints=arm.joint_names,
-            joint_units=arm.joint_units,
-            space="joints",
-        )
+        changed = self._changed(lambda name, value: value @ matrix[name] if name in matrix else value)
+        return replace(self, **changed, joints=arm.joint_names, joint_units=arm.joint_units, space="joints")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to PATH.npz or PATH.csv atomically; both formats store every number exactly."""
@@ -180,9 +169,10 @@ class Recording:
         except TrocarError as error:
             raise TrocarError(f"{path}: {error}") from None
 
-    def _channels(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
-        """Apply a function to every joint channel that is present."""
-        return {name: change(name, x) for name in UNITS if (x := getattr(self, name)) is not None}
+    def _changed(self, change: Callable[[str, Array], Array]) -> dict[str, Any]:
+        """The joint channels that are present and the commands, after a change of each."""
+        channels = {name: change(name, x) for name in UNITS if (x := getattr(self, name)) is not None}
+        return {**channels, "commands": {name: change(name, x) for name, x in self.commands.items()}}
 
     def _channel(self, name: str, value: object, columns: Sequence[str]) -> Array:
         array = _frozen(name, value)

@@ -114,13 +114,9 @@ class Report:
         """
         notes = list(dict.fromkeys(claim.note for claim in self.claims if claim.note))
         footer = [self.summary(), *(f"{number}: {note}" for number, note in enumerate(notes, start=1))]
-        table = Table(
-            title=Text(self.title, style="bold"),
-            title_justify="left",
-            # Text, not str, here and below: square brackets in a note are not markup.
-            caption=Text("\n".join(footer)),
-            caption_justify="left",
-        )
+        # Text, not str, here and below: square brackets in a note are not markup.
+        title, caption = Text(self.title, style="bold"), Text("\n".join(footer))
+        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
         table.add_column("claim", overflow="fold")
         table.add_column("published", justify="right")
         table.add_column("ours", justify="right")
@@ -129,14 +125,9 @@ class Report:
         table.add_column("note", justify="right", style="dim")
         for claim in self.claims:
             word, style = _VERDICTS[claim.holds]
-            table.add_row(
-                Text(claim.id),
-                Text(claim.expected()),
-                Text(number(claim.ours), style=style),
-                Text(claim.unit),
-                Text(word, style=style),
-                str(notes.index(claim.note) + 1) if claim.note else "",
-            )
+            ours, verdict = Text(number(claim.ours), style=style), Text(word, style=style)
+            note = str(notes.index(claim.note) + 1) if claim.note else ""
+            table.add_row(Text(claim.id), Text(claim.expected()), ours, Text(claim.unit), verdict, note)
         return table
 
     def to_json(self) -> dict[str, Any]:

@@ -118,7 +118,6 @@ def _described(scene: Scene, name: str) -> ArmDescription:
     gravity = np.array(arm.gravity_vector)
     facts = arm.arm.name if arm.arm.name in ARMS else arm.arm
     alone = {"arm": facts, "gravity": tuple(gravity.tolist()), "base": None, "mount": None, "q": None}
-    settings = ArmSettings(**{**vars(options), **alone})
     return ArmDescription(
         name=name,
         arm=arm.arm,
@@ -128,7 +127,7 @@ def _described(scene: Scene, name: str) -> ArmDescription:
         friction=arm.options.friction,
         gravity_vector=gravity,
         T_world_base=np.array(scene.T_world_base(name)),
-        settings=settings,
+        settings=ArmSettings(**{**vars(options), **alone}),
         **on_cart,
     )
 

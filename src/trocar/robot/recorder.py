@@ -54,16 +54,13 @@ class Recorder:
         rows: dict[str, Any] = self.arrays()
         if len(rows["t"]) < 2:
             raise TrocarError("nothing was recorded: start a recording, then let the simulation run")
-        q_ref, rows["t"] = rows.pop("q_ref"), rows["t"] - rows["t"][0]
-        extra = {"applied_tau": rows.pop("applied_tau")}
-        about = provenance(arm, law)
-        names, units = arm.arm.joint_names, arm.arm.joint_units
+        q_ref, applied, rows["t"] = rows.pop("q_ref"), rows.pop("applied_tau"), rows["t"] - rows["t"][0]
         return Recording(
             **rows,
-            joints=names,
-            joint_units=units,
+            joints=arm.arm.joint_names,
+            joint_units=arm.arm.joint_units,
             commands={"q": q_ref},
-            extra=extra,
+            extra={"applied_tau": applied},
             extra_units={"applied_tau": EFFORT_UNIT},
-            provenance=about,
+            provenance=provenance(arm, law),
         )

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -127,11 +128,7 @@ class Shadow(DescribedArm):
         """Efforts of the last seconds, thinned to at most `count` rows; empty arrays before the first row."""
         with self._lock:
             since = self._newest - seconds * 1e9
-            chosen = []
-            for one in reversed(self._samples):
-                if one.row.stamp < since:
-                    break
-                chosen.append(one)
+            chosen = list(takewhile(lambda one: one.row.stamp >= since, reversed(self._samples)))
             first = self._first
         chosen = chosen[:: max(1, -(-len(chosen) // count))][::-1]
         t = np.array([1e-9 * (one.row.stamp - first) for one in chosen])

@@ -323,9 +323,8 @@ class SimulationServer:
         if name in self._controllers:
             controller, law = self._controllers[name], self._laws[name]
             control = {"law": law.name, "gains": law.gains}
-            hardware = controller.hardware
-            if hardware.tracks:
-                control["q_ref"] = q_ref = hardware.setpoint()
+            if controller.hardware.tracks:
+                control["q_ref"] = q_ref = controller.hardware.setpoint()
                 control["T_ref"] = controller.tip.pose(q_ref[: controller.n_tip])
                 control["target"] = controller.target().copy()
             elif controller.mode == EFFORT:

@@ -121,11 +121,10 @@ def settings_of(recording: Recording, default: ArmSettings) -> ArmSettings:
     """Settings of the arm of a recording, from its provenance or, if missing, from `default`."""
     known = recording.provenance
     arm = known.get("arm", default.name)
-    if arm == default.name:
-        options: dict[str, Any] = {}
-    else:  # parameters, instrument and gravity of another arm do not apply
+    options: dict[str, Any] = {}
+    if arm != default.name:  # parameters, instrument and gravity of another arm do not apply
         check_known("the recording's arm", ARMS, arm)
-        default, options = ArmSettings(arm=arm), {}
+        default = ArmSettings(arm=arm)
     if known.get("parameters") in SETS.get(arm, ()):
         options["parameters"] = known["parameters"]
     stated = {key: known[key] for key in ("counterweight", "friction", "instrument") if key in known}

@@ -49,13 +49,10 @@ _NOT_OFFERED = {
     "tf2_geometry_msgs": "use PyKDL to transform poses",
     "cv_bridge": "images are not published; trocar.appearance renders them",
     "rosbag2_py": "read bags with rosbag.Bag or trocar.load_recording",
-    "message_filters": _SERVE,
-    "actionlib": _SERVE,
-    "moveit_commander": _SERVE,
-    "ros_numpy": _SERVE,
-    "dynamic_reconfigure": _SERVE,
-    "visualization_msgs": _SERVE,
-}
+} | dict.fromkeys(
+    ("message_filters", "actionlib", "moveit_commander", "ros_numpy", "dynamic_reconfigure", "visualization_msgs"),
+    _SERVE,
+)
 
 
 def run_script(session: Session, script: Path, arguments: Sequence[str], answers: TextIO | None = None) -> int:

@@ -25,7 +25,6 @@ from typing import Any, Literal, Self
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 from trocar.recording.bag_file import SUFFIXES
-from trocar.robot.clients.devices import PSMClient
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
@@ -133,11 +132,9 @@ def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = N
     if not sent:
         of = f" of {namespace}" if namespace else ""
         raise TrocarError(f"{path}: no servo command{of} that this robot takes; it has {', '.join(robot.arms)}")
-    begun: set[str] = set()
-    for _, topic, message in sent:
-        if topic.name not in begun:
-            begun.add(topic.name)
-            _move_to(robot, topic.name, message)
+    first_messages = {topic.name: message for _, topic, message in reversed(sent)}
+    for name in dict.fromkeys(topic.name for _, topic, _ in sent):
+        _move_to(robot, name, first_messages[name])
     start, first = robot.now, sent[0][0]
     for time, topic, message in sent:
         wait = start + time - first - robot.now
@@ -181,24 +178,21 @@ def _servo_topic(robot: Robot, name: str, namespace: str | None) -> Topic | None
 
 def _move_to(robot: Robot, name: str, message: Message) -> None:
     """Move an arm to where its servo commands begin; efforts and velocities begin anywhere."""
-    arm = robot.arm(name.partition("/")[0])
+    arm: Any = robot.arm(name.partition("/")[0])
+    mover = arm.jaw if name.endswith("/jaw/servo_jp") else arm
     reached = True
-    if name.endswith("/jaw/servo_jp") and isinstance(arm, PSMClient) and isinstance(message, JointState):
-        reached = arm.jaw.move_jp(message.position).wait()
-    elif name.endswith("/servo_jp") and isinstance(message, JointState):
-        reached = arm.move_jp(message.position).wait()
-    elif name.endswith("/servo_cp") and isinstance(message, Pose):
-        reached = arm.move_cp(message.T).wait()
+    if isinstance(message, JointState) and name.endswith("/servo_jp"):
+        reached = mover.move_jp(message.position).wait()
+    elif isinstance(message, Pose) and name.endswith("/servo_cp"):
+        reached = mover.move_cp(message.T).wait()
     if not reached:
         raise TrocarError(f"{name}: the arm did not reach its first commanded position; is it enabled and homed?")
 
 
 def _writer(path: Path) -> Any:
-    from rosbags.rosbag1 import Writer as Writer1
-    from rosbags.rosbag2 import StoragePlugin
-    from rosbags.rosbag2 import Writer as Writer2
+    from rosbags import rosbag1, rosbag2
 
     if path.suffix == ".bag":
-        return Writer1(path)
-    plugin = StoragePlugin.MCAP if path.suffix == ".mcap" else StoragePlugin.SQLITE3
-    return Writer2(path, version=VERSION, storage_plugin=plugin)
+        return rosbag1.Writer(path)
+    plugin = rosbag2.StoragePlugin.MCAP if path.suffix == ".mcap" else rosbag2.StoragePlugin.SQLITE3
+    return rosbag2.Writer(path, version=VERSION, storage_plugin=plugin)

@@ -34,6 +34,7 @@ SIZE = 640, 480  # [pixels]
 QUALITY = 85  # of JPEG
 NICE = 10  # lower priority than the control loop
 RAW, COMPRESSED, INFO = "image_raw", "image_raw/compressed", "camera_info"
+KINDS = {RAW: Image, COMPRESSED: CompressedImage, INFO: CameraInfo}  # with the names of ROS
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,9 @@ class CameraSettings:
     @property
     def topics(self) -> tuple[Topic, ...]:
         return tuple(
-            Topic(f"{self.namespace}/{eye}/{name}", kind, Direction.state, ros)
+            Topic(f"{self.namespace}/{eye}/{name}", kind, Direction.state, f"sensor_msgs/{kind.__name__}")
             for eye in EYES
-            for name, kind, ros in (
-                (RAW, Image, "sensor_msgs/Image"),
-                (COMPRESSED, CompressedImage, "sensor_msgs/CompressedImage"),
-                (INFO, CameraInfo, "sensor_msgs/CameraInfo"),
-            )
+            for name, kind in KINDS.items()
         )
 
 
@@ -87,9 +84,7 @@ class Camera:
     def __init__(self, settings: CameraSettings, node: Connection, ros_version: int) -> None:
         self._topics, self._interval = frozenset(topic.name for topic in settings.topics), 1.0 / settings.rate
         self._busy = True  # until the process has made its scene
-        self._due = 0.0
-        self._reported = False
-        self.error = ""
+        self._due, self._reported, self.error = 0.0, False, ""
         self._process = ConnectedProcess(run, node, settings, ros_version, name="trocar-camera")
         self._pipe = self._process.pipe
         node.close()

@@ -56,8 +56,6 @@ class Codec(Family):
         for name, text in texts.items():
             if bag_name(name) not in self.store.fielddefs:
                 self.store.register(get_types_from_msg(text, bag_name(name)))
-        self._constructors: dict[str, Callable[..., Any]] = {}
-        self._prepared: set[str] = set()
 
     def encode(self, message: Message, ros_type: str) -> bytes:
         """Bytes of a bus message."""
@@ -84,11 +82,10 @@ class Codec(Family):
         except (SerdeError, struct.error, ValueError, IndexError, OverflowError) as error:
             raise TrocarError(f"a message of {ros_type} cannot be decoded: {error}") from error
 
+    @functools.cache  # noqa: B019  # a codec lives as long as the process
     def prepare(self, ros_type: str) -> None:
         """Generate the code of a type, which would delay its first message by milliseconds."""
-        if ros_type not in self._prepared:
-            self.message_in(self.bytes_of(self.make(ros_type), ros_type), ros_type)
-            self._prepared.add(ros_type)
+        self.message_in(self.bytes_of(self.make(ros_type), ros_type), ros_type)
 
     def make(self, ros_type: str, **values: Any) -> Any:
         """A message of rosbags with some fields set, by their names in ROS 1; the others have their defaults."""
@@ -103,14 +100,11 @@ class Codec(Family):
     def numbers(self, kind: str, values: Any) -> Any:
         return np.frombuffer(values, kind) if isinstance(values, bytes) else np.asarray(values, kind)
 
+    @functools.cache  # noqa: B019
     def _constructor(self, name: str) -> Callable[[dict[str, Any]], Any]:
-        if name not in self._constructors:
-            kind, fields = self.store.types[name], self.store.fielddefs[name][1]
-            defaults = [(field, self._default(description)) for field, description in fields]
-            self._constructors[name] = lambda values: kind(
-                *[values[field] if field in values else default() for field, default in defaults]
-            )
-        return self._constructors[name]
+        kind, fields = self.store.types[name], self.store.fielddefs[name][1]
+        defaults = [(field, self._default(description)) for field, description in fields]
+        return lambda values: kind(*[values[field] if field in values else make() for field, make in defaults])
 
     def _default(self, description: Any) -> Callable[[], Any]:
         """Function that returns the default of a field, by its description in rosbags."""
@@ -127,7 +121,7 @@ class Codec(Family):
             return lambda: np.zeros(length if node == Nodetype.ARRAY else 0, element[0])
         return list
 
-    @functools.cache  # noqa: B019  # a codec lives as long as the process
+    @functools.cache  # noqa: B019
     def type_hash(self, ros_type: str) -> str:
         """Hash of a type in ROS 2, RIHS01_ and 64 digits: compared from Iron on, ignored by Humble."""
         return str(self.store.hash_rihs01(bag_name(ros_type)))
@@ -143,10 +137,8 @@ class Codec(Family):
         text = ""
         for part in ("Request", "Response"):
             fields = message_class(f"{service}_{part}")._fields
-            kinds = {
-                name: self.definition_and_checksum(kind)[1] if "/" in kind else kind for name, kind in fields.items()
-            }
-            text += "\n".join(f"{kind} {name}" for name, kind in kinds.items())
+            known = {kind: self.definition_and_checksum(kind)[1] for kind in fields.values() if "/" in kind}
+            text += "\n".join(f"{known.get(kind, kind)} {name}" for name, kind in fields.items())
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -160,9 +152,6 @@ def codec(version: int) -> Codec:
 def bag_name(ros_type: str) -> str:
     """Name of a type in rosbags: sensor_msgs/msg/JointState. It has no folder for the parts of services."""
     return ros_type.replace("/", "/msg/")
-
-
-# -- streams of one topic ----------------------------------------------------------------------------------------------
 
 
 def _pose(message: Any) -> tuple[Array, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -70,6 +71,7 @@ class RemoteBus(ABC):
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
     opened when it is first read; state topics that are not read for three seconds and have no subscriber are closed.
+    Messages of types without a stamp are stamped by their arrival.
 
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
@@ -100,30 +102,20 @@ class RemoteBus(ABC):
         Raises:
             TrocarError: the connection has ended.
         """
-        deadline = self.now + round(timeout * 1e9)
-        while not condition():
-            if self.now >= deadline:
-                return False
-            self._check_alive()
-            time.sleep(POLL_INTERVAL)
-        return True
+        return waited(condition, timeout, lambda: 1e-9 * self.now, self._check_alive)
 
     def _set_time(self, message: Message) -> None:
         self._clock = message.stamp
 
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
-        while self._simulated_time and not self._clock:
-            self._check_alive()
-            time.sleep(POLL_INTERVAL)
+        waited(lambda: self._clock > 0 or not self._simulated_time, math.inf, check=self._check_alive)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
-
-    # -- topics --------------------------------------------------------------------------------------------------------
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""
@@ -165,7 +157,6 @@ class RemoteBus(ABC):
             callback(message)
 
     def _close_unused(self) -> None:
-        """Close state topics that nobody reads."""
         with self._lock:
             for name, line in tuple(self._opened.items()):
                 unused = time.monotonic() > line.used + UNUSED and not line.callbacks
@@ -174,7 +165,6 @@ class RemoteBus(ABC):
                     self._close(line)
 
     def _opened_with(self, name: str) -> list[str]:
-        """Topics to open with another one."""
         return [name]
 
     # -- subclasses ----------------------------------------------------------------------------------------------------
@@ -193,9 +183,6 @@ class RemoteBus(ABC):
     def _wait_for_first(self, line: OpenTopic) -> None: ...
     @abstractmethod
     def _check_alive(self) -> None: ...
-
-
-# -- topics and devices of a system ------------------------------------------------------------------------------------
 
 
 def _listed(name: str, ros: str) -> Topic | None:
@@ -241,12 +228,18 @@ def devices(topics: Collection[str]) -> dict[str, str]:
     return kinds
 
 
-def waited(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait until a condition holds; False after a time by this machine's clock [s]."""
-    deadline = time.monotonic() + seconds
+def waited(
+    condition: Callable[[], bool],
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    check: Callable[[], None] = lambda: None,
+) -> bool:
+    """Wait until a condition holds, with a check after every look; False after a time by a clock [s]."""
+    deadline = clock() + seconds
     while not condition():
-        if time.monotonic() >= deadline:
+        if clock() >= deadline:
             return False
+        check()
         time.sleep(POLL_INTERVAL)
     return True
 

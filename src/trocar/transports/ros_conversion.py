@@ -63,7 +63,7 @@ def to_ros(message: Any, ros_type: str, family: Family = STAND_INS) -> Any:
     return family.message(ros_type, _plain(message, ros_type))
 
 
-def _plain(message: Any, ros_type: str) -> dict[str, Any]:
+def _plain(message: Any, ros_type: str) -> Any:
     if ros_type in _WHOLE:
         return _WHOLE[ros_type].plain(message)
     values: dict[str, Any] = {}
@@ -112,7 +112,7 @@ class Convert(NamedTuple):
     """Conversion of a value of the bus to plain values (see `Family.message`), and of one of ROS to the bus."""
 
     plain: Callable[[Any], Any]
-    from_ros: Callable[[Any], Any]
+    from_ros: Callable[..., Any]
 
 
 def _xyz(part: Any) -> Array:
@@ -204,13 +204,6 @@ def _conversion(kind: str) -> Convert:
 # -- messages that are converted as a whole ----------------------------------------------------------------------------
 
 
-class _Message(NamedTuple):
-    """Conversion of a whole message in both directions; `from_ros` also takes the class of the bus message."""
-
-    plain: Callable[[Any], dict[str, Any]]
-    from_ros: Callable[[Any, Any], Any]
-
-
 def _array(message: Any) -> dict[str, Any]:
     """Numbers; the layout of a matrix gives its rows and columns, row by row."""
     if not isinstance(message, m.Matrix):
@@ -244,12 +237,11 @@ def _from_transforms(message: Any, kind: Any) -> Any:
     return kind(frames=tuple((part.header.frame_id, part.child_frame_id, to_pose(part.transform)) for part in parts))
 
 
+# `from_ros` also takes the class of the bus message.
 _WHOLE = {
-    "std_msgs/Float64MultiArray": _Message(_array, _from_array),
-    "tf2_msgs/TFMessage": _Message(_transforms, _from_transforms),
-    "geometry_msgs/Quaternion": _Message(
-        lambda message: _quaternion(message.R), lambda message, kind: kind(R=_orientation(message))
-    ),
+    "std_msgs/Float64MultiArray": Convert(_array, _from_array),
+    "tf2_msgs/TFMessage": Convert(_transforms, _from_transforms),
+    "geometry_msgs/Quaternion": Convert(lambda m: _quaternion(m.R), lambda m, kind: kind(R=_orientation(m))),
 }
 
 

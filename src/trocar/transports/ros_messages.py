@@ -113,7 +113,6 @@ def _message_class(full_name: str, text: str) -> type[RosMessage]:
 
 
 def _service_class(full_name: str, text: str) -> Any:
-    """Class of a service with the classes `Request` and `Response`."""
     package, name = full_name.split("/")
     parts = zip(("Request", "Response"), text.split("---"), strict=True)
     classes = {part: _message_class(f"{full_name}{part}", fields) for part, fields in parts}

@@ -38,13 +38,11 @@ def check_arm(source: RemoteBus, namespace: str) -> None:
 def follow(shadow: Shadow, source: RemoteBus, namespace: str) -> None:
     """Pass every joint state of an arm to a twin, from now on."""
     check_arm(source, namespace)
-    topics: dict[str, Callable[..., None]] = {f"{namespace}/measured_js": shadow.receive}
+    if shadow.jaw and not _published(source, f"{namespace}/{JAW}"):
+        raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
+    source.subscribe(f"{namespace}/measured_js", partial(_pass_on, shadow.receive))
     if shadow.jaw:
-        if not _published(source, f"{namespace}/{JAW}"):
-            raise TrocarError(f"no node publishes {namespace}/{JAW}, which a {shadow.arm.name} needs")
-        topics[f"{namespace}/{JAW}"] = shadow.receive_jaw
-    for name, receive in topics.items():
-        source.subscribe(name, partial(_pass_on, receive))
+        source.subscribe(f"{namespace}/{JAW}", partial(_pass_on, shadow.receive_jaw))
 
 
 def _pass_on(receive: Callable[..., None], message: Any) -> None:

@@ -25,9 +25,7 @@ class LocalFrame(DeviceClient, interface=part(interface.ARM, "local")):
 
 
 class ArmClient(
-    StatefulDevice,
-    interface=interface.ARM,
-    parts={"body": WrenchFrame, "spatial": WrenchFrame, "local": LocalFrame},
+    StatefulDevice, interface=interface.ARM, parts={"body": WrenchFrame, "spatial": WrenchFrame, "local": LocalFrame}
 ):
     """An arm: PSM, ECM or MTM.
 
@@ -99,9 +97,7 @@ class SetUpArmClient(StatefulDevice, interface=interface.SUJ_ARM, parts={"local"
 
 
 class SUJClient(
-    StatefulDevice,
-    interface=interface.SUJ,
-    parts=dict.fromkeys(("ECM", "PSM1", "PSM2", "PSM3"), SetUpArmClient),
+    StatefulDevice, interface=interface.SUJ, parts=dict.fromkeys(("ECM", "PSM1", "PSM2", "PSM3"), SetUpArmClient)
 ):
     """All set-up joints of a cart."""
 

@@ -324,10 +324,8 @@ class ArmController(PoweredArm):
             name = "set_ratio" if of == "va" else f"set_ratio_{of}"
             raise Refused(f"trajectory_j_{name}, ratio must be within ]0;1], received {ratio:g}")
         path = self.trajectory
-        if "v" in of:
-            path.ratio_v = ratio
-        if "a" in of:
-            path.ratio_a = ratio
+        for kind in of:
+            setattr(path, f"ratio_{kind}", ratio)
         both = path.ratio_v if path.ratio_v == path.ratio_a else 0.0
         for key, value in (("ratio", both), ("ratio_v", path.ratio_v), ("ratio_a", path.ratio_a)):
             self.bus.publish(f"{self.name}/trajectory_j/{key}", Float(value=value))

@@ -203,10 +203,7 @@ class PSMController(ClutchedArm):
             if arrived:
                 self._stages.pop(0)
                 self.states.status(f"engaging tool {3 - len(self._stages)} of 3")
-                if self._stages:
-                    self._sweep()
-                else:
-                    self._engaged()
+                (self._sweep if self._stages else self._engaged)()
 
     def _sweep(self) -> None:
         q = self.hardware.setpoint()
@@ -228,9 +225,7 @@ class PSMController(ClutchedArm):
 
     def jaw_servo_jp(self, position: Array) -> None:
         angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])
-        if not self.ready("jaw_servo_jp", CARTESIAN):
-            return
-        if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, POSITION):
+        if self.ready("jaw_servo_jp", CARTESIAN) and self.switch(self.space or JOINT, POSITION):
             self._jaw = angle
             if self.goal is None:
                 self.goal = "joints", (self.hardware.setpoint(), None)
@@ -256,9 +251,7 @@ class PSMController(ClutchedArm):
 
     def jaw_move_jp(self, position: Array) -> None:
         angle = float(self.checked_vector("jaw_move_jp", position, 1)[0])
-        if not self.ready("jaw_move_jp", CARTESIAN):
-            return
-        if self.switch(CARTESIAN if self.space == CARTESIAN else JOINT, TRAJECTORY):
+        if self.ready("jaw_move_jp", CARTESIAN) and self.switch(self.space or JOINT, TRAJECTORY):
             goal = self.target().copy()
             goal[JAW] = angle
             self.begin_move(goal)
@@ -288,6 +281,5 @@ class PSMController(ClutchedArm):
         }
 
     def _jaw_state(self, q: Array, dq: Array, tau: Array) -> JointState:
-        valid = 1.0 if self.tip_ready else 0.0
-        position, velocity, effort = (valid * x[JAW:] for x in (q, dq, tau))
+        position, velocity, effort = (float(self.tip_ready) * x[JAW:] for x in (q, dq, tau))
         return self.reports.joint_state(position, velocity, effort, ("jaw",), valid=self.tip_ready)

@@ -123,34 +123,25 @@ class PoweredArm(Remembering):
         self.substate = self.states.substate = substate
         self._since = self.hardware.time
         match substate:
-            case "DISABLED" | "FAULT":
-                self.powered = False
+            case "DISABLED" | "FAULT" | "ENABLED":
+                self.powered = substate == ENABLED
                 self.hardware.stop()
-                self.states.set(substate, homed=False, busy=False)
+                self.states.set(substate, homed=self.is_homed(), busy=False)
             case "POWERING":
                 self.hardware.stop()
                 self.states.set(DISABLED, homed=False, busy=True)
                 self.states.status("power requested")
-            case "ENABLED":
-                self.powered = True
-                self.hardware.stop()
-                self.states.set(ENABLED, homed=self.is_homed(), busy=False)
-            case "CALIBRATING_ENCODERS_FROM_POTS":
-                self.states.set(ENABLED, homed=False, busy=True)
-                if self.biased:
-                    self.states.status("encoders have already been calibrated, skipping")
-            case "ENCODERS_BIASED":
-                self.states.set(ENABLED, homed=False, busy=False)
-            case "HOMING":
-                self.states.set(ENABLED, homed=False, busy=True)
-                self.begin_homing()
             case "HOMED":
                 self.hardware.track(self.clipped(self.hardware.setpoint()), None, check=True)
                 self.states.set(ENABLED, homed=self.is_homed(), busy=False)
             case "PAUSED":
                 self.states.set(PAUSED, homed=self.is_homed(), busy=False)
-            case _ if substate in ROLL_STATES:
-                self.states.set(ENABLED, homed=False, busy=True)
+            case _ if substate in MOVING:
+                self.states.set(ENABLED, homed=False, busy=substate != "ENCODERS_BIASED")
+                if substate == "HOMING":
+                    self.begin_homing()
+                elif substate == "CALIBRATING_ENCODERS_FROM_POTS" and self.biased:
+                    self.states.status("encoders have already been calibrated, skipping")
         self.states.status(f"current state {substate}")
 
     def progress(self) -> None:

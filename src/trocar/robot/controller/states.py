@@ -80,12 +80,9 @@ class OperatingStates(Remembering):
         self.state, self.homed, self.busy, self.substate = DISABLED, False, False, DISABLED
 
     def set(self, state: str | None = None, *, homed: bool | None = None, busy: bool | None = None) -> None:
-        if state is not None:
-            self.state = state
-        if homed is not None:
-            self.homed = homed
-        if busy is not None:
-            self.busy = busy
+        self.state = self.state if state is None else state
+        self.homed = self.homed if homed is None else homed
+        self.busy = self.busy if busy is None else busy
         self.publish()
 
     def publish(self) -> None:

@@ -36,8 +36,7 @@ PROBE_TIMEOUT = 2.0  # of the type of a service [s]
 class Ros1Client(RemoteBus):
     """Topics and services of the nodes of a ROS master, as they are when it connects.
 
-    It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. Messages of
-    types without a header are stamped by their arrival. Time is that of /clock if the parameter use_sim_time is set.
+    Time is that of /clock if the parameter use_sim_time is set.
 
     Args:
         master: URI of the ROS master. address: IP address under which other nodes find this one.
@@ -151,7 +150,6 @@ class Ros1ClientNode:
         self._rospy.signal_shutdown("the client has ended")
 
     def _state(self) -> SystemState:
-        """Topics and services of other nodes."""
         own = self._rospy.get_name()
         publishers, subscribers, services = self._master.getSystemState()
         types = dict(self._master.getTopicTypes())
@@ -170,7 +168,6 @@ class Ros1ClientNode:
         self._link.send(Publish(((CLOCK, Empty(stamp=message.clock.to_nsec())),)))
 
     def _service_type(self, name: str) -> str:
-        """Type that a service announces."""
         import rosgraph.network as network
 
         host, port = network.parse_http_host_and_port(self._master.lookupService(name).replace("rosrpc", "http"))

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
+from types import SimpleNamespace
 from typing import Any
 
 from trocar.errors import TrocarError
@@ -56,7 +57,8 @@ class Ros1Node:
                 self._publishers[topic.name] = self._publisher(topic)
         for service in settings.services:
             self._offer(service)
-        rospy.on_shutdown(self._end)
+        # The master, or another node with this name, can end this one.
+        rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
         threading.Thread(target=self._watch, daemon=True).start()
 
     def serve(self, images: Connection | None) -> None:
@@ -79,22 +81,17 @@ class Ros1Node:
 
     def _publisher(self, topic: Topic) -> Any:
         """Create a publisher. Events are latched; readers of states are reported, and only their topics are sampled."""
-        listener = None if topic.latched else self._listener(topic.name)
-        options = {"latch": topic.latched, "queue_size": IMAGES if "Image" in topic.ros else QUEUE, "tcp_nodelay": True}
-        kind = wire_class(topic.ros)
-        return self._rospy.Publisher(f"/{topic.name}", kind, subscriber_listener=listener, **options)
-
-    def _listener(self, name: str) -> Any:
-        node = self
-
-        class Listener(self._rospy.SubscribeListener):  # type: ignore[name-defined]
-            def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
-                node._report(name, True)
-
-            def peer_unsubscribe(self, topic_name: str, num_peers: int) -> None:
-                node._report(name, False)
-
-        return Listener()
+        listener = SimpleNamespace(
+            peer_subscribe=lambda *_peer: self._report(topic.name, True),
+            peer_unsubscribe=lambda *_peer: self._report(topic.name, False),
+        )
+        options: dict[str, Any] = {
+            "latch": topic.latched,
+            "queue_size": IMAGES if "Image" in topic.ros else QUEUE,
+            "tcp_nodelay": True,
+        }
+        options |= {} if topic.latched else {"subscriber_listener": listener}
+        return self._rospy.Publisher(f"/{topic.name}", wire_class(topic.ros), **options)
 
     def _report(self, name: str, new: bool) -> None:
         """Report a new reader of a topic, or that it has none left.
@@ -142,7 +139,3 @@ class Ros1Node:
             return self._link.call(service, arguments)
         except TrocarError as error:
             raise self._rospy.ServiceException(str(error)) from error
-
-    def _end(self) -> None:
-        """The master or another node with this name ended this one."""
-        self._link.send(NodeFailed("the ROS node was shut down"))

@@ -30,7 +30,6 @@ from trocar.transports.remote_bus import (
 from trocar.transports.ros2.cyclonedds_internals import delete
 from trocar.transports.ros2.domain import LOOPBACK
 from trocar.transports.ros2.participant import Participant, reply_name, ros_name, sample_class, taken
-from trocar.transports.ros2.services import identified
 from trocar.transports.ros_conversion import ask
 
 DISCOVERY = 1.0  # time without a new endpoint after which all are known [s]
@@ -56,10 +55,8 @@ class _Line(OpenTopic):
 class Ros2Client(RemoteBus):
     """Topics and services of a domain, as they are when it connects.
 
-    It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. Services
-    answer if the robot's node uses cyclonedds. Messages of types without a header are stamped by their arrival. Time is
-    that of /clock if a node writes this topic when the client connects. Topics that are written with transient_local
-    durability are events.
+    Services answer if the robot's node uses cyclonedds. Time is that of /clock if a node writes this topic when the
+    client connects. Topics that are written with transient_local durability are events.
 
     Args:
         domain: ROS_DOMAIN_ID of the robot. interface: network interface, by name or IP address.
@@ -88,8 +85,6 @@ class Ros2Client(RemoteBus):
     def _check_alive(self) -> None:
         if self._closing:
             raise TrocarError("the connection with ROS 2 was closed")
-
-    # -- topics --------------------------------------------------------------------------------------------------------
 
     def publish(self, name: str, message: Message) -> None:
         """Send a command. The first command on a topic blocks until a reader acknowledges it (about 0.1 s)."""
@@ -159,8 +154,6 @@ class Ros2Client(RemoteBus):
             self._deliver(line, message)
             line.sent = sample.sample_info.source_timestamp
 
-    # -- services ------------------------------------------------------------------------------------------------------
-
     def call(self, service: str, *arguments: Any) -> Any:
         """Result of a service."""
         check_known("service", self.services, service)
@@ -172,7 +165,7 @@ class Ros2Client(RemoteBus):
         number, reply = next(self._numbers), Future[Any]()
         with self._lock:
             self._calls[number] = reply
-        identified(request, _handle(writer), number)
+        request.client, request.number = _handle(writer), number
         writer.write(sample_class(f"{ros}_Request")(codec(2).bytes_of(request, f"{ros}_Request")))
         try:
             return reply.result(TIMEOUT)
@@ -205,7 +198,7 @@ class Ros2Client(RemoteBus):
         while not self._closing:
             if not (self._opened or self._servers):
                 time.sleep(POLL_INTERVAL)  # no reader yet
-            for handler in self._participant.wait(CLOSING_INTERVAL):
+            for handler in self._participant.events.wait(CLOSING_INTERVAL):
                 with self._lock, contextlib.suppress(DDSException):  # the reader was just closed
                     handler()
             self._close_unused()

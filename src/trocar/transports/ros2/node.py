@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import select
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -22,7 +25,6 @@ from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
 from trocar.transports.ros2.bridge import Ros2Settings
 from trocar.transports.ros2.cyclonedds_internals import Handler
-from trocar.transports.ros2.event_loop import EventLoop
 from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
 from trocar.transports.ros2.services import ServiceServer
 from trocar.transports.topic_bridge import EFFORTS
@@ -34,10 +36,77 @@ THREADS = 4  # for calls of services
 WINDOW = 0.1  # over which commands are counted [s]
 MAX_COMMANDS = 800  # within a window; further ones wait, and old ones are dropped
 MAX_REFUSALS = 2  # reports of invalid content per topic and window
+MAX_INTERVAL = 1.2e-3  # between polls of events while there are some; states at 1000 Hz come earlier [s]
+IDLE = 0.05  # time without events after which the other thread waits for them [s]
+POLL_INTERVAL = 0.2  # between checks of the other thread for the end [s]
 DISCOVERY, DISCOVERY_TYPE = "ros_discovery_info", "rmw_dds_common/ParticipantEntitiesInfo"
 # An identity has 24 bytes up to Humble, 16 from Iron on (rmw_dds_common 2.0.0): a graph cannot mix the two.
 STORES = {"jazzy": Stores.ROS2_JAZZY, "humble": Stores.ROS2_HUMBLE}
 LENGTHS = {"jazzy": 16, "humble": 24}
+
+
+class EventLoop:
+    """Waits for values of a pipe and events of a participant, for one thread that handles both.
+
+    Two threads would not be faster, because Python runs one at a time, and each would wait for the other in the middle
+    of its work. DDS cannot wait for a pipe. So while events come, the thread polls them after every value and at
+    least every 1.2 ms, which also collects commands that come together. If there are none, a second thread waits for
+    them and wakes the first one.
+    """
+
+    def __init__(self, pipe: Connection, participant: Participant) -> None:
+        self._pipe, self._dds = pipe.fileno(), participant.events
+        self._woken, self._wake = os.pipe()
+        self._polling = False  # the calling thread polls events, the other one rests
+        self._rested = threading.Semaphore(0)
+        self._last, self._ignored = 0.0, 0.0  # times of the last events, and until which they are ignored [s]
+        self._closed = False
+        self._thread = threading.Thread(target=self._wait_for_events, daemon=True)
+        self._thread.start()
+
+    def wait(self) -> tuple[bool, list[Handler]]:
+        """Block until the pipe or DDS has data. Returns (pipe_ready, handlers of events)."""
+        sources = (self._pipe,) if self._polling else (self._pipe, self._woken)
+        ready, _, _ = select.select(sources, (), (), MAX_INTERVAL if self._polling else None)
+        if self._woken in ready:
+            os.read(self._woken, 1)
+            self._polling, self._last = True, time.monotonic()
+        return self._pipe in ready, self._events() if self._polling else []
+
+    def pipe_ready(self) -> bool:
+        """True if the pipe has a value now."""
+        return bool(select.select((self._pipe,), (), (), 0.0)[0])
+
+    def ignore_events(self, seconds: float) -> None:
+        """Do not poll DDS events for `seconds`."""
+        self._ignored = time.monotonic() + seconds
+
+    def close(self) -> None:
+        """End the other thread."""
+        self._closed = True
+        self._rested.release()
+        self._thread.join()
+        os.close(self._wake)
+        os.close(self._woken)
+
+    def _events(self) -> list[Handler]:
+        now = time.monotonic()
+        if now < self._ignored:
+            self._last = now
+            return []
+        handlers = self._dds.wait(0.0)
+        if handlers:
+            self._last = now
+        elif now > self._last + IDLE:
+            self._polling = False
+            self._rested.release()
+        return handlers
+
+    def _wait_for_events(self) -> None:
+        while not self._closed:
+            if self._dds.wait(POLL_INTERVAL):
+                os.write(self._wake, b"\0")
+                self._rested.acquire()
 
 
 class Ros2Node:
@@ -49,7 +118,7 @@ class Ros2Node:
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
-        self._counts, self._window = dict[str, int](), time.monotonic()
+        self._counts, self._window = Counter[str](), time.monotonic()
         self._forwarded = 0
         self._pool = ThreadPoolExecutor(THREADS)
         readers = []
@@ -127,7 +196,6 @@ class Ros2Node:
         return max(end - now, 0.0) if full else 0.0
 
     def _read(self, topic: Topic) -> Any:
-        """Create a reader of a command."""
         reader = self._participant.topic_reader(topic)
         decoder = Decoder(topic, codec(2))
         self._participant.on_samples(reader, lambda: self._take(topic, reader, decoder))
@@ -143,12 +211,9 @@ class Ros2Node:
             try:
                 self._incoming.append((topic.name, decoder(sample.cdr)))
             except TrocarError as error:
-                self._refuse(topic.name, str(error))
-
-    def _refuse(self, name: str, reason: str) -> None:
-        count = self._counts[name] = self._counts.get(name, 0) + 1
-        if count <= MAX_REFUSALS:
-            self._link.refuse(name, reason)
+                self._counts[topic.name] += 1
+                if self._counts[topic.name] <= MAX_REFUSALS:
+                    self._link.refuse(topic.name, error)
 
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:

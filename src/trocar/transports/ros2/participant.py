@@ -44,7 +44,7 @@ class Participant:
             raise TrocarError(f"cyclonedds cannot join domain {domain} on {interface}: {error}") from error
         if is_loopback(interface):
             bind_to_loopback(domain)
-        self._events = EventSet(self.entity)
+        self.events = EventSet(self.entity)
         self._topics: dict[str, DdsTopic[Any]] = {}
 
     def _topic(self, name: str, ros_type: str, store: Any) -> DdsTopic[Any]:
@@ -69,11 +69,7 @@ class Participant:
         return self.reader(topic_name(topic.name), topic.ros, topic_qos(topic.ros, topic.direction))
 
     def service_end(self, name: str, ros_type: str, number: int, role: str) -> tuple[DataReader[Any], DataWriter[Any]]:
-        """Reader and writer of one end of a service.
-
-        Args:
-            number: among the ends of the participant. role: "serviceid" or "clientid".
-        """
+        """Reader and writer of one end of a service: the `number`-th of the role "serviceid" or "clientid"."""
         own = self.entity.guid.bytes[:12] + number.to_bytes(4, "big")
         qos = service_qos(f"{role}={'.'.join(f'{byte:x}' for byte in own)};")
         ends = (request_name(name), f"{ros_type}_Request"), (reply_name(name), f"{ros_type}_Response")
@@ -81,22 +77,18 @@ class Participant:
         return self.reader(*read, qos), self.writer(*written, qos)
 
     def on_samples(self, reader: DataReader[Any], handler: Handler) -> None:
-        """Let `wait` return a handler when a reader has samples."""
-        self._events.attach(ReadCondition(reader, ANYTHING), handler)
+        """Let `events.wait` return a handler when a reader has samples."""
+        self.events.attach(ReadCondition(reader, ANYTHING), handler)
 
     def on_readers(self, writer: DataWriter[Any], handler: Handler) -> None:
-        """Let `wait` return a handler when the readers of a writer change."""
+        """Let `events.wait` return a handler when the readers of a writer change."""
         writer.set_status_mask(DDSStatus.PublicationMatched)
-        self._events.attach(writer, handler)
+        self.events.attach(writer, handler)
 
     def on_writers(self, reader: DataReader[Any], handler: Handler) -> None:
-        """Let `wait` return a handler when the writers of a reader change."""
+        """Let `events.wait` return a handler when the writers of a reader change."""
         reader.set_status_mask(DDSStatus.SubscriptionMatched)
-        self._events.attach(reader, handler)
-
-    def wait(self, seconds: float) -> list[Handler]:
-        """Handlers of all events; empty after a time [s]."""
-        return self._events.wait(seconds)
+        self.events.attach(reader, handler)
 
     def acknowledged(self, writer: DataWriter[Any], seconds: float) -> bool:
         """Wait until all readers have received all samples of a writer, at most for a time [s]; True if they have."""

@@ -26,12 +26,6 @@ MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, 
 POLL_INTERVAL = 0.005  # [s]
 
 
-def identified(message: Any, client: int, number: int) -> Any:
-    """A request or response with the identity of the call."""
-    message.client, message.number = client, number
-    return message
-
-
 def user_data(entity: Any) -> dict[str, str]:
     """Keys and values announced by an endpoint."""
     policy = entity.qos[Policy.Userdata] if entity is not None and Policy.Userdata in entity.qos else None
@@ -64,7 +58,8 @@ class ServiceServer:
     def _answer(self, sample: Any) -> None:
         try:
             request = self._codec.message_in(sample.cdr, self._request)
-            response = identified(self._respond(request), request.client, request.number)
+            response = self._respond(request)
+            response.client, response.number = request.client, request.number
             self._wait_for_reader(sample.sample_info.publication_handle)
             self.writer.write(sample_class(self._response)(self._codec.bytes_of(response, self._response)))
         except (TrocarError, DDSException):

@@ -36,6 +36,7 @@ class Box:
     R: ArrayLike | None = None
 
     def geom(self) -> dict[str, Any]:
+        """Attributes of MuJoCo's geom."""
         R = checked_pose(pose(np.eye(3) if self.R is None else self.R))[:3, :3]
         half = checks.lengths("size of a box", self.size) / 2
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
@@ -49,6 +50,7 @@ class Sphere:
     radius: float
 
     def geom(self) -> dict[str, Any]:
+        """Attributes of MuJoCo's geom."""
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "pos": _point(self.centre), "size": _radius(self.radius)}
 
 
@@ -60,6 +62,7 @@ class _Rod:
     _kind: ClassVar[mujoco.mjtGeom]
 
     def geom(self) -> dict[str, Any]:
+        """Attributes of MuJoCo's geom."""
         ends = [*_point(self.a), *_point(self.b)]
         if np.allclose(ends[:3], ends[3:], rtol=0.0, atol=1e-9):
             raise TrocarError("a rod needs two different ends; for a ball use Sphere")

@@ -159,7 +159,7 @@ class Recording:
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {own.name: getattr(self, own.name) for own in fields(self)}
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+        plain: dict[str, Any] = {n: dict(x) if isinstance(x, Mapping) else x for n, x in values.items()}
         return partial(type(self), **plain), ()
 
     @classmethod

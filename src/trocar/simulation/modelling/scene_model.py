@@ -28,7 +28,7 @@ FINGER_INERTIA = 1e-8
 # Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
 # defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
-# Friction between solids brakes slip at this rate [1/s] instead of that of the normal contact, 1000 1/s. MuJoCo's convex
+# Friction between solids brakes slip at this rate [1/s], not at that of the normal contact, 1000 1/s. MuJoCo's convex
 # cone lifts a sliding body by friction * rate * velocity / stiffness: a block would hop and tumble down a slope.
 SLIP_RATE = 50.0
 PAIR_SOLIMP = (0.99, 0.99, 1e-3, 0.5, 2.0)  # of two solids: if harder, stacked bodies do not converge

@@ -20,7 +20,6 @@ from trocar.transports import link
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.link import LOOPBACK, TIMEOUT, Answer, Call, ProcessLink, Publish, Readers, SystemState
 from trocar.transports.remote_bus import CLOCK, CLOCK_TOPIC, Callback, OpenTopic, RemoteBus, waited
-from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.debian import use_master
 from trocar.transports.ros1.node import QUEUE
 from trocar.transports.ros1.rospy_types import service_class, wire_class
@@ -43,8 +42,8 @@ class Ros1Client(RemoteBus):
     """
 
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
-        settings = Ros1Settings(node=f"{__name__}.Ros1ClientNode", address=address, master=master)
-        self._process = link.ConnectedProcess(link.run_node, settings)
+        options = {"address": address, "master": master}
+        self._process = link.ConnectedProcess(link.run_node, f"{__name__}.Ros1ClientNode", options)
         super().__init__(self._process.first_value(SystemState, "the ROS client"))
         self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
@@ -116,8 +115,8 @@ class Ros1Client(RemoteBus):
 class Ros1ClientNode:
     """A ROS node that subscribes, publishes and calls services for another process."""
 
-    def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
-        use_master(settings.master, settings.address)
+    def __init__(self, pipe: Connection, prioritised: bool, *, address: str, master: str) -> None:
+        use_master(master, address)
         import rosgraph
         import rospy
 

@@ -19,11 +19,10 @@ from cyclonedds.core import DDSException
 from rosbags.typesys import Stores, get_typestore
 
 from trocar.errors import TrocarError, check_known
-from trocar.robot.interface import Direction, Topic
+from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
-from trocar.transports.ros2.bridge import Ros2Settings
 from trocar.transports.ros2.cyclonedds_internals import Handler
 from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
 from trocar.transports.ros2.services import ServiceServer
@@ -110,11 +109,27 @@ class EventLoop:
 
 
 class Ros2Node:
-    """The ROS 2 node `dvrk`."""
+    """The ROS 2 node `dvrk`.
 
-    def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
-        self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
-        self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
+    Args:
+        topics, services: those it serves. images: pipe from the camera, if there is one. Others: see `Ros2Bridge`.
+    """
+
+    def __init__(
+        self,
+        pipe: Connection,
+        prioritised: bool,
+        *,
+        topics: Iterable[Topic],
+        services: Iterable[Service],
+        images: Connection | None,
+        domain: int,
+        interface: str,
+        distro: str,
+        hold_when_lost: bool,
+    ) -> None:
+        self._link, self._images, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), images, hold_when_lost
+        self._pipe, self._participant = pipe, Participant(domain, interface)
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
@@ -122,24 +137,24 @@ class Ros2Node:
         self._forwarded = 0
         self._pool = ThreadPoolExecutor(THREADS)
         readers = []
-        for topic in settings.topics:
+        for topic in topics:
             if topic.direction is Direction.command:
                 readers.append(self._read(topic))
             else:
                 self._write(topic)
         writers = [writer for writer, _ in self._writers.values()]
-        for number, service in enumerate(settings.services):
+        for number, service in enumerate(services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
             self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
-        self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
+        self._announced = announce(self._participant, NODE, writers, readers, distro)
         self._link.send(Ready(prioritised))
 
-    def serve(self, images: Connection | None) -> None:
+    def serve(self) -> None:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
-        if images is not None:
-            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        if self._images is not None:
+            threading.Thread(target=self._pass_on, args=(received(self._images),), daemon=True).start()
         loop = EventLoop(self._pipe, self._participant)
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self._link.closed:

@@ -11,6 +11,7 @@ from trocar.batch.graph import Node, is_fixed, ordered, schedule
 
 BranchSource = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[str]], list[str]]
 STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,15 @@ def _statements(
         terms |= {node.index: next(names) for node in work.shortcuts}
         lines += branch(condition, [terms[node.index] for node in work.shortcuts], short, inside, full)
     return lines, [terms[node.index] for node in results]
+
+
+def arithmetic(node: Node, args: Sequence[str], cast: str = "") -> str:
+    """Source of a constant or an operator, the same in C and in Python; "" for all others. cast: of constants."""
+    if node.op == "constant":
+        return f"({cast}{node.value!r})"
+    if node.op == "negate":
+        return f"-{args[0]}"
+    return f"{args[0]} {_OPERATORS[node.op]} {args[1]}" if node.op in _OPERATORS else ""
 
 
 def _varies_by_parameter(node: Node) -> bool:

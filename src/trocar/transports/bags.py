@@ -95,22 +95,19 @@ class BagRecorder:
         self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
+        path, connections = Path(self._folder) / self.path.name, dict[str, Any]()
+        ros = codec(1 if path.suffix == ".bag" else 2)
         try:
-            with _writer(Path(self._folder) / self.path.name) as writer:  # SQLite is for the thread that opened it
-                self._write_to(writer)
+            with _writer(path) as writer:  # in this thread: SQLite is for the one that opened it
+                for topic, time, message in iter(self._queue.get, None):
+                    if topic.name not in connections:
+                        types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
+                        connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)
+                    writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
+                    self.count += 1
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
             deque(iter(self._queue.get, None), maxlen=0)  # the robot continues
-
-    def _write_to(self, writer: Any) -> None:
-        connections: dict[str, Any] = {}
-        ros = codec(1 if self.path.suffix == ".bag" else 2)
-        for topic, time, message in iter(self._queue.get, None):
-            if topic.name not in connections:
-                types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
-                connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)
-            writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
-            self.count += 1
 
 
 def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = None) -> int:

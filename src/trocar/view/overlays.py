@@ -17,7 +17,6 @@ from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.palette import CAUSES, NAMED, of_cause, rgb
 from trocar.robot.description import ArmDescription
-from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array, unit
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import BASE
@@ -90,16 +89,6 @@ class Overlays:
         state = selection.state
         aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), self._visible["forces"])
         aim(self._contacts, selection.frame.contacts, self._visible["forces"])
-        self._name_things(state, view)
-
-    def remove(self) -> None:
-        self._labels.remove()
-        for handles in self._handles.values():
-            for handle in handles:
-                handle.remove()
-
-    def _name_things(self, state: ArmFrame, view: Viewpoint) -> None:
-        """Name the bodies, the remote centre and gravity, as far as they are shown."""
         labels, drawing = self._labels, self._drawing
         for body in self.about.arm.bodies if self._visible["labels"] or self._named else ():
             middle = drawing.middle(self.about.prefix + body.name)
@@ -112,6 +101,12 @@ class Overlays:
             g = np.linalg.norm(self.about.world_gravity)
             labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._visible["gravity"])
         labels.arrange(view)
+
+    def remove(self) -> None:
+        self._labels.remove()
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
 
     def _node(self, body: str) -> str:
         return self._drawing.node(self.about.prefix + body)

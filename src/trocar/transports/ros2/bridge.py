@@ -56,10 +56,7 @@ class Ros2Bridge(TopicBridge):
             return self._outgoing.get(timeout=max(self._repetition - time.perf_counter(), 0.0))
         except queue.Empty:
             self._repetition = time.perf_counter() + REPEATED
-            return self._repetitions()
-
-    def _repetitions(self) -> list[Stamped]:
-        """The operating states again, 1 ns later: new for a client, but not later than a command it has just sent."""
+        # The operating states again, 1 ns later: new for a client, but not later than a command it has just sent.
         with self._bus.lock:
             later = {name: self._sampler.repeated(name, stamp) for name, (_, stamp) in self._states.items()}
         return [(name, self._states[name][0], stamp) for name, stamp in later.items() if stamp is not None]

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
@@ -76,7 +76,10 @@ class RemoteBus(ABC):
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
         devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
+        first_timeout: of the first message of a topic [s].
     """
+
+    first_timeout: ClassVar[float]
 
     def __init__(self, state: SystemState, latched: Collection[str] | None = None) -> None:
         topics = topics_of_nodes(state.published, state.subscribed, latched)
@@ -167,6 +170,9 @@ class RemoteBus(ABC):
     def _opened_with(self, name: str) -> list[str]:
         return [name]
 
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        waited(lambda: line.last is not None, line.changed + self.first_timeout - time.monotonic())
+
     # -- subclasses ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -179,8 +185,6 @@ class RemoteBus(ABC):
     def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
-    @abstractmethod
-    def _wait_for_first(self, line: OpenTopic) -> None: ...
     @abstractmethod
     def _check_alive(self) -> None: ...
 

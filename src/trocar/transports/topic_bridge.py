@@ -296,7 +296,7 @@ class TopicBridge:
         try:
             result = self._bus.call(call.service, *call.arguments)
             if isinstance(result, Message) and result.valid:
-                result = replace(result, stamp=self._sampler.by_clock(result.stamp))
+                result = replace(result, stamp=result.stamp + self._sampler.offset())
             return Answer(call.number, result)
         except Exception as error:
             return Answer(call.number, None, str(error) or type(error).__name__)

@@ -133,6 +133,8 @@ class ModelDrawing:
 
     def see_through(self, opacity: float) -> None:
         """Set the opacity of all shapes; 1 is opaque."""
+        if opacity == self._opacity:
+            return
         self._opacity = opacity
         for mesh, handle in self._meshes:
             if mesh.group != COLLISION and not self._ghost:
@@ -140,6 +142,8 @@ class ModelDrawing:
 
     def show_collision(self, visible: bool) -> None:
         """Draw the collision shapes instead of the visible ones, or switch back."""
+        if visible is self._collision:
+            return
         self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible

@@ -63,21 +63,20 @@ FROM_THE_SIDE = Viewpoint.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array(
 
 
 class Overlays:
-    """All marks of one arm of a drawing; `show` chooses those that are visible."""
+    """All marks of one arm of a drawing; call `show` for each of `NAMES` before `update`."""
 
-    def __init__(
-        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, visible: dict[str, bool]
-    ) -> None:
+    def __init__(self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription) -> None:
         self._scene, self._drawing, self.about = scene, drawing, about
-        self._visible = dict.fromkeys(NAMES, False) | visible
+        self._visible: dict[str, bool] = {}
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
         for add in (self._add_joints, self._add_centre, self._add_masses, self._add_frames, self._add_arrows):
             add()
-        for name in NAMES:
-            self.show(name, self._visible[name])
 
     def show(self, name: str, visible: bool) -> None:
+        """Show or hide the marks of a name."""
+        if self._visible.get(name) is visible:
+            return
         self._visible[name] = visible
         if name == "workspace" and visible and not self._handles[name]:
             self._add_cloud()

@@ -71,7 +71,8 @@ class Participant:
     def service_end(self, name: str, ros_type: str, number: int, role: str) -> tuple[DataReader[Any], DataWriter[Any]]:
         """Reader and writer of one end of a service: the `number`-th of the role "serviceid" or "clientid"."""
         own = self.entity.guid.bytes[:12] + number.to_bytes(4, "big")
-        qos = service_qos(f"{role}={'.'.join(f'{byte:x}' for byte in own)};")
+        # the user data link the four endpoints of a service that belong together
+        qos = _qos(SERVICE_DEPTH, False, f"{role}={'.'.join(f'{byte:x}' for byte in own)};".encode())
         ends = (request_name(name), f"{ros_type}_Request"), (reply_name(name), f"{ros_type}_Response")
         read, written = ends if role == "serviceid" else ends[::-1]
         return self.reader(*read, qos), self.writer(*written, qos)
@@ -154,11 +155,6 @@ def topic_qos(ros_type: str, direction: Direction) -> Qos:
     """QoS of both ends of a topic: events are kept for late readers, states and commands are not."""
     depth = IMAGES if "Image" in ros_type else DEPTH
     return _qos(depth, direction is Direction.event, f"typehash={codec(2).type_hash(ros_type)};".encode())
-
-
-def service_qos(user_data: str) -> Qos:
-    """QoS of the four endpoints of a service; the user data link those that belong together."""
-    return _qos(SERVICE_DEPTH, False, user_data.encode())
 
 
 def discovery_qos(depth: int = 1) -> Qos:

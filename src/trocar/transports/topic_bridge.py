@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Subscription
@@ -23,7 +23,7 @@ from trocar.robot.robot import Robot
 from trocar.transports import link
 from trocar.transports.camera import Camera, CameraSettings
 from trocar.transports.codec import Encoder, codec
-from trocar.transports.link import Answer, Call, Publish, Ready
+from trocar.transports.link import Answer, Call, Closable, Publish, Ready
 from trocar.transports.priority import urgent_thread
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
@@ -55,7 +55,7 @@ class BridgeOptions(TypedDict, total=False):
     priority: bool
 
 
-class TopicBridge:
+class TopicBridge(Closable):
     """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with its node.
 
     Args:
@@ -174,12 +174,6 @@ class TopicBridge:
     def _close_camera(self) -> None:
         if self._camera is not None:
             self._camera.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     # -- to the node ---------------------------------------------------------------------------------------------------
 

@@ -253,13 +253,13 @@ def silhouette(viewer, size):
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
     """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
-    floor, shown = scene.get_handle_by_name("/floor"), {box: box.value for box in home.marks.boxes.values()}
+    floor, shown = scene.get_handle_by_name("/floor"), [(box, box.value) for box in home.marks.boxes.values()]
     colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
     try:
         for handle, _ in colours:
             handle.color = (0, 0, 0)  # a pale arm is hard to distinguish from a pale backdrop
         floor.visible = False  # the arm's shadow falls on it
-        for box in shown:
+        for box, _ in shown:
             box.value = False
         scene.get_handle_by_name("/arm").visible = False
         without = home.still()
@@ -277,7 +277,7 @@ def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
         print(f"silhouettes overlap by {overlap[-1]:.3f}")
     finally:
         floor.visible = True
-        for box, visible in shown.items():
+        for box, visible in shown:
             box.value = visible
         for handle, colour in colours:
             handle.color = colour

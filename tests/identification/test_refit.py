@@ -188,3 +188,19 @@ def test_the_joint_test_of_the_platform_shows_its_cables_and_no_bias():
         assert 0.06 < 0.5 * (up - down) < 0.085
     assert np.abs(gap).max() < 0.008
     assert np.mean(gap) == pytest.approx(0.003, abs=0.002)
+
+
+@needs_recordings
+@pytest.mark.parametrize(("arm", "joints"), [("PSM", [0, 1, 2]), ("MTMR", [0, 1])])
+def test_effort_along_filters_a_recording_as_its_identification_did(arm, joints):
+    """The error of the prediction is the one in the file, on joints that have a motor of their own."""
+    path = RECORDINGS / arm[:3].lower() / "measured_trajectory" / "one_results.csv"
+    recording, raw = load_recording(path, arm=arm), load_recording(path, arm=arm, as_recorded=True)
+    signals = prepared(load_recipe(arm), raw)
+    mechanism = tr.load_mechanism(arm, NAME)
+    T = joint_from_columns(mechanism.arm, tuple(raw.joints))
+    predicted = mechanism.effort_along(recording)
+    np.testing.assert_allclose((predicted @ T)[signals.used], efforts(mechanism, T, signals)[signals.used], atol=2e-3)
+    stated = read_toml(committed(arm[:3]), "parameter file")["residuals"]["train_relative_error"]
+    error = relative_error(signals.tau[signals.used], (predicted @ T)[signals.used])
+    np.testing.assert_allclose(error[joints], np.array(stated)[joints], rtol=0.03)

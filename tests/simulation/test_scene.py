@@ -41,8 +41,9 @@ def facing(y):
 # -- motion ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("accuracy", "bound"), [("fast", 1e-9), ("exact", 1e-11)])
+@pytest.mark.parametrize(("accuracy", "bound"), [("fast", 1e-9), ("exact", 1e-10)])
 def test_an_arm_that_touches_nothing_moves_as_it_does_alone(accuracy, bound):
+    """Up to rounding, which the stiff loops amplify."""
     scene = tr.load_scene("cart_classic", accuracy=accuracy)
     alone = {}
     for name, arm in scene.arms.items():

@@ -159,10 +159,7 @@ def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[
     listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
     drawn = TABLE.text("other arms", same=same, known=known, unknown=unknown, count=count)
     report.paragraphs += [drawn, TABLE.text("held", listed=listed)]
-    return [
-        *TABLE.claims("other arms, {row}/stay still", (same, known), count=count),
-        TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - unknown, count=count),
-    ]
+    return [TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - unknown, count=count)]
 
 
 def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:

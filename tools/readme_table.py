@@ -124,7 +124,8 @@ def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, s
     paper, asked, failing = [], [], []
     for c, name in zip(listed, row.claims, strict=True):
         word = {"equal": "=", "at_most": "≤", "at_least": "≥"}[c["relation"]]
-        own, known = c["kind"] in ("own", "signal"), c["published"] is not None
+        correlation = c["kind"] == "signal" and c["published"] == 1.0
+        own, known = c["kind"] == "own" or correlation, c["published"] is not None
         paper.append(number(c["published"] * row.factor) if known and not own else "-")
         if c["kind"] == "own":
             asked.append(f"{word} {number((c['published'] + c['tolerance']) * row.factor)}")
@@ -152,7 +153,7 @@ def _short(words: list[str]) -> str:
 def table(claims: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     by_name = {claim["id"]: claim for claim in claims}
-    lines = ["| RMS error, unless stated otherwise | paper | trocar | required | result |", "|---|---|---|---|---|"]
+    lines = ["| RMS error, unless stated otherwise | paper or log | trocar | required | result |", "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells(row, by_name))} |" for row in ROWS]
     return "\n".join(lines)
 

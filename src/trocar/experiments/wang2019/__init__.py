@@ -21,7 +21,7 @@ from trocar.arms.tables import Geometry, read
 from trocar.experiments.experiment import Context, Experiment, data_file
 from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
-from trocar.experiments.wang2019.identification import excitation_claims, half_speed, left_out_error
+from trocar.experiments.wang2019.identification import excitation_claims, left_out_error
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm, listed
 from trocar.identification.estimators import base_estimate
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
@@ -76,8 +76,6 @@ def run(context: Context) -> Report:
             report.paragraphs += lines
             report.add_claims(claims)
     if not context.quick:
-        context.progress("half speed: hysteresis or lag")
-        report.paragraphs += half_speed(context.data)
         whole_arm = identified_arm(context.data, parameters)
         report.add_claims(payload_claims(context, whole_arm) + tip_force_claims(context, whole_arm))
         report.add_claims(excitation_claims(context))

@@ -153,7 +153,8 @@ def _short(words: list[str]) -> str:
 def table(claims: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     by_name = {claim["id"]: claim for claim in claims}
-    lines = ["| RMS error, unless stated otherwise | paper or log | trocar | required | result |", "|---|---|---|---|---|"]
+    heading = "| RMS error, unless stated otherwise | paper or log | trocar | required | result |"
+    lines = [heading, "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells(row, by_name))} |" for row in ROWS]
     return "\n".join(lines)
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import mujoco
 import numpy as np
 from mujoco import mj_step
-from numpy.typing import ArrayLike
 
 from trocar.appearance.kinematic_model import BASE
 from trocar.arms import Arm
@@ -125,7 +124,7 @@ class Stop(NamedTuple):
         """Distance beyond the stop at which a simulation has diverged [rad, m]."""
         return DIVERGED_OVERRUN * self.allowed
 
-    def violation(self, q: ArrayLike) -> Any:
+    def violation(self, q: float | Array) -> Any:
         """Distance of positions q beyond the stop [rad, m]."""
         return np.maximum(self.low - q, q - self.high) + self.allowed
 

@@ -102,7 +102,7 @@ class Snapshot:
     memories: Mapping[str, ArmMemory]
 
 
-class Stop(NamedTuple):
+class JointStop(NamedTuple):
     """A joint limit: low and high are positions with the allowed violation [rad, m]; address: row of qpos."""
 
     joint: int
@@ -113,7 +113,7 @@ class Stop(NamedTuple):
     unit: str
 
     @classmethod
-    def of(cls, model: mujoco.MjModel, joint: int) -> Stop:
+    def of(cls, model: mujoco.MjModel, joint: int) -> JointStop:
         slides = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
         allowed, unit = (OVERRUN_SLIDE, "m") if slides else (OVERRUN, "rad")
         low, high = model.jnt_range[joint].tolist()
@@ -147,7 +147,7 @@ class Engine:
         self._max_iterations, self._steps = int(model.opt.iterations), 0
         self._warned: set[type[UserWarning]] = set()
         self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
-        self.stops = [Stop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
+        self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]

@@ -105,9 +105,11 @@ def _interface(kind: str) -> Interface:
     return _interface(rows["like"]) + own if "like" in rows else own
 
 
-# Interfaces of the dVRK by kind of device.
-_OTHER = ("messages", "commands", "DEVICE", "SIMULATION", "SIMULATED_ARM")
-INTERFACES: Mapping[str, Interface] = MappingProxyType({kind: _interface(kind) for kind in TABLE if kind not in _OTHER})
+# Interfaces of the dVRK by kind of device; the other tables have names in lower case.
+_OTHER = ("DEVICE", "SIMULATION", "SIMULATED_ARM")
+INTERFACES: Mapping[str, Interface] = MappingProxyType(
+    {kind: _interface(kind) for kind in TABLE if kind.isupper() and kind not in _OTHER}
+)
 ARM, PSM, ECM, MTM, SUJ, SUJ_ARM = (INTERFACES[kind] for kind in ("ARM", "PSM", "ECM", "MTM", "SUJ", "SUJ_ARM"))
 SYSTEM, CONSOLE, FOOT_PEDALS = (INTERFACES[kind] for kind in ("SYSTEM", "CONSOLE", "FOOT_PEDALS"))
 TELEOP_PSM, TELEOP_ECM = INTERFACES["TELEOP_PSM"], INTERFACES["TELEOP_ECM"]

@@ -12,6 +12,8 @@ import numpy as np
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
+from trocar.robot.clients.methods import writer
+from trocar.robot.interface import INTERFACES
 from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
@@ -24,6 +26,9 @@ BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master 
 NOWHERE = np.eye(4)  # pose of a master that the robot does not have
 # commands with a value, of pairs; camera control has the first two
 COMMANDS = ("state_command", "set_scale", "set_align_MTM", "lock_rotation", "lock_translation")
+# Message of a value by topic, of commands to arms and of events of components.
+ROLES = ("MTM", "PSM", "ECM", "TELEOP_PSM", "TELEOP_ECM")
+MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFACES[kind].topics}
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
@@ -250,10 +255,12 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
         """Publish the commands of a component on the topics of its arms, by role, and its events on its own."""
         publish = self._bus.publish
         for arm, command, value in output.commands:
-            topic, message = _command_message(command, value)
-            publish(f"{arms.get(arm, arm)}/{topic}", message)
+            if command == "servo_cp":
+                T, twist = value
+                command, value = ("servo_cp", T) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
+            publish(f"{arms.get(arm, arm)}/{command}", MESSAGES[command](value))
         for topic, value in output.events:
-            publish(f"{name}/{topic}", _EVENTS[topic](value))
+            publish(f"{name}/{topic}", MESSAGES[topic](value))
 
 
 def _command(command: Callable[[Any], None], message: Any) -> None:
@@ -267,33 +274,3 @@ def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | N
 
 def _is_pressed(message: m.Joy) -> bool:
     return message.buttons[:1] == (m.Joy.PRESSED,)
-
-
-def _command_message(command: str, value: Any) -> tuple[str, m.Message]:
-    """Topic of a command, relative to its arm, and its message."""
-    if command == "servo_cp":
-        T, twist = value
-        return ("servo_cp", m.Pose(T=T)) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
-    return command, _MESSAGES[command](value)
-
-
-_MESSAGES: dict[str, Callable[[Any], m.Message]] = {
-    "jaw/servo_jp": lambda jaw: m.JointState(position=np.array([jaw])),
-    "servo_jp": lambda q: m.JointState(position=q),
-    "move_cp": lambda T: m.Pose(T=T),
-    "hold": lambda _: m.Empty(),
-    "body/servo_cf": lambda w: m.Wrench(vector=w),
-    "lock_orientation": lambda R: m.Rotation(R=R),
-    "unlock_orientation": lambda _: m.Empty(),
-    "use_gravity_compensation": lambda on: m.Bool(value=on),
-    "body/set_cf_orientation_absolute": lambda on: m.Bool(value=on),
-    "state_command": lambda command: m.String(value=command),
-}
-
-
-_EVENTS: dict[str, Callable[[Any], m.Message]] = {
-    **dict.fromkeys(("current_state", "desired_state", "error", "warning", "status"), lambda x: m.String(value=x)),
-    **dict.fromkeys(("rotation_locked", "translation_locked"), lambda locked: m.Joy(buttons=(int(locked),))),
-    **dict.fromkeys(("following", "align_mtm"), lambda on: m.Bool(value=on)),
-    "scale": lambda scale: m.Float(value=scale),
-}

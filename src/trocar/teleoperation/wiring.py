@@ -13,7 +13,7 @@ from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.clients.methods import writer
-from trocar.robot.interface import INTERFACES
+from trocar.robot.interface import INTERFACES, TABLE, Direction
 from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
@@ -24,8 +24,6 @@ CAMERA = "MTML_MTMR_ECM"
 JAW = 6  # index of a PSM's jaw
 BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master is not followed [rad]
 NOWHERE = np.eye(4)  # pose of a master that the robot does not have
-# commands with a value, of pairs; camera control has the first two
-COMMANDS = ("state_command", "set_scale", "set_align_MTM", "lock_rotation", "lock_translation")
 # Message of a value by topic, of commands to arms and of events of components.
 ROLES = ("MTM", "PSM", "ECM", "TELEOP_PSM", "TELEOP_ECM")
 MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFACES[kind].topics}
@@ -90,16 +88,16 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
 
     def _add(self, name: str, component: PsmTeleoperation | EcmTeleoperation) -> None:
         """Add the topics of a component; it is disabled when one of its arms publishes a new error."""
-        topics = COMMANDS if name in self.pairs else COMMANDS[:2]
-        handlers: dict[str, Callable[[Any], None]] = {
-            topic: partial(_command, getattr(component, topic)) for topic in topics
-        }
         states: dict[str, Callable[[], m.Message]] = {}
         if isinstance(component, PsmTeleoperation):
             pair = component
-            handlers["following/mtm/body/servo_cf"] = lambda message: pair.following_mtm_body_servo_cf(message.vector)
             states["alignment_offset"] = lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)
         kind = "TELEOP_PSM" if name in self.pairs else "TELEOP_ECM"
+        handlers = {
+            topic.name: partial(_command, getattr(component, topic.name.replace("/", "_")))
+            for topic in INTERFACES[kind].topics
+            if topic.direction is Direction.command
+        }
         self._robot.add_device(name, kind, states=states, commands=handlers)
         for arm in self._arms.get(name, CAMERA.split("_")):
             if arm in self._read:
@@ -263,8 +261,8 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
             publish(f"{name}/{topic}", MESSAGES[topic](value))
 
 
-def _command(command: Callable[[Any], None], message: Any) -> None:
-    command(message.value)
+def _command(command: Callable[[Any], None], message: m.Message) -> None:
+    command(getattr(message, TABLE["getters"][type(message).__name__][0]))
 
 
 def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | None, message: Any) -> None:

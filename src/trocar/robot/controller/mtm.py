@@ -80,10 +80,7 @@ class MTMController(ArmController):
 
     def lock_orientation(self, R: Array) -> None:
         """Lock an orientation (3, 3), in the frame of reference, while efforts are controlled in Cartesian space."""
-        try:
-            checked_pose(pose(R=R) if np.shape(R) == (3, 3) else R)
-        except TrocarError as error:
-            raise Refused(f"lock_orientation, {error}") from None
+        self.checked_pose("lock_orientation", pose(R=R) if np.shape(R) == (3, 3) else R)
         if self.ready("lock_orientation", CARTESIAN):
             if self._locked is None:
                 self._wrist = self.hardware.q[WRIST].copy()

@@ -12,7 +12,7 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.controller.states import MAX_VALUE, Refused, usable
+from trocar.robot.controller.states import MAX_VALUE, usable
 from trocar.robot.controller.tip import body_and_spatial, turned, wrench
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -149,10 +149,8 @@ class Reports:
 
     def set_base_frame(self, message: m.Pose) -> None:
         """Set the base frame from a command; it stays until the next one."""
-        try:
-            frame = checked_pose(message.T), message.frame_id or f"{self._arm.name}_base"
-        except TrocarError as error:
-            raise Refused(f"set_base_frame, {error}") from None
+        T = self._arm.checked_pose("set_base_frame", message.T)
+        frame = T, message.frame_id or f"{self._arm.name}_base"
         self.base_frame = lambda: frame
 
     def _pose(self, q: Array, reference: bool) -> m.Pose:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from trocar.closing import Closing
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
@@ -30,7 +30,7 @@ MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFAC
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
-class Teleoperation(AbstractContextManager["Teleoperation"]):
+class Teleoperation(Closing):
     """The surgeon's console of a robot: pedals and masters drive its PSMs and ECM.
 
     Args:
@@ -163,9 +163,6 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
         """Disable all components."""
         with self._bus.lock:
             self._update(enabled=False)
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     # -- hands and feet ------------------------------------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
+from trocar.closing import Closing
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, scratch_folder
 from trocar.recording.bag_file import SUFFIXES
@@ -35,7 +36,7 @@ COMMANDS = ("servo_", "move_")  # prefixes of command topics
 VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
 
 
-class BagRecorder:
+class BagRecorder(Closing):
     """Writes topics of a robot to a bag, until `close`.
 
     States come at 100 Hz. Messages are stamped with the robot's clock at which they were seen, as rosbag does. The bag
@@ -81,12 +82,6 @@ class BagRecorder:
                 raise TrocarError(f"the bag {self.path} could not be written: {self.error}")
             os.replace(self._folder / self.path.name, self.path)
         return self.path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def _take(self, topic: Topic, message: Message) -> None:
         self._queue.put((topic, self._robot.now, message))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from trocar.closing import Closing
 from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
@@ -66,7 +67,7 @@ class OpenTopic:
         self.changed = self.used = time.monotonic()
 
 
-class RemoteBus(ABC):
+class RemoteBus(Closing, ABC):
     """Topics and services of a ROS system as they are when the client connects.
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
@@ -110,12 +111,6 @@ class RemoteBus(ABC):
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
         waited(lambda: self._clock > 0 or not self._simulated_time, math.inf, check=self._check_alive)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""

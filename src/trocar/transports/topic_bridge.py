@@ -13,8 +13,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
+from trocar.closing import Closing
 from trocar.errors import TrocarError
 from trocar.robot.bus import Subscription
 from trocar.robot.interface import INTERFACES, RATE, Direction, Service
@@ -55,7 +56,7 @@ class BridgeOptions(TypedDict, total=False):
     priority: bool
 
 
-class TopicBridge:
+class TopicBridge(Closing):
     """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with the node's settings.
 
     Args:
@@ -171,12 +172,6 @@ class TopicBridge:
     def _close_camera(self) -> None:
         if self._camera is not None:
             self._camera.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     # -- to the node ---------------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ class ArmController(PoweredArm):
         feed = self.pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
             # gravity changes little in 2 ms and costs as much as the rest of an arm's control
-            if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
+            if self._gravity is None or self.hardware.loop.cycle % c.GRAVITY_CYCLES == 0:
                 self._gravity = self.hardware.gravity()
             feed = self._gravity if feed is None else self._gravity + feed
         else:
@@ -178,10 +178,10 @@ class ArmController(PoweredArm):
         if self.states.state == ENABLED and self.substate == "HOMED" and able:
             self._refusals, self._warned = 0, -np.inf
             return True
-        if self.hardware.time - self._warned > c.WARNING_INTERVAL:
+        if self.hardware.loop.time - self._warned > c.WARNING_INTERVAL:
             more = f" ({self._refusals} errors)" if self._refusals > 1 else ""
             self.states.warning(f"{command}, arm not ready{more}")
-            self._warned = self.hardware.time
+            self._warned = self.hardware.loop.time
         self._refusals += 1
         return False
 

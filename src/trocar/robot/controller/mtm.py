@@ -71,8 +71,8 @@ class MTMController(ArmController):
             return
         closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
-            self._closed, self._changed = closed, self.hardware.time
-        if closed != self._reported and self.hardware.time - self._changed > DEBOUNCE:
+            self._closed, self._changed = closed, self.hardware.loop.time
+        if closed != self._reported and self.hardware.loop.time - self._changed > DEBOUNCE:
             self._reported = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import Domain, DomainParticipant
@@ -18,6 +18,7 @@ from cyclonedds.topic import Topic as DdsTopic
 from cyclonedds.util import duration
 from rosbags.interfaces import Nodetype
 
+from trocar.closing import Closing
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.transports.codec import bag_name, codec
@@ -32,7 +33,7 @@ SERVICE_DEPTH = 10  # of ROS 2 services
 MAX_BLOCKING = 10.0  # of a writer for a slow reader [ms]
 
 
-class Participant:
+class Participant(Closing):
     """One participant; all participants of a process in one domain use the same interface."""
 
     def __init__(self, domain: int, interface: str = LOOPBACK) -> None:
@@ -100,12 +101,6 @@ class Participant:
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
         delete(self.entity)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
 
 @functools.cache

@@ -42,6 +42,20 @@ class Topic:
     ros: str
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of its message with the values of a command or event; () if that is nothing, or the whole message."""
+        if self.message is m.JointState:
+            field = {"v": "velocity", "f": "effort"}.get(self.name[-1], "position")
+            return (field, "velocity") if self.name.endswith("servo_jp") else (field,)
+        return tuple(TABLE["getters"].get(self.message.__name__, ())[:1])
+
+    def values(self, message: m.Message) -> tuple[Any, ...]:
+        """Values of a message, the arguments of the command."""
+        if not self.fields and self.message is not m.Empty:
+            return (message,)
+        return tuple(getattr(message, field) for field in self.fields)
+
+    @property
     def latched(self) -> bool:
         return self.direction is Direction.event
 

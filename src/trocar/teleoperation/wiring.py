@@ -13,7 +13,7 @@ from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.clients.methods import writer
-from trocar.robot.interface import INTERFACES, TABLE, Direction
+from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
@@ -94,7 +94,7 @@ class Teleoperation(Closing):
             states["alignment_offset"] = lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)
         kind = "TELEOP_PSM" if name in self.pairs else "TELEOP_ECM"
         handlers = {
-            topic.name: partial(_command, getattr(component, topic.name.replace("/", "_")))
+            topic.name: partial(_command, topic, getattr(component, topic.name.replace("/", "_")))
             for topic in INTERFACES[kind].topics
             if topic.direction is Direction.command
         }
@@ -258,8 +258,8 @@ class Teleoperation(Closing):
             publish(f"{name}/{topic}", MESSAGES[topic](value))
 
 
-def _command(command: Callable[[Any], None], message: m.Message) -> None:
-    command(getattr(message, TABLE["getters"][type(message).__name__][0]))
+def _command(topic: Topic, command: Callable[..., None], message: m.Message) -> None:
+    command(*topic.values(message))
 
 
 def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | None, message: Any) -> None:

@@ -117,15 +117,12 @@ def _command(topic: Topic, space: str, end: str) -> Method:
 def writer(topic: Topic) -> tuple[str, Callable[..., m.Message]]:
     """Type of the value that a topic transports, and the message made from it. The device checks the content."""
     kind: Any = topic.message
-    if topic.message is m.JointState:
-        if topic.name.endswith("servo_jp"):
-            return "ArrayLike", lambda p, v=(): kind(position=_row(p), velocity=_row(v))
-        field = {"v": "velocity", "f": "effort"}.get(topic.name[-1], "position")
-        return "ArrayLike", lambda values: kind(**{field: _row(values)})
     if kind is m.Empty:
         return "", lambda *_: kind()
-    if kind.__name__ not in TABLE["getters"]:
+    if not topic.fields:
         return kind.__name__, lambda message: message
+    if topic.message is m.JointState:
+        return "ArrayLike", lambda *values: kind(**dict(zip(topic.fields, map(_row, values), strict=False)))
     field, content, _ = TABLE["getters"][kind.__name__]
     argument, convert = _CONVERTERS.get(content, ("ArrayLike", _row if field == "vector" else _matrix))
     return argument, lambda value: kind(**{field: convert(value)})

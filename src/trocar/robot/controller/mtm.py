@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,13 +50,6 @@ class MTMController(ArmController):
         self._closed, self._reported, self._changed = False, False, 0.0
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
-
-    def handlers(self) -> dict[str, Callable[[Any], None]]:
-        return super().handlers() | {
-            "lock_orientation": lambda m: self.lock_orientation(m.R),
-            "unlock_orientation": lambda m: self.unlock_orientation(),
-            "servo_ci": self.servo_ci,
-        }
 
     def sources(self) -> dict[str, Callable[[], Message]]:
         return super().sources() | {"gripper/measured_js": self.gripper_js}

@@ -27,7 +27,6 @@ from trocar.scripts import (
 )
 from trocar.scripts import session as sessions
 from trocar.scripts.session import Session
-from trocar.scripts.simulated_time import TimedInput
 from trocar.transports import ros_messages, rosbag
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
@@ -149,7 +148,7 @@ def _command_line(
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
-        sys.stdin = TimedInput(session, sys.stdin)
+        sys.stdin = simulated_time.TimedInput(session, sys.stdin)
     main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
     sys.modules["__main__"] = main
     try:

@@ -1,15 +1,16 @@
-"""Objects that a `with` statement closes."""
+"""Resources that a `with` block closes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 
-class Closing:
-    """Base of classes with a method `close`, which the end of a `with` statement calls."""
+class Closable(ABC):
+    """A resource that a `with` block closes at its end."""
 
-    def close(self) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> object: ...
 
     def __enter__(self) -> Self:
         return self

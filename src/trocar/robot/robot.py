@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.arms import Arm as ArmFacts
-from trocar.closing import Closing
+from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
@@ -48,7 +48,7 @@ MIN_SPEED, MAX_SPEED = 0.05, 10.0  # ratio of simulated to real time
 T = TypeVar("T")
 
 
-class Robot(Closing):
+class Robot(Closable):
     """A simulated dVRK under its own controllers.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.closing import Closing
+from trocar.closing import Closable
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
@@ -30,7 +30,7 @@ MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFAC
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
-class Teleoperation(Closing):
+class Teleoperation(Closable):
     """The surgeon's console of a robot: pedals and masters drive its PSMs and ECM.
 
     Args:

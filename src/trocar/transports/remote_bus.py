@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from trocar.closing import Closing
+from trocar.closing import Closable
 from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
@@ -67,7 +67,7 @@ class OpenTopic:
         self.changed = self.used = time.monotonic()
 
 
-class RemoteBus(Closing, ABC):
+class RemoteBus(Closable):
     """Topics and services of a ROS system as they are when the client connects.
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
@@ -77,7 +77,10 @@ class RemoteBus(Closing, ABC):
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
         devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
+        first_timeout: of the first message of a topic [s].
     """
+
+    first_timeout: ClassVar[float]
 
     def __init__(self, state: SystemState, latched: Collection[str] | None = None) -> None:
         topics = topics_of_nodes(state.published, state.subscribed, latched)
@@ -162,6 +165,9 @@ class RemoteBus(Closing, ABC):
     def _opened_with(self, name: str) -> list[str]:
         return [name]
 
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        waited(lambda: line.last is not None, line.changed + self.first_timeout - time.monotonic())
+
     # -- subclasses ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -174,8 +180,6 @@ class RemoteBus(Closing, ABC):
     def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
-    @abstractmethod
-    def _wait_for_first(self, line: OpenTopic) -> None: ...
     @abstractmethod
     def _check_alive(self) -> None: ...
 

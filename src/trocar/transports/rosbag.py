@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trocar.closing import Closing
+from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.recording.bag_file import opened_bag
 from trocar.transports.ros_messages import MESSAGES, RosMessage
@@ -23,7 +23,7 @@ class BagMessage(NamedTuple):
     timestamp: Time
 
 
-class Bag(Closing):
+class Bag(Closable):
     """A bag to read from: a .bag file, or the folder or data file of a ROS 2 bag."""
 
     def __init__(self, f: Any, mode: str = "r", **_options: Any) -> None:

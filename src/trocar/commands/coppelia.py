@@ -24,7 +24,6 @@ def serve_coppelia(
     parameters: str | None,
     places: Sequence[str],
     log: Path | None,
-    zmq_port: int | None,
 ) -> None:
     """Serve the scene until Ctrl-C."""
     from trocar.experiments.ferro2022.remote_scene import PARAMETERS, FerroScene

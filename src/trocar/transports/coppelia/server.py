@@ -1,8 +1,8 @@
 """The TCP server of CoppeliaSim's legacy remote API, on this machine only.
 
-One thread serves all clients. It answers each message at once, after its commands were executed and, at a trigger, the
-step was taken; streams are read after that. CoppeliaSim answers with the values of before the step, and its clients
-send a ping to get those of after it; both read the same here.
+One thread serves all clients. It answers a message after its commands were executed and, at a trigger, the step was
+taken; streams are read after that. CoppeliaSim answers with the values of before the step, and its clients send a ping
+to get those of after it. Here both read the same, so that runs are repeatable.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ class _Client:
         self._scene, self._stepping = server.scene, server.stepping
         self._reader, self._assembly = PacketReader(), Assembly()
         self._messages: deque[bytes] = deque()
+        self._executed: tuple[MessageHead, list[Command]] | None = None  # message to be answered
         self._unsent = bytearray()
         self._streams: dict[tuple[int, bytes], tuple[Command, float]] = {}  # with the time of the last reply [ms]
         self._reported: set[int] = set()  # commands not served
@@ -136,16 +137,21 @@ class _Client:
         """Close the connection."""
         if self._open:
             self._open = False
+            self._report(reason)
             self._server.selector.unregister(self._link)
             self._link.close()
             self._server.forget(self)
-            self._report(reason)
 
     def work(self) -> None:
         """Answer the messages that have come, unless this client waits for the triggers of others."""
         try:
-            while self._open and self._messages and not self._stepping.waits(self):
-                self._answer(self._messages.popleft())
+            while self._open and not self._stepping.waits(self):
+                if self._executed is not None:
+                    self._answer(*self._executed)
+                elif self._messages:
+                    self._execute_message(self._messages.popleft())
+                else:
+                    break
         except ProtocolError as error:
             self.leave(f"disconnected: {error}")
         except OSError as error:
@@ -176,7 +182,7 @@ class _Client:
             with self._stepping.lock:
                 self.work()
 
-    def _answer(self, message: bytes) -> None:
+    def _execute_message(self, message: bytes) -> None:
         head, pieces = packets.unpacked_message(message)
         replies: list[Command] = []
         for piece in pieces:
@@ -193,6 +199,11 @@ class _Client:
                 self._streams[name] = command, float("-inf")
             else:
                 replies.append(self._reply(command))
+        self._executed = head, replies
+
+    def _answer(self, head: MessageHead, replies: list[Command]) -> None:
+        """Answer a message whose commands were executed, with the streams after the step that it has triggered."""
+        self._executed = None
         now = 1e3 * time.monotonic()
         for name, (command, last) in self._streams.items():
             if now - last >= command.delay:

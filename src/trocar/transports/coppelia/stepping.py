@@ -87,6 +87,6 @@ class Stepping:
         try:
             self.scene.step()
             self.steps += 1
-        except TrocarError as error:
+        except (TrocarError, Warning) as error:  # a warning only where warnings are errors
             self.scene.stop()
             self._report(f"the simulation was stopped: {error}")

@@ -14,7 +14,7 @@ from tests.transports.test_codec_fuzz import damaged
 from tools.coppelia.client import RemoteApiClient
 from trocar.transports.coppelia import packets
 from trocar.transports.coppelia.commands import COMMANDS, REFUSED
-from trocar.transports.coppelia.packets import Command, MessageHead, ScriptCall
+from trocar.transports.coppelia.packets import MessageHead, RemoteCommand, ScriptCall
 from trocar.transports.coppelia.server import RemoteApiServer
 
 COUNT = rounds(400)
@@ -31,7 +31,9 @@ def random_message(rng):
         data = DATA[rng.integers(len(DATA))]
         split = (len(data) + int(rng.integers(0, 3)), int(rng.integers(0, 2))) if rng.random() < 0.2 else (None, 0)
         commands.append(
-            Command(int(rng.choice(NUMBERS)), int(rng.integers(0, 8)), KEYS[rng.integers(len(KEYS))], data, *split)
+            RemoteCommand(
+                int(rng.choice(NUMBERS)), int(rng.integers(0, 8)), KEYS[rng.integers(len(KEYS))], data, *split
+            )
         )
     return packets.packed_message(MessageHead(int(rng.integers(100))), commands)
 

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from trocar.transports.coppelia import packets
-from trocar.transports.coppelia.packets import Assembly, Command, MessageHead, PacketReader, ProtocolError, ScriptCall
+from trocar.transports.coppelia.packets import (
+    Assembly,
+    MessageHead,
+    PacketReader,
+    ProtocolError,
+    RemoteCommand,
+    ScriptCall,
+)
 
 # A message 5 with simxGetObjectHandle("J1_PSM1") in blocking mode, and the reply: handle 36 at 1.5 s, client time 7 ms
 REQUEST = """
@@ -28,7 +35,7 @@ HEAD = "0000 0b ffffffff 00000000 00000000 0100 00"
 
 
 def test_a_request_and_its_reply_have_the_bytes_of_the_tables():
-    request = Command(0x3001, packets.BLOCKING, b"J1_PSM1\0")
+    request = RemoteCommand(0x3001, packets.BLOCKING, b"J1_PSM1\0")
     assert packets.packets(packets.packed_message(MessageHead(5, 7), [request])) == bytes.fromhex(REQUEST)
     reply = request._replace(data=b"\x24\0\0\0", time=1500)
     assert packets.packets(packets.packed_message(MessageHead(5, 7, 9, True), [reply])) == bytes.fromhex(REPLY)
@@ -37,9 +44,9 @@ def test_a_request_and_its_reply_have_the_bytes_of_the_tables():
 @pytest.mark.parametrize(
     ("text", "command"),
     [
-        (STREAM, Command(0x1001, packets.STREAMING, b"\x24\0\0\0")),
-        (VALUE, Command(0x1001, packets.STREAMING, b"\x24\0\0\0", b"\0\0\0\x3f", time=10)),
-        (FAILED, Command(0x1001, packets.STREAMING, b"\x24\0\0\0", failed=True)),
+        (STREAM, RemoteCommand(0x1001, packets.STREAMING, b"\x24\0\0\0")),
+        (VALUE, RemoteCommand(0x1001, packets.STREAMING, b"\x24\0\0\0", b"\0\0\0\x3f", time=10)),
+        (FAILED, RemoteCommand(0x1001, packets.STREAMING, b"\x24\0\0\0", failed=True)),
     ],
 )
 def test_streams_have_the_bytes_of_the_tables(text, command):
@@ -65,7 +72,7 @@ def test_messages_survive_any_division_of_their_bytes():
 
 def test_a_split_command_is_assembled_in_order():
     data, assembly = bytes(range(250)), Assembly()
-    pieces = [Command(0x3013, packets.SPLIT, b"s\0", data[at : at + 100], 250, at) for at in (0, 100, 200)]
+    pieces = [RemoteCommand(0x3013, packets.SPLIT, b"s\0", data[at : at + 100], 250, at) for at in (0, 100, 200)]
     message = packets.packed_message(MessageHead(0), pieces)
     read = packets.unpacked_message(message)[1]
     assert read == pieces

@@ -13,7 +13,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import pose
 from trocar.transports.coppelia import packets, server
 from trocar.transports.coppelia.commands import COMMANDS, REFUSED
-from trocar.transports.coppelia.packets import BLOCKING, Command, MessageHead, ScriptCall
+from trocar.transports.coppelia.packets import BLOCKING, MessageHead, RemoteCommand, ScriptCall
 from trocar.transports.coppelia.server import RemoteApiServer
 
 KEY = struct.pack("<i", JOINT)
@@ -179,7 +179,7 @@ def test_two_synchronous_clients_share_each_step(served):
         for client in (one, two):
             client.synchronous()
         one.start()
-        trigger = packets.packets(packets.packed_message(MessageHead(9), [Command(3, BLOCKING)]))
+        trigger = packets.packets(packets.packed_message(MessageHead(9), [RemoteCommand(3, BLOCKING)]))
         for k in range(1, 6):
             one.link.sendall(trigger)  # answered after the step
             two.ping()
@@ -228,7 +228,8 @@ def test_a_large_call_in_pieces_is_executed_once(served):
     key, data = KEY + b"object\0double\0", call.packed()
     with client_of(running) as client:
         pieces = [
-            Command(0x3401, packets.SPLIT, key, data[at : at + 500], len(data), at) for at in range(0, len(data), 500)
+            RemoteCommand(0x3401, packets.SPLIT, key, data[at : at + 500], len(data), at)
+            for at in range(0, len(data), 500)
         ]
         for piece in pieces[:-1]:
             client.link.sendall(packets.packets(packets.packed_message(MessageHead(1), [piece])))
@@ -268,7 +269,7 @@ def test_a_client_that_stops_reading_is_disconnected(served, monkeypatch):
     _, running = served
     monkeypatch.setattr(server, "MAX_UNSENT", 200_000)
     with client_of(running) as other, client_of(running) as bad:
-        call = Command(0x3401, BLOCKING, KEY + b"object\0double\0", ScriptCall((), (0.0,) * 50_000).packed())
+        call = RemoteCommand(0x3401, BLOCKING, KEY + b"object\0double\0", ScriptCall((), (0.0,) * 50_000).packed())
         message = packets.packets(packets.packed_message(MessageHead(0), [call] * 20))
         with pytest.raises((ConnectionError, TimeoutError)):
             bad.link.sendall(20 * message)
@@ -286,7 +287,7 @@ def test_a_client_that_leaves_in_a_message_or_a_step_is_reported(served):
         bad = client_of(running)
         bad.synchronous()
         bad.start()
-        bad.link.sendall(packets.packets(packets.packed_message(MessageHead(5), [Command(3, BLOCKING)])))
+        bad.link.sendall(packets.packets(packets.packed_message(MessageHead(5), [RemoteCommand(3, BLOCKING)])))
         bad.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         bad.link.close()
         eventually(lambda: running.stepping.steps > 5)  # it goes on without the client

@@ -13,8 +13,8 @@ from trocar.transports.coppelia.packets import (
     ONESHOT,
     PACKET,
     STREAMING,
-    Command,
     MessageHead,
+    RemoteCommand,
     ScriptCall,
     packed_message,
     packets,
@@ -37,8 +37,8 @@ class RemoteApiClient:
         self.link = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self._cycle, self._sent = cycle, 0.0
         self._number = -1
-        self._queue: dict[tuple[int, bytes], Command] = {}
-        self._inbox: dict[tuple[int, bytes], Command] = {}
+        self._queue: dict[tuple[int, bytes], RemoteCommand] = {}
+        self._inbox: dict[tuple[int, bytes], RemoteCommand] = {}
         self.head = MessageHead(0)
 
     def __enter__(self) -> Self:
@@ -47,7 +47,7 @@ class RemoteApiClient:
     def __exit__(self, *_error: object) -> None:
         self.link.close()
 
-    def exchange(self) -> list[Command]:
+    def exchange(self) -> list[RemoteCommand]:
         """Send the queued commands and read one reply."""
         if self._cycle:
             time.sleep(max(0.0, self._sent + self._cycle - time.perf_counter()))
@@ -78,7 +78,7 @@ class RemoteApiClient:
 
     def call(self, number: int, key: bytes = b"", data: bytes = b"", mode: int = BLOCKING) -> bytes:
         """Queue a command; a blocking one is sent at once, and its reply returned."""
-        self._queue[number, key] = Command(number, mode, key, data)
+        self._queue[number, key] = RemoteCommand(number, mode, key, data)
         if mode != BLOCKING:
             return b""
         self.exchange()

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.spatial import Array, inverse, pose
-from trocar.transports.coppelia.packets import Command, ScriptCall, key_strings
+from trocar.transports.coppelia.packets import RemoteCommand, ScriptCall, key_strings
 from trocar.transports.coppelia.remote_scene import WORLD, NotServed, RemoteScene, SceneRefusal
 
 SYNCHRONOUS, FREE_RUNNING, TRIGGER, FINISH = 0x0001, 0x0002, 0x0003, 0x000A  # executed by the server
@@ -34,7 +34,7 @@ REFUSED = {
 }
 
 
-def execute(scene: RemoteScene, command: Command) -> bytes:
+def execute(scene: RemoteScene, command: RemoteCommand) -> bytes:
     """Execute a command and return the data of the reply; raises a SceneRefusal or a ProtocolError."""
     number = command.number
     if number in REFUSED:
@@ -122,28 +122,28 @@ def floats(values: Any) -> bytes:
     return np.asarray(values, dtype="<f4").tobytes()
 
 
-def _of_object(read: Callable[[RemoteScene, int], Any], scene: RemoteScene, command: Command) -> bytes:
+def _of_object(read: Callable[[RemoteScene, int], Any], scene: RemoteScene, command: RemoteCommand) -> bytes:
     """Read floats of an object."""
     return floats(read(scene, *numbers("<i", command.key)))
 
 
-def _of_two(read: Callable[[Array], Any], scene: RemoteScene, command: Command) -> bytes:
+def _of_two(read: Callable[[Array], Any], scene: RemoteScene, command: RemoteCommand) -> bytes:
     """Read floats of an object's pose in the frame of another."""
     return floats(read(relative_pose(scene, *numbers("<2i", command.key))))
 
 
-def _set_joint(write: Callable[[RemoteScene, int, float], None], scene: RemoteScene, command: Command) -> bytes:
+def _set_joint(write: Callable[[RemoteScene, int, float], None], scene: RemoteScene, command: RemoteCommand) -> bytes:
     write(scene, *numbers("<i", command.key), *numbers("<f", command.data))
     return b""
 
 
-def _place(layout: str, part: str, read: Callable[[Any], Any], scene: RemoteScene, command: Command) -> bytes:
+def _place(layout: str, part: str, read: Callable[[Any], Any], scene: RemoteScene, command: RemoteCommand) -> bytes:
     (handle,), (frame, *values) = numbers("<i", command.key), numbers(layout, command.data)
     place(scene, handle, frame, **{part: read(values)})
     return b""
 
 
-def _simulation(scene: RemoteScene, command: Command) -> bytes:
+def _simulation(scene: RemoteScene, command: RemoteCommand) -> bytes:
     (which,) = numbers("<i", command.key)
     if which not in (0, 1, 2):
         raise SceneRefusal(f"the simulation can be started (0), paused (1) and stopped (2), got {which}")
@@ -151,43 +151,43 @@ def _simulation(scene: RemoteScene, command: Command) -> bytes:
     return b""
 
 
-def _integer_parameter(scene: RemoteScene, command: Command) -> bytes:
+def _integer_parameter(scene: RemoteScene, command: RemoteCommand) -> bytes:
     if numbers("<i", command.key) != (VERSION_PARAMETER,):
         raise SceneRefusal("of the integer parameters only 1 is served, the version of the program")
     return struct.pack("<i", PROGRAM_VERSION)
 
 
-def _float_parameter(scene: RemoteScene, command: Command) -> bytes:
+def _float_parameter(scene: RemoteScene, command: RemoteCommand) -> bytes:
     handle, parameter = numbers("<2i", command.key)
     if parameter != JOINT_VELOCITY:
         raise SceneRefusal(f"of the float parameters of objects only {JOINT_VELOCITY} is served, a joint's velocity")
     return floats(scene.joint_velocity(handle))
 
 
-def _velocity(scene: RemoteScene, command: Command) -> bytes:
+def _velocity(scene: RemoteScene, command: RemoteCommand) -> bytes:
     return floats(scene.velocity(*numbers("<i", command.key)))
 
 
-def _image(grey: bool, scene: RemoteScene, command: Command) -> bytes:
+def _image(grey: bool, scene: RemoteScene, command: RemoteCommand) -> bytes:
     picture = scene.image(*numbers("<i", command.key))[::-1]  # the bottom row first
     if grey:
         picture = picture.mean(axis=2).astype(np.uint8)
     return struct.pack("<2i", picture.shape[1], picture.shape[0]) + np.ascontiguousarray(picture).tobytes()
 
 
-def _name(command: Command) -> str:
+def _name(command: RemoteCommand) -> str:
     return key_strings(command.key)[0]
 
 
-def _handle(scene: RemoteScene, command: Command) -> bytes:
+def _handle(scene: RemoteScene, command: RemoteCommand) -> bytes:
     return struct.pack("<i", scene.handle(_name(command)))
 
 
-def _get_signal(layout: str, kind: str, scene: RemoteScene, command: Command) -> bytes:
+def _get_signal(layout: str, kind: str, scene: RemoteScene, command: RemoteCommand) -> bytes:
     return struct.pack(layout, signal(getattr(scene, kind), _name(command)))
 
 
-def _set_signal(layout: str, kind: str, scene: RemoteScene, command: Command) -> bytes:
+def _set_signal(layout: str, kind: str, scene: RemoteScene, command: RemoteCommand) -> bytes:
     if len(command.data) != 4:
         raise SceneRefusal(f"a signal has 4 bytes, got {len(command.data)}")
     # not checked to be finite: programs also send numbers that they only plot; the scene checks those that it uses
@@ -195,12 +195,12 @@ def _set_signal(layout: str, kind: str, scene: RemoteScene, command: Command) ->
     return b""
 
 
-def _clear_signal(kind: str, scene: RemoteScene, command: Command) -> bytes:
+def _clear_signal(kind: str, scene: RemoteScene, command: RemoteCommand) -> bytes:
     getattr(scene, kind).pop(_name(command), None)
     return b""
 
 
-def _call(scene: RemoteScene, command: Command) -> bytes:
+def _call(scene: RemoteScene, command: RemoteCommand) -> bytes:
     strings = key_strings(command.key, 4)
     if len(strings) != 2:
         raise SceneRefusal("simxCallScriptFunction needs the names of an object and of a function")
@@ -211,7 +211,7 @@ def _position(T: Array) -> Array:
     return T[:3, 3]
 
 
-COMMANDS: dict[int, Callable[[RemoteScene, Command], bytes]] = {
+COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes]] = {
     0x1001: partial(_of_object, lambda scene, joint: scene.joint_position(joint)),  # simxGetJointPosition
     0x1002: partial(_set_joint, lambda scene, joint, x: scene.set_joint_position(joint, x)),  # simxSetJointPosition
     0x1003: partial(_image, True),  # simxGetVisionSensorImage, grey

@@ -31,7 +31,7 @@ class ProtocolError(TrocarError):
     """Bytes that no client of this protocol sends; the connection cannot continue."""
 
 
-class Command(NamedTuple):
+class RemoteCommand(NamedTuple):
     """A command, a piece of one, or the reply to one.
 
     Attributes:
@@ -66,7 +66,7 @@ class MessageHead(NamedTuple):
     paused: bool = False
 
 
-def packed_message(head: MessageHead, commands: Iterable[Command]) -> bytes:
+def packed_message(head: MessageHead, commands: Iterable[RemoteCommand]) -> bytes:
     """Bytes of a message."""
     state = head.running + 2 * head.paused
     parts = [HEADER.pack(0, VERSION, head.message, head.client_time, head.server_time, SCENE, state)]
@@ -80,14 +80,14 @@ def packed_message(head: MessageHead, commands: Iterable[Command]) -> bytes:
     return b"".join(parts)
 
 
-def unpacked_message(message: bytes) -> tuple[MessageHead, list[Command]]:
+def unpacked_message(message: bytes) -> tuple[MessageHead, list[RemoteCommand]]:
     """Header and commands of a message; raises a ProtocolError if its sizes do not fit."""
     if len(message) < HEADER.size:
         raise ProtocolError(f"a message of {len(message)} bytes is shorter than its header of {HEADER.size} bytes")
     _, version, number, client_time, server_time, _, state = HEADER.unpack_from(message)
     if version != VERSION:
         raise ProtocolError(f"version {version} of the remote API is not served, only {VERSION}")
-    commands: list[Command] = []
+    commands: list[RemoteCommand] = []
     at = HEADER.size
     while at < len(message):
         if len(commands) == MAX_COMMANDS:
@@ -103,7 +103,7 @@ def unpacked_message(message: bytes) -> tuple[MessageHead, list[Command]]:
             raise ProtocolError(f"a piece of {size} bytes at {offset} does not fit in a command of {full} bytes")
         key, data = message[at + COMMAND.size : begin], message[begin:end]
         sizes = full - (size - len(data)), offset, delay
-        commands.append(Command(code & 0xFFFF, code >> 16 & 7, key, data, *sizes, time, bool(status & 1)))
+        commands.append(RemoteCommand(code & 0xFFFF, code >> 16 & 7, key, data, *sizes, time, bool(status & 1)))
         at = end
     return MessageHead(number, client_time, server_time, bool(state & 1), bool(state & 2)), commands
 
@@ -156,7 +156,7 @@ class Assembly:
     def __init__(self) -> None:
         self._parts: dict[tuple[int, bytes], bytearray] = {}
 
-    def command(self, piece: Command) -> Command | None:
+    def command(self, piece: RemoteCommand) -> RemoteCommand | None:
         """The command that is complete with this piece; None if others must follow. Pieces come in order."""
         if not piece.is_piece:
             return piece

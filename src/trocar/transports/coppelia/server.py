@@ -19,7 +19,7 @@ from typing import Self
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.transports.coppelia import commands, packets
-from trocar.transports.coppelia.packets import Assembly, Command, MessageHead, PacketReader, ProtocolError
+from trocar.transports.coppelia.packets import Assembly, MessageHead, PacketReader, ProtocolError, RemoteCommand
 from trocar.transports.coppelia.remote_scene import NotServed, RemoteScene
 from trocar.transports.coppelia.stepping import Stepping
 
@@ -124,9 +124,9 @@ class _Client:
         self._scene, self._stepping = server.scene, server.stepping
         self._reader, self._assembly = PacketReader(), Assembly()
         self._messages: deque[bytes] = deque()
-        self._executed: tuple[MessageHead, list[Command]] | None = None  # message to be answered
+        self._executed: tuple[MessageHead, list[RemoteCommand]] | None = None  # message to be answered
         self._unsent = bytearray()
-        self._streams: dict[tuple[int, bytes], tuple[Command, float]] = {}  # with the time of the last reply [ms]
+        self._streams: dict[tuple[int, bytes], tuple[RemoteCommand, float]] = {}  # with the time of the last reply [ms]
         self._reported: set[int] = set()  # commands not served
         self._open, self._finishing = True, False
         link.setblocking(False)
@@ -184,7 +184,7 @@ class _Client:
 
     def _execute_message(self, message: bytes) -> None:
         head, pieces = packets.unpacked_message(message)
-        replies: list[Command] = []
+        replies: list[RemoteCommand] = []
         for piece in pieces:
             command = self._assembly.command(piece)
             if command is None:
@@ -201,7 +201,7 @@ class _Client:
                 replies.append(self._reply(command))
         self._executed = head, replies
 
-    def _answer(self, head: MessageHead, replies: list[Command]) -> None:
+    def _answer(self, head: MessageHead, replies: list[RemoteCommand]) -> None:
         """Answer a message whose commands were executed, with the streams after the step that it has triggered."""
         self._executed = None
         now = 1e3 * time.monotonic()
@@ -215,7 +215,7 @@ class _Client:
         self._unsent += packets.packets(packets.packed_message(answer, replies))
         self._send()
 
-    def _reply(self, command: Command) -> Command:
+    def _reply(self, command: RemoteCommand) -> RemoteCommand:
         """Execute a command. Its reply has the same number, mode and key."""
         data, failed = b"", False
         try:
@@ -228,9 +228,9 @@ class _Client:
                 self._reported.add(command.number)
                 self._report(str(error))
         now = round(1e3 * self._scene.time) if self._scene.running else 0
-        return Command(command.number, command.mode, command.key, data, time=now, failed=failed)
+        return RemoteCommand(command.number, command.mode, command.key, data, time=now, failed=failed)
 
-    def _execute(self, command: Command) -> bytes:
+    def _execute(self, command: RemoteCommand) -> bytes:
         match command.number:
             case commands.SYNCHRONOUS | commands.FREE_RUNNING:
                 self._stepping.synchronise(self, command.number == commands.SYNCHRONOUS)

@@ -41,7 +41,7 @@ class VelocityMotors:
         sim = self._sim
         before, q = sim.snapshot(), sim.q
         M = self._inertia.mass_matrix(q) / sim.timestep
-        limit = np.full(7, np.inf) if force is None else force
+        limit = np.full(7, 1e9) if force is None else force  # 1e9: no limit
         free = np.abs(dq) < UNREACHABLE
         if not free.all():  # the inertia of these joints while the others accelerate
             inverse, M = np.linalg.inv(M), np.zeros((7, 7))

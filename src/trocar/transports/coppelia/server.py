@@ -80,6 +80,9 @@ class RemoteApiServer:
         self._closing = True
         self._waker.send(b"\0")
         self._thread.join(timeout=10.0)
+        self.selector.close()
+        for one in (self._waker, self._wakes):
+            one.close()
 
     def _run(self) -> None:
         try:
@@ -91,17 +94,22 @@ class RemoteApiServer:
                 with self.stepping.lock:
                     self.stepping.settle()
                     self.stepping.run_free()
-                    for client in tuple(self._clients):  # those that waited for the triggers of others
-                        client.work()
+                    steps = -1
+                    while steps != self.stepping.steps:  # a step releases clients that waited for others
+                        steps = self.stepping.steps
+                        for client in tuple(self._clients):
+                            client.work()
         finally:
             for client in tuple(self._clients):
                 client.leave("disconnected: the server ends")
-            self.selector.close()
-            for one in (self._socket, self._waker, self._wakes):
-                one.close()
+            self._socket.close()
 
     def _accept(self, _events: int) -> None:
-        link, (_, port) = self._socket.accept()
+        try:
+            link, (_, port) = self._socket.accept()
+        except OSError as error:  # it has left again, or this process has too many open files
+            self.report(f"a client was refused: {error.strerror}")
+            return
         if len(self._clients) >= MAX_CLIENTS:
             self.report(f"a client was refused: {MAX_CLIENTS} are connected")
             link.close()

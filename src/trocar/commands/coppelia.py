@@ -24,6 +24,7 @@ def serve_coppelia(
     parameters: str | None,
     places: Sequence[str],
     log: Path | None,
+    zmq_port: int | None,
 ) -> None:
     """Serve the scene until Ctrl-C."""
     from trocar.experiments.ferro2022.remote_scene import PARAMETERS, FerroScene
@@ -47,11 +48,16 @@ def serve_coppelia(
         if log is not None:
             running.callback(observe, None)  # after the server has ended
         server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
+        place = f"127.0.0.1:{server.port}"
+        if zmq_port is not None:
+            from trocar.transports.coppelia.zmq_server import ZmqApiServer
+
+            place += f", ZMQ on port {running.enter_context(ZmqApiServer(server.stepping, zmq_port, typer.echo)).port}"
         control = "efforts" if torque else "velocities"
         weight = "with" if counterweight else "without"
         typer.echo(
             f"serving {', '.join(scene.psms)} of Ferro et al. 2022, {weight} counterweight, {control}, steps of "
-            f"{1e3 * period:g} ms, on 127.0.0.1:{server.port}; press Ctrl-C to stop"
+            f"{1e3 * period:g} ms, on {place}; press Ctrl-C to stop"
         )
         try:
             while server.serving:

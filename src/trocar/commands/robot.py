@@ -177,6 +177,9 @@ def serve(
         option("NAME=X,Y,Z", "With --coppelia: move a frame of the scene, such as Start; repeatable.", "--place"),
     ] = None,
     log: Annotated[Path | None, option("DIR", "With --coppelia: write the logs of each session to DIR.")] = None,
+    zmq_port: Annotated[
+        int | None, option("N", "With --coppelia: also serve the ZMQ remote API, usually on port 23000.", "--zmq")
+    ] = None,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
 
@@ -206,7 +209,9 @@ def serve(
         from trocar.commands.coppelia import serve_coppelia
 
         chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
-        serve_coppelia(names, 19997 if port is None else port, places=places or (), log=log, **chosen)
+        serve_coppelia(
+            names, 19997 if port is None else port, places=places or (), log=log, zmq_port=zmq_port, **chosen
+        )
         return
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)

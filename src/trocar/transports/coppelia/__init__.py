@@ -5,6 +5,8 @@
     commands       the commands of the legacy API on such a scene
     stepping       when the simulation takes its steps
     server         its TCP server: clients, streams, synchronous and free-running simulation
+    zmq_server     the ZMQ remote API of newer versions on the same scene
 
-The protocol follows from the public sources of Coppelia Robotics (remoteApi, simExtRemoteApi).
+The protocols follow from the public sources of Coppelia Robotics (remoteApi, simExtRemoteApi,
+zmqRemoteApi).
 """

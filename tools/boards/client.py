@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,17 +28,24 @@ Exchange = Callable[[bytes, bool], bytes | None]  # a request, whether a reply i
 
 
 class UdpExchange:
-    """Requests over UDP."""
+    """Requests over UDP. `flushed`: number of replies that came too late."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.connect(address)
         self._socket.settimeout(TIMEOUT)
+        self.flushed = 0
 
     def __call__(self, request: bytes, answered: bool) -> bytes | None:
-        self._socket.send(request)
         if not answered:
+            self._socket.send(request)
             return None
+        self._socket.setblocking(False)
+        with suppress(BlockingIOError, ConnectionError):  # as the dVRK, drop what came too late
+            while self._socket.recv(1):
+                self.flushed += 1
+        self._socket.settimeout(TIMEOUT)
+        self._socket.send(request)
         try:
             return self._socket.recv(packets.MAX_BLOCK + 64)
         except (TimeoutError, ConnectionError):
@@ -135,7 +143,7 @@ class BoardClient:
             at += kind.block + 1
         return samples
 
-    def command(self, words: dict[int, Sequence[int]], control: int = 0) -> None:
+    def command(self, words: Mapping[int, Sequence[int]], control: int = 0) -> None:
         """Write the command words of every board's motors in one packet."""
         data = []
         for number in sorted(words):
@@ -216,4 +224,3 @@ class BoardArm:
         for board in self.boards:
             value = registers.RELAY_MASK | registers.RELAY | registers.POWER_MASK | (registers.POWER if on else 0)
             self._client.write(self._client.nodes[board], STATUS, value)
-

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tools.boards.client import BoardArm, BoardClient
+from tools.boards.client import BoardArm, BoardClient, Sample
 from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.transports.fpga.registers import POWER
 
-POWER_CYCLES, POT_CYCLES = 300, 300  # the dVRK averages 1970 readings
-RELEASE = 1.0  # share of a second in which brakes get their release current
+POWER_CYCLES, POT_CYCLES = 250, 200  # the dVRK averages 1970 readings
+Words = dict[int, list[int]]
 
 
 class HomedArm:
@@ -21,7 +21,7 @@ class HomedArm:
 
     Args:
         client: after `scan`. arm: with the scales of its IO file. facts: gains and coupling of the arm.
-        wait: called after every cycle, until the next is due.
+        wait: called after every cycle of `power` and `move`, until the next is due.
     """
 
     def __init__(self, client: BoardClient, arm: BoardArm, facts: Arm, wait: Callable[[], None]) -> None:
@@ -29,23 +29,31 @@ class HomedArm:
         self._kp, self._kd = np.array(facts.gains.kp), np.array(facts.gains.kd)
         self._motor_from_joint = np.linalg.inv(facts.motors.coupling)
         self._brakes = [brake.released for brake in arm.robot.brakes]
-        self.errors: list[str] = []
+        self._zero = np.zeros(arm.n)
+        self._readings: list[Array] = []
+        self.positions, self.switch_on = arm.positions, lambda: arm.power(True)
+
+    def wait_for_power(self, _samples: dict[int, Sample]) -> Words:
+        """Command words that enable the amplifiers."""
+        return self._arm.words(self._zero, enable=True)
+
+    def calibrate(self, samples: dict[int, Sample]) -> Words:
+        """Take a reading of the potentiometers; command words without current."""
+        self._readings.append(self._arm.potentiometers(samples))
+        return self._arm.words(self._zero)
+
+    def preload(self) -> None:
+        """Set the encoders to the mean of the readings."""
+        self._arm.preload(np.mean(self._readings, axis=0))
 
     def power(self) -> None:
         """Switch on, wait for the amplifiers, and set the encoders from the potentiometers."""
-        arm, client = self._arm, self._client
-        arm.power(True)
-        zero = np.zeros(arm.n)
-        for _ in range(POWER_CYCLES):
-            client.sample(arm.boards)
-            client.command(arm.words(zero, enable=True))
-            self._wait()
-        readings = []
-        for _ in range(POT_CYCLES):
-            readings.append(arm.potentiometers(client.sample(arm.boards)))
-            client.command(arm.words(zero))
-            self._wait()
-        arm.preload(np.mean(readings, axis=0))
+        self.switch_on()
+        for phase, cycles in ((self.wait_for_power, POWER_CYCLES), (self.calibrate, POT_CYCLES)):
+            for _ in range(cycles):
+                self._client.command(phase(self._client.sample(self._arm.boards)))
+                self._wait()
+        self.preload()
 
     def joints(self) -> Array:
         """Measured joints [rad, m]."""
@@ -62,14 +70,17 @@ class HomedArm:
             self.cycle(start + share * (goal - start), rate * (goal - start))
         return self.joints() - q
 
-    def cycle(self, goal: Array, rate: Array) -> None:
-        """One cycle of the PD at the actuators."""
-        arm, client = self._arm, self._client
-        samples = client.sample(arm.boards)
+    def control(self, samples: dict[int, Sample], goal: Array, rate: Array) -> Words:
+        """Command words of the PD at the actuators; raises if a board has no power or its watchdog acted."""
+        arm = self._arm
         for number in arm.boards:
             if not samples[number].status & POWER or samples[number].status >> 23 & 1:
                 raise TrocarError(f"board {number} lost power or its watchdog timed out: {samples[number].status:08x}")
         tau = self._kp * (goal - arm.positions(samples)) + self._kd * (rate - arm.velocities(samples))
         limit = self._facts.motors.effort
-        client.command(arm.words(np.clip(tau, -limit, limit), self._brakes))
+        return arm.words(np.clip(tau, -limit, limit), self._brakes)
+
+    def cycle(self, goal: Array, rate: Array) -> None:
+        """One cycle of the PD."""
+        self._client.command(self.control(self._client.sample(self._arm.boards), goal, rate))
         self._wait()

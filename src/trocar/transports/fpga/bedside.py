@@ -27,11 +27,15 @@ MAX_AMPERES, MAX_COUNTS = 10.0, 1 << 23
 
 
 class Bedside:
-    """Executes the lines on a plant."""
+    """Executes the lines on a plant.
+
+    Attributes:
+        commands: least and largest number of words, and function, by the first word.
+    """
 
     def __init__(self, plant: RobotPlant) -> None:
         self._plant = plant
-        self._commands: dict[str, tuple[int, int, Callable[..., Any]]] = {
+        self.commands: dict[str, tuple[int, int, Callable[..., Any]]] = {
             "press": (1, 1, plant.press),
             "release": (1, 1, lambda name: plant.press(name, False)),
             "hold": (1, 1, plant.hold),
@@ -61,15 +65,19 @@ class Bedside:
         return json.dumps(content).encode()
 
     def _execute(self, words: Sequence[str]) -> None:
-        check_known("command", self._commands, words[0] if words else "")
-        low, high, command = self._commands[words[0]]
+        check_known("command", self.commands, words[0] if words else "")
+        low, high, command = self.commands[words[0]]
         if not low <= len(words) - 1 <= high:
-            raise TrocarError(f"{words[0]} takes {low if low == high else f'{low} to {high}'} words, got {len(words) - 1}")
+            raise TrocarError(
+                f"{words[0]} takes {low if low == high else f'{low} to {high}'} words, got {len(words) - 1}"
+            )
         command(*words[1:])
 
     def _move(self, arm: str, x: str, y: str, z: str, seconds: str | None = None) -> None:
         offset = [checks.number("the offset of a hand", value, -1.0, 1.0, "m") for value in (x, y, z)]
-        self._plant.hold(arm).move(offset, None if seconds is None else checks.number("duration", seconds, 0.0, 60.0, "s"))
+        self._plant.hold(arm).move(
+            offset, None if seconds is None else checks.number("duration", seconds, 0.0, 60.0, "s")
+        )
 
     def _gripper(self, arm: str, angle: str) -> None:
         check_known("arm of the scene", self._plant.scene.arms, arm)

@@ -21,7 +21,9 @@ def chip_memory(instrument: str, version: int = 1) -> bytes:
     name = instruments.load_instrument(instrument, "PSM").name
     match = re.fullmatch(r"(.+)_(\d{6})", name)
     if match is None:
-        raise TrocarError(f"{name} has no number of Intuitive, which its chip would report; choose a built-in instrument")
+        raise TrocarError(
+            f"{name} has no number of Intuitive, which its chip would report; choose a built-in instrument"
+        )
     memory = bytearray(SIZE)
     memory[MAKER : MAKER + 3] = b"997"
     struct.pack_into(">IB", memory, MODEL, int(match[2]), version)

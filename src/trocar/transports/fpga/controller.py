@@ -1,4 +1,4 @@
-"""The controller that a client sees: boards on a FireWire bus behind one with Ethernet, and the robot on their wires."""
+"""The controller that a client sees: boards on a FireWire bus, one of them on Ethernet, wired to the robot."""
 
 from __future__ import annotations
 

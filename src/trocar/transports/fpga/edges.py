@@ -17,9 +17,9 @@ OVERFLOW, UPWARDS, TURNED, INCOMPLETE = 1 << 31, 1 << 30, 1 << 29, 1 << 27
 COUNTER_OVERFLOW, CHANNEL_A, CHANNEL_B = 1 << 24, 1 << 28, 1 << 29
 
 _KEPT = 6  # edges: five times between them
-# Edges as the FPGA names them (A up, B up, A down, B down: bits 3 to 0), by the last two bits of the count after an edge
-# upwards, and before one downwards.
-_RISING, _FALLING = np.array([8, 4, 2, 1]), np.array([1, 8, 4, 2])
+# Edges as the FPGA names them (A up, B up, A down, B down: bits 3 to 0), by the last two bits of the count after an
+# edge upwards, and before one downwards.
+_RISING, _FALLING = np.array([8, 4, 2, 1]), np.array([2, 1, 8, 4])
 _LINES = np.array([CHANNEL_A, CHANNEL_A | CHANNEL_B, CHANNEL_B, 0])  # of A and B, by the last two bits of the count
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.simulation import SimulatedArm
@@ -15,7 +16,7 @@ TURNING_STIFFNESS, TURNING_DAMPING = 0.3, 0.005  # [N m/rad, N m s/rad]
 SPEED = 0.1  # of the point on the way to its goal [m/s]
 
 
-class Hand:
+class HandOnTip:
     """Holds the tip of an arm, from where it is.
 
     Args:
@@ -30,10 +31,10 @@ class Hand:
         self._from = self._goal = self._point = self._start
         self._elapsed, self._duration = 0.0, 0.0
 
-    def move(self, offset: Array, duration: float | None = None) -> None:
+    def move(self, offset: ArrayLike, duration: float | None = None) -> None:
         """Move by an offset (3,) [m], base axes, from where the tip was taken. Default: at 0.1 m/s."""
-        offset = checks.three_numbers("the offset of a hand", offset, "[m]")
-        self._from, self._goal = self._point, self._start + offset
+        displacement = checks.three_numbers("the offset of a hand", offset, "[m]")
+        self._from, self._goal = self._point, self._start + displacement
         distance = float(np.linalg.norm(self._goal - self._from))
         self._duration = distance / SPEED if duration is None else checks.number("duration", duration, 0.0, 60.0, "s")
         self._elapsed = 0.0

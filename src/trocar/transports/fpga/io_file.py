@@ -118,9 +118,7 @@ class IOConfiguration:
     @property
     def boards(self) -> dict[int, str]:
         """Hardware of every board that the files name."""
-        hardware = {
-            drive.board: robot.hardware for robot in self.robots for drive in (*robot.actuators, *robot.brakes)
-        }
+        hardware = {drive.board: robot.hardware for robot in self.robots for drive in (*robot.actuators, *robot.brakes)}
         default = next(iter(hardware.values()), "QLA1")
         other = [*(switch.board for switch in self.inputs), *self.chips.values()]
         return {**dict.fromkeys(other, default), **hardware}
@@ -182,11 +180,20 @@ def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
     """The content of an IO file; an error names the file and the entry."""
     table = _Table(read_commented_json(path, "IO file"), f"IO file {fspath(path)}")
     version = str(table.content.get("$version", ""))
-    notes = () if version == str(VERSION) else (
-        f"{Path(path).name} has version {version or 'none'}; trocar knows version {VERSION} and reads it as such",
+    notes = (
+        ()
+        if version == str(VERSION)
+        else (
+            f"{Path(path).name} has version {version or 'none'}; trocar knows version {VERSION} and reads it as such",
+        )
     )
     inputs = tuple(
-        DigitalInput(entry.text("name"), entry.count("board_id", MAX_BOARD), entry.count("bit_id", MAX_BIT), entry.flag("pressed_value"))
+        DigitalInput(
+            entry.text("name"),
+            entry.count("board_id", MAX_BOARD),
+            entry.count("bit_id", MAX_BIT),
+            entry.flag("pressed_value"),
+        )
         for entry in table.tables("digital_inputs")
     )
     chips = {

@@ -100,7 +100,7 @@ def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
     kind, motors, first = _kind(arm), arm.motors, BOARDS[name]
     axes, signs = AXES[hardware], SIGNS[name if kind == "MTM" else kind]
     lower, upper = _pot_ranges(arm)
-    actuators = []
+    actuators: list[dict[str, Any]] = []
     for k, sign in enumerate(signs):
         prismatic = k < 3 and arm.joints[k].kind == "prismatic"
         per_effort = 1.0 / (motors.gear[k] * motors.torque_constant[k])
@@ -110,7 +110,11 @@ def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
                 "board_id": first + k // axes,
                 "axis_id": k % axes,
                 "joint_type": "PRISMATIC" if prismatic else "REVOLUTE",
-                "drive": {**_drive(sign), "effort_to_current": {"scale": per_effort}, "maximum_current": motors.current[k]},
+                "drive": {
+                    **_drive(sign),
+                    "effort_to_current": {"scale": per_effort},
+                    "maximum_current": motors.current[k],
+                },
                 "encoder": {
                     "bits_to_position": {"scale": sign * 2.0 * np.pi / (motors.encoder_counts[k] * motors.gear[k])},
                     "velocity_source": "FIRMWARE",
@@ -179,7 +183,7 @@ def gravity_file(name: str, mechanism: Mechanism) -> dict[str, Any]:
     random = np.random.default_rng(0)
     q = random.uniform(np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi), (GRAVITY_SAMPLES, arm.n))
     tau = mechanism.gravity(q)
-    Y = _gravity_regressor(q)
+    Y = gravity_regressor(q)
     moments = np.linalg.lstsq(Y.reshape(-1, Y.shape[-1]), tau.reshape(-1), rcond=None)[0]
     parameters = moments.tolist()
     limit = (1.5 * np.abs(tau).max(axis=0)).tolist()
@@ -199,7 +203,7 @@ def gravity_file(name: str, mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _gravity_regressor(q: Array) -> Array:
+def gravity_regressor(q: Array) -> Array:
     """Regressor (N, 7, 40): gradients of the potentials, by complex steps, and powers of the joints."""
     Y = np.zeros((len(q), 7, 40))
     for joint in range(7):
@@ -259,7 +263,13 @@ def _drive(sign: int) -> dict[str, Any]:
 
 
 def _robot(name: str, hardware: str, actuators: list[Any], brakes: list[Any]) -> dict[str, Any]:
-    robot = {"name": name, "hardware_version": hardware, "serial_number": SERIAL, "actuators": actuators, "brakes": brakes}
+    robot: dict[str, Any] = {
+        "name": name,
+        "hardware_version": hardware,
+        "serial_number": SERIAL,
+        "actuators": actuators,
+        "brakes": brakes,
+    }
     robot |= {"number_of_actuators": len(actuators), "number_of_brakes": len(brakes)}
     return {"$id": "saw-robot-io.schema.json", "$version": "6", "robots": [robot]}
 

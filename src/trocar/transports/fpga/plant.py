@@ -17,7 +17,7 @@ from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 from trocar.transports.fpga.chip import chip_memory
 from trocar.transports.fpga.discs import DISCS, Discs
-from trocar.transports.fpga.hands import Hand
+from trocar.transports.fpga.hands import HandOnTip
 from trocar.transports.fpga.io_file import GRIPPER, AmplifierChannel, BrakeScales, IOConfiguration, IORobot
 from trocar.transports.fpga.registers import KINDS, Boards
 
@@ -82,8 +82,8 @@ class RobotPlant:
             if len(robot.actuators) != stepped.arm.n or robot.lookup:
                 raise TrocarError(
                     f"{robot.name} has {len(robot.actuators)} actuators in its IO file"
-                    f"{' with a table of potentiometers' if robot.lookup else ''}; the simulated {stepped.arm.name} has "
-                    f"{stepped.arm.n} with linear potentiometers"
+                    f"{' with a table of potentiometers' if robot.lookup else ''}; the simulated {stepped.arm.name} "
+                    f"has {stepped.arm.n} with linear potentiometers"
                 )
             part = slice(ends, ends := ends + stepped.arm.n)
             self._wired.append(_Wired(robot.name, part, stepped, robot.brakes))
@@ -98,7 +98,7 @@ class RobotPlant:
         self.failed: dict[tuple[int, int], float] = {}
         self._inputs = {switch.name: switch for switch in configuration.inputs}
         self.pressed: dict[str, bool] = {}
-        self.hands: dict[str, Hand] = {}
+        self.hands: dict[str, HandOnTip] = {}
         self.discs = {wired.name: Discs() for wired in self._wired if wired.stepped.arm.carries == "instrument"}
         for name in self._inputs:
             self.press(name, name.endswith(("_tool", "_adapter")))
@@ -162,11 +162,11 @@ class RobotPlant:
         self.boards.inputs[index] = self.boards.inputs[index] | level if high else self.boards.inputs[index] & ~level
         self.pressed[name] = pressed
 
-    def hold(self, name: str) -> Hand:
+    def hold(self, name: str) -> HandOnTip:
         """A hand on the tip of an arm, taken now unless it is held already."""
         check_known("arm of the scene", self.scene.arms, name)
         if name not in self.hands:
-            self.hands[name] = Hand(self.scene.arms[name], self.period)
+            self.hands[name] = HandOnTip(self.scene.arms[name], self.period)
         return self.hands[name]
 
     def let_go(self, name: str) -> None:

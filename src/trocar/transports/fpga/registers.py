@@ -115,9 +115,9 @@ class Boards:
         self._bit = np.where(self._qla[self.board_of], 1 << axis, 0)
         # content of the real-time blocks: rows of the boards, then rows of the channels
         self.content = np.zeros(BOARD_ROWS * B + CHANNEL_ROWS * M, dtype=np.int64)
-        self.headers, self.elapsed, self._status_row, self._digital_row, temperatures = self.content[: BOARD_ROWS * B].reshape(
-            BOARD_ROWS, B
-        )
+        self.headers, self.elapsed, self._status_row, self._digital_row, temperatures = self.content[
+            : BOARD_ROWS * B
+        ].reshape(BOARD_ROWS, B)
         self._channel_rows = self.content[BOARD_ROWS * B :].reshape(CHANNEL_ROWS, M)
         temperatures[:] = TEMPERATURE
         self.settle(0.0)
@@ -215,7 +215,7 @@ class Boards:
             if self.on_output is not None:
                 self.on_output(board, mask, bits)
         elif address == PROM_STATUS:
-            self._proms[board] = b"FPGA 0000-%02d".ljust(16, b"\xff") % self.numbers[board]
+            self._proms[board] = (b"FPGA 0000-%02d" % self.numbers[board]).ljust(16, b"\xff")
             self._prom_results[board] = 64
         elif address == IP_ADDRESS:
             self._ip = value
@@ -363,7 +363,9 @@ class Boards:
         B, part = len(self.numbers), self._part(board)
         M = len(self.board_of)
         general = board + B * np.arange(BOARD_ROWS)
-        return np.concatenate([general, *(BOARD_ROWS * B + M * row + np.arange(part.start, part.stop) for row in range(CHANNEL_ROWS))])
+        return np.concatenate(
+            [general, *(BOARD_ROWS * B + M * row + np.arange(part.start, part.stop) for row in range(CHANNEL_ROWS))]
+        )
 
     def _statuses(self) -> Array:
         amplifiers = self._bit * (self.on * 0x100 + self.tripped * 0x10 + self.enabled)
@@ -374,7 +376,9 @@ class Boards:
 
     def _digital(self) -> Array:
         lines = self.timers.count & 3
-        levels = np.add.reduceat(self._bit * ((lines < 2) * (1 << 24) + ((lines == 1) | (lines == 2)) * (1 << 20)), self.first)
+        levels = np.add.reduceat(
+            self._bit * ((lines < 2) * (1 << 24) + ((lines == 1) | (lines == 2)) * (1 << 20)), self.first
+        )
         one = (self.inputs & 0xF0FFF) | (self.outputs & 0xF) << 12 | levels
         two = self.inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
         return np.where(self._qla, one, two)

@@ -9,8 +9,11 @@ from itertools import count
 
 from trocar.batch.graph import Node, is_fixed, ordered, schedule
 
+Statement = Callable[[str, str], str]  # line that assigns a value to a name
+Expression = Callable[[Node, Sequence[str]], str]  # source of a node from the terms of its arguments
 BranchSource = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[str]], list[str]]
 STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +54,11 @@ class Program:
         return [node for node in schedule(self.fixed) if node.op == "input"]
 
     def statements(
-        self,
-        statement: Callable[[str, str], str],
-        expression: Callable[[Node, Sequence[str]], str],
-        branch: BranchSource | None = None,
+        self, statement: Statement, expression: Expression, branch: BranchSource | None = None
     ) -> tuple[list[str], list[str]]:
         """Source lines of one step, and the terms for all rows of the next state and the outputs.
 
         Args:
-            statement: line that assigns a value to a name. expression: source of a node from the terms of its
-                arguments.
             branch: lines of a branch, from the term of its condition, the names and short values of its shortcuts, the
                 lines inside, and the full values. Default: no branches, full values only.
         """
@@ -68,9 +66,7 @@ class Program:
         places = {node.index: f"{array}[{k}]" for array, nodes in rows.items() for k, node in enumerate(nodes)}
         return _statements([*self.next_state, *self.outputs], places, statement, expression, branch)
 
-    def preparation(
-        self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
-    ) -> tuple[list[str], list[str]]:
+    def preparation(self, statement: Statement, expression: Expression) -> tuple[list[str], list[str]]:
         """Source lines that compute the fixed nodes from the parameters, and the terms for them."""
         places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.parameters)}
         return _statements(self.fixed, places, statement, expression)
@@ -85,8 +81,8 @@ class Program:
 def _statements(
     results: Sequence[Node],
     places: dict[int, str],
-    statement: Callable[[str, str], str],
-    expression: Callable[[Node, Sequence[str]], str],
+    statement: Statement,
+    expression: Expression,
     branch: BranchSource | None = None,
 ) -> tuple[list[str], list[str]]:
     """Source lines that compute the results, one per operation, and the term of each; places: terms of known nodes."""
@@ -119,6 +115,15 @@ def _statements(
         terms |= {node.index: next(names) for node in work.shortcuts}
         lines += branch(condition, [terms[node.index] for node in work.shortcuts], short, inside, full)
     return lines, [terms[node.index] for node in results]
+
+
+def arithmetic(node: Node, args: Sequence[str], cast: str = "") -> str:
+    """Source of a constant or an operator, the same in C and in Python; "" for all others. cast: of constants."""
+    if node.op == "constant":
+        return f"({cast}{node.value!r})"
+    if node.op == "negate":
+        return f"-{args[0]}"
+    return f"{args[0]} {_OPERATORS[node.op]} {args[1]}" if node.op in _OPERATORS else ""
 
 
 def _varies_by_parameter(node: Node) -> bool:

@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from trocar.batch.graph import Node
-from trocar.batch.program import BranchSource, Program
+from trocar.batch.program import BranchSource, Program, arithmetic
 from trocar.spatial import Array
 
 MAX_THREADS = 256
-_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 TILE = 32  # arms stored together for each value: addresses of different values then differ by constants
 KEPT = 128  # fixed values in registers, for programs below the size limits
@@ -87,16 +86,10 @@ def c_function(
 
 def expression(node: Node, args: Sequence[str]) -> str:
     """C expression of a node."""
-    if node.op == "constant":
-        return f"((real){node.value!r})"
-    if node.op in _OPERATORS:
-        return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
-    if node.op == "negate":
-        return f"-{args[0]}"
     if node.op in ("within", "outside"):
         inside = " && ".join(map(_in_range, args[::3], node.args[1::3], node.args[2::3]))
         return inside if node.op == "within" else f"!({inside})"
-    return f"{node.op.upper()}({', '.join(map(_wide, args))})"
+    return arithmetic(node, args, "(real)") or f"{node.op.upper()}({', '.join(map(_wide, args))})"
 
 
 def _in_range(x: str, least: Node, most: Node) -> str:

@@ -169,10 +169,9 @@ def serve(
 ) -> None:
     """Serve the dVRK's ROS topics and services, or its controller boards, from a simulated robot until Ctrl-C.
 
-    Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold],
-    [bold]trocar serve --fpga --config system-PSM1.json[/bold]
+    Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    More: [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
+    More: [bold]trocar serve --fpga --config system-PSM1.json[/bold] (the dVRK's own software), [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
 
     Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.

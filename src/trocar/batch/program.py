@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
+import numpy as np
+
 from trocar.batch.graph import Node, is_fixed, ordered, schedule
+from trocar.spatial import Array
 
 Statement = Callable[[str, str], str]  # line that assigns a value to a name
 Expression = Callable[[Node, Sequence[str]], str]  # source of a node from the terms of its arguments
@@ -24,6 +27,8 @@ class Program:
         inputs: inputs of every step. outputs: rows that every step returns.
         state: inputs that the program replaces with `next_state`, row by row. A query has none.
         logged: number of leading state rows that are logged, with their values before the step.
+        bounds: lowest and highest value of every leading state row of an arm that has not diverged. The others must be
+            finite.
     """
 
     inputs: Sequence[Node]
@@ -31,6 +36,7 @@ class Program:
     state: Sequence[Node] = ()
     next_state: Sequence[Node] = ()
     logged: int = 0
+    bounds: Sequence[tuple[float, float]] = ()
 
     @cached_property
     def fixed(self) -> list[Node]:
@@ -47,6 +53,15 @@ class Program:
         new = replace(self, outputs=(), logged=logged)
         new.__dict__["fixed"] = self.fixed  # the cached property: only the outputs may use some of them
         return new
+
+    def row_bounds(self, largest: float) -> list[tuple[float, float]]:
+        """Lowest and highest value of all state rows; `largest`: of a finite number."""
+        return [*self.bounds, *[(-largest, largest)] * (len(self.state) - len(self.bounds))]
+
+    def diverged(self, rows: Array) -> Array:
+        """Arms (N,), or () for one arm, with a row (R,) or (R, N) outside its bounds."""
+        low, high = np.array(self.row_bounds(float(np.finfo(rows.dtype).max))).T.reshape(2, -1, *[1] * (rows.ndim - 1))
+        return np.asarray(~((rows >= low) & (rows <= high)).all(axis=0))
 
     @cached_property
     def parameters(self) -> list[Node]:

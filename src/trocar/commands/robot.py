@@ -171,7 +171,8 @@ def serve(
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    More: [bold]trocar serve --fpga --config system-PSM1.json[/bold] (the dVRK's own software), [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
+    More: [bold]trocar serve --fpga --config system-PSM1.json[/bold] (the dVRK's own software),
+    [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
 
     Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.

@@ -17,9 +17,11 @@ OVERFLOW, UPWARDS, TURNED, INCOMPLETE = 1 << 31, 1 << 30, 1 << 29, 1 << 27
 COUNTER_OVERFLOW, CHANNEL_A, CHANNEL_B = 1 << 24, 1 << 28, 1 << 29
 
 _KEPT = 6  # edges: five times between them
-# Edges as the FPGA names them (A up, B up, A down, B down: bits 3 to 0), by the last two bits of the count after an
-# edge upwards, and before one downwards.
-_RISING, _FALLING = np.array([8, 4, 2, 1]), np.array([2, 1, 8, 4])
+_AGES = np.arange(_KEPT)[:, None]
+_LONG = 10.0  # between edges that never happened [s]: longer than the timers run
+# Edges as the FPGA names them (A up, B up, A down, B down: bits 3 to 0), and a bit for the direction: first those
+# downwards, by the last two bits of the count before the edge, then those upwards, by those of the count after it.
+_EDGES = np.array([2, 1, 8, 4, 16 | 8, 16 | 4, 16 | 2, 16 | 1])
 _LINES = np.array([CHANNEL_A, CHANNEL_A | CHANNEL_B, CHANNEL_B, 0])  # of A and B, by the last two bits of the count
 
 
@@ -39,67 +41,52 @@ class EncoderTimers:
         self.shift = MIDDLE - self.count
         self.overflow = np.zeros(n, dtype=bool)
         self.fields = np.zeros((4, n), dtype=np.int64)
-        self._times = np.full((_KEPT, n), -np.inf)  # of the last edges, newest first
-        self._upwards = np.ones((_KEPT, n), dtype=bool)
-        self._masks = np.zeros((_KEPT, n), dtype=np.int64)
-        self._running = np.full(n, -np.inf)
-        self._latch(np.arange(n))
+        self._times = -_LONG * (1.0 + _AGES + np.zeros(n))  # of the last edges, newest first
+        self._edges = np.full((_KEPT, n), 16)  # the edges themselves, newest first
+        self._columns = np.arange(n)
+        self._latch()
         self.run(0.0)
 
     def move(self, position: Array, start: float, end: float) -> None:
         """Move to positions (N,) at constant speed from time `start` to `end`."""
-        counts = np.floor(position)
-        changed = np.flatnonzero(counts != self.count)
-        if len(changed):
-            self._cross(changed, position[changed], counts[changed].astype(np.int64), start, end)
+        counts = np.floor(position).astype(np.int64)
+        crossed = counts - self.count
+        if np.count_nonzero(crossed):
+            self._cross(position, counts, crossed, start, end)
         self.position = position
 
-    def _cross(self, axes: Array, after: Array, counts: Array, start: float, end: float) -> None:
-        before = self.position[axes]
-        crossed = counts - self.count[axes]
-        up = crossed > 0
-        newest = counts + ~up  # position of the last edge: the new count upwards, one more downwards
-        age = np.arange(_KEPT)[:, None]
-        edges = newest - np.where(up, age, -age)  # positions of the last edges, newest first
-        travelled = after - before
-        share = (edges - before) / np.where(travelled == 0.0, 1.0, travelled)
+    def _cross(self, position: Array, counts: Array, crossed: Array, start: float, end: float) -> None:
+        up, number = crossed > 0, np.abs(crossed)
+        # positions of the last edges, newest first: the new count upwards, one more downwards
+        edges = counts + (crossed < 0) - _AGES * np.sign(crossed)
+        travelled = position - self.position
+        share = (edges - self.position) / np.where(travelled == 0.0, 1.0, travelled)
         times = start + (end - start) * np.minimum(np.maximum(share, 0.0), 1.0)
-        masks = np.where(up, _RISING[edges & 3], _FALLING[edges & 3])
         # of the last six edges, those of this motion first, then older ones
-        new = age < np.abs(crossed)
-        older = np.maximum(age - np.abs(crossed), 0)
-        columns = axes[None, :]
-        self._times[:, axes] = np.where(new, times, self._times[older, columns])
-        self._upwards[:, axes] = np.where(new, up, self._upwards[older, columns])
-        self._masks[:, axes] = np.where(new, masks, self._masks[older, columns])
-        self._running[axes] = self._times[0, axes]
-        self.count[axes] = counts
-        counter = counts + self.shift[axes]
-        self.overflow[axes] |= (counter < 0) | (counter > 0xFFFFFF)
-        self._latch(axes)
+        new, older = _AGES < number, np.maximum(_AGES - number, 0)
+        self._times = np.where(new, times, self._times[older, self._columns])
+        self._edges = np.where(new, _EDGES[4 * up + (edges & 3)], self._edges[older, self._columns])
+        self.count = counts
+        counter = counts + self.shift
+        self.overflow |= (counter < 0) | (counter > 0xFFFFFF)
+        self._latch()
 
-    def _latch(self, axes: Array) -> None:
+    def _latch(self) -> None:
         """Registers of the last edges."""
-        times = self._times[:, axes]
-        with np.errstate(invalid="ignore"):  # no edge yet: infinite minus infinite
-            elapsed = np.nan_to_num((times[:-1] - times[1:]) * CLOCK, nan=np.inf, posinf=2.0 * TIMER)
+        elapsed = (self._times[:-1] - self._times[1:]) * CLOCK
         quarters = np.minimum(np.maximum(elapsed, 1.0), TIMER).astype(np.int64)
-        up, masks = self._upwards[:, axes], self._masks[:, axes]
-        direction = np.where(up, UPWARDS, 0)
+        edges = self._edges
         total = quarters[:4].sum(axis=0)
-        turned = (up[:4] != up[0]).any(axis=0)
-        period = np.minimum(total, TIMER) | direction[0]
-        period |= np.where(total > TIMER, OVERFLOW, 0) | np.where(turned, TURNED, 0)
-        self.fields[0, axes] = period | np.where(masks[3] == 0, INCOMPLETE, 0)
-        for row, k in ((1, 0), (2, 4)):
-            long = np.where(quarters[k] == TIMER, OVERFLOW, 0)
-            self.fields[row, axes] = quarters[k] | direction[k] | masks[k] << 26 | long
+        turned = ((edges[:4] ^ edges[0]) & 16).any(axis=0)
+        flags = (total > TIMER) * OVERFLOW | turned * TURNED | (edges[3] == 16) * INCOMPLETE
+        self.fields[0] = np.minimum(total, TIMER) | (edges[0] & 16) << 26 | flags
+        for row, k in ((1, 0), (2, 4)):  # direction and edge are adjacent bits
+            self.fields[row] = quarters[k] | edges[k] << 26 | (quarters[k] == TIMER) * OVERFLOW
 
     def run(self, now: float) -> None:
         """Set the running counters to the time since the last edge."""
-        ticks = np.minimum((now - self._running) * CLOCK, TIMER + 1.0).astype(np.int64)
-        direction = np.where(self._upwards[0], UPWARDS, 0)
-        self.fields[3] = np.where(ticks > TIMER, OVERFLOW | TIMER, ticks) | direction
+        ticks = np.minimum((now - self._times[0]) * CLOCK, TIMER + 1.0).astype(np.int64)
+        self.fields[3] = np.where(ticks > TIMER, OVERFLOW | TIMER, ticks) | (self._edges[0] & 16) << 26
 
     def preload(self, axis: int, value: int) -> None:
         """Set a counter."""

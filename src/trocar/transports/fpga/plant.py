@@ -6,7 +6,7 @@ The scales of the user's IO files are inverted, so that the errors of a calibrat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,20 @@ class _Wired:
     name: str
     part: slice
     stepped: SteppedArm
-    brakes: tuple[BrakeScales, ...]
+    brakes: _Brakes
+
+
+class _Brakes:
+    """Channels and scales of the brakes of an arm, which are engaged at the start."""
+
+    def __init__(self, brakes: Sequence[BrakeScales], channels: Sequence[int]) -> None:
+        self.channels = np.array(channels, dtype=int)
+        self.command, self.feedback = (
+            np.array([(getattr(each, key).offset, getattr(each, key).scale) for each in brakes]).reshape(-1, 2).T
+            for key in ("command", "feedback")
+        )
+        self.threshold = BRAKE_SHARE * np.array([abs(each.released) for each in brakes])
+        self.released = False
 
 
 class RobotPlant:
@@ -86,7 +99,10 @@ class RobotPlant:
                     f"has {stepped.arm.n} with linear potentiometers"
                 )
             part = slice(ends, ends := ends + stepped.arm.n)
-            self._wired.append(_Wired(robot.name, part, stepped, robot.brakes))
+            brakes = _Brakes(robot.brakes, [self.channel(brake) for brake in robot.brakes])
+            self._wired.append(_Wired(robot.name, part, stepped, brakes))
+            if len(brakes.channels):
+                scene.arms[robot.name].brakes = True
         self._wire(robots, ends)
         self._idle_arms = [name for name in scene.arms if name not in {wired.name for wired in self._wired}]
         random = np.random.default_rng(seed)
@@ -223,7 +239,7 @@ class RobotPlant:
         free = [name for name, discs in self.discs.items() if not discs.all_engaged]
         for wired in self._wired:
             part, stepped, motors = wired.part, wired.stepped, efforts[wired.part]
-            if wired.brakes:
+            if len(wired.brakes.channels):
                 self._act_brakes(wired)
             if held_any and held[part].any():
                 motors = np.where(held[part], stepped.motor_from_joint.dot(self._weight(wired.name)), motors)
@@ -246,7 +262,6 @@ class RobotPlant:
         boards.timers.move(counts, before, self.time)
         self._sense(positions)
         boards.check_currents(self.time)
-        boards.settle(self.time)
 
     def rest(self, until: float) -> None:
         """Let time pass without motion: nothing is powered."""
@@ -258,16 +273,14 @@ class RobotPlant:
         return arm.mechanism.gravity(arm.q)
 
     def _act_brakes(self, wired: _Wired) -> None:
-        released = True
-        for brake in wired.brakes:
-            channel = self.channel(brake)
-            on, command = self.boards.on[channel], brake.command
-            current = (self.boards.dac[channel] - command.offset) / command.scale if on else 0.0
-            released &= abs(current) > BRAKE_SHARE * abs(brake.released)
-            self.boards.currents[channel] = _bits((current - brake.feedback.offset) / brake.feedback.scale)
-        arm = self.scene.arms[wired.name]
-        if arm.brakes == released:
-            arm.brakes = not released
+        boards, brakes = self.boards, wired.brakes
+        channels = brakes.channels
+        current = np.where(boards.on[channels], (boards.dac[channels] - brakes.command[0]) / brakes.command[1], 0.0)
+        boards.currents[channels] = np.rint((current - brakes.feedback[0]) / brakes.feedback[1])
+        released = bool((np.abs(current) > brakes.threshold).all())
+        if released != brakes.released:
+            self.scene.arms[wired.name].brakes = not released
+            brakes.released = released
 
     def _sense(self, positions: Array) -> None:
         """Write the readings of potentiometers and current sensors."""

@@ -345,7 +345,6 @@ class Boards:
             for board, value in zip(boards.tolist(), control.tolist(), strict=True):
                 if value:
                     self._control(board, value, now)
-        self.settle(now)
 
     def prepare(self, now: float) -> None:
         """Write the content of all real-time blocks, except for headers and times since the last sample."""

@@ -63,7 +63,7 @@ class EncoderTimers:
         share = (edges - self.position) / np.where(travelled == 0.0, 1.0, travelled)
         times = start + (end - start) * np.minimum(np.maximum(share, 0.0), 1.0)
         # of the last six edges, those of this motion first, then older ones
-        new, older = _AGES < number, np.maximum(_AGES - number, 0)
+        new, older = number > _AGES, np.maximum(_AGES - number, 0)
         self._times = np.where(new, times, self._times[older, self._columns])
         self._edges = np.where(new, _EDGES[4 * up + (edges & 3)], self._edges[older, self._columns])
         self.count = counts

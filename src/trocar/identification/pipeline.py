@@ -39,7 +39,8 @@ from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
-REFITTED = ("Fv", "Fc", "Fo", "hysteresis")  # terms of drives
+REFITTED = ("Fv", "Fc", "Fx", "mu", "Fo", "hysteresis")  # terms of drives
+LOAD_ROUNDS = 3  # friction that grows with load is linear for a known load: each round has the gravity of the last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,24 +139,27 @@ def identify(
     mechanism, T, signals = checked(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
-    problem = problem_of(recipe, mechanism, T, signals)
-    tell(0.3)
-    validation = None
     repeats = period(signals)
-    bin_of_row = bins(signals, repeats)
-    grams = problem.grams(bin_of_row, signals.faster_than(recipe.slower_than))
+    bin_of_row, fitted = bins(signals, repeats), signals.faster_than(recipe.slower_than)
+    rounds = LOAD_ROUNDS if mechanism.drives.loaded else 1
+    for k in range(rounds):
+        problem = problem_of(recipe, mechanism, T, signals)
+        grams = problem.grams(bin_of_row, fitted)
+        G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
+        theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
+        parameters = with_values(recipe.template, problem.names, problem.M @ theta)
+        mechanism = Mechanism(recipe.arm, _loaded(recipe.template, parameters))
+        tell(0.1 + 0.5 * (k + 1) / rounds)
+    validation = None
     if cross_validate:
-        validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
-    G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
-    theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
-    tell(0.95)
+        validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.6 + 0.35 * f))
     predicted = problem.predicted(theta)
     used = signals.used
     names, covariance = _covariance(problem, theta)
     tell(1.0)
     return Identified(
         recipe=recipe,
-        parameters=with_values(recipe.template, problem.names, problem.M @ theta),
+        parameters=parameters,
         columns=tuple(recording.joints),
         signals=signals,
         predicted=predicted,
@@ -188,6 +192,13 @@ def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals)
     Y = regressor(mechanism, T, signals)[signals.used]
     s = (signals.q @ T.T @ mechanism.drives.A.T)[signals.used]
     return design(mechanism, recipe.priors, recipe.weights, Y, signals.tau[signals.used], s)
+
+
+def _loaded(template: Parameters, known: Parameters) -> Parameters:
+    """The template with the potentials of a set, which are the load of its drives."""
+    drives = {drive.name: drive for drive in known.drives}
+    own = [replace(d, **{x: getattr(drives[d.name], x) for x in ("K0", "K", "K2")}) for d in template.drives]
+    return replace(template, inertias=known.inertias, drives=tuple(own), elastics=known.elastics)
 
 
 def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
@@ -238,13 +249,14 @@ def recalibrate(
     """
     recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
-    mechanism, T, signals = checked(recipe, recording)
+    _, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
     if seconds is not None and seconds < MIN_DURATION:
         raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {MIN_DURATION:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
-    problem = problem_of(recipe, mechanism, T, replace(signals, used=fitted))
+    mechanism, fitted_signals = Mechanism(recipe.arm, _loaded(recipe.template, base)), replace(signals, used=fitted)
+    problem = problem_of(recipe, mechanism, T, fitted_signals)
     known = np.linalg.solve(problem.M, _values(base, recipe, problem.names))
     free = np.array([term.partition(".")[2] in REFITTED for term in problem.terms])
     rest = replace(
@@ -256,7 +268,7 @@ def recalibrate(
         penalty=problem.penalty[free],
     )
     theta = known.copy()
-    theta[free] = expanded(rest, *rest.gram(np.ones(len(rest.tau), dtype=bool)))
+    theta[free] = expanded(rest, *rest.gram(fitted_signals.faster_than(recipe.slower_than)))
     parameters = with_values(recipe.template, problem.names, problem.M @ theta)
     parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted

@@ -45,8 +45,8 @@ class Signals:
     repeated: Array
 
     def faster_than(self, fraction: float) -> Array:
-        """Mask of the used rows in which every column moves at least at this fraction of its largest speed."""
-        return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
+        """Mask (used rows, n): columns that move at least at this fraction of their largest speed."""
+        return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0))[self.used])
 
 
 def prepare(

@@ -175,7 +175,7 @@ def _advice(recipe_file: Path | None, arm: str) -> str:
         return ""
     if arm in RECIPES:
         return " It was chosen on a published recording of another arm of this type; --search chooses one for yours."
-    return " It has only the terms common to all arms; --search adds terms that fit your recording."
+    return " It has the terms of the arm's parameter set; --search chooses those that fit your recording."
 
 
 def _recalibrate(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
+import os
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -243,8 +245,10 @@ def test_endlessly_nested_json_is_a_one_line_error(tmp_path: Path) -> None:
     assert "is not valid JSON" in refused(read_json, path, "excitation")
 
 
-def test_an_endless_file_is_read_up_to_a_size_limit() -> None:
-    assert "is too large: more than 3 MB" in refused(read_whole, "/dev/zero", "recipe", 3_000_000)
+def test_a_file_is_read_up_to_a_size_limit(tmp_path: Path) -> None:
+    with open(path := tmp_path / "x.toml", "wb") as stream:
+        stream.truncate(10**12)  # a sparse file
+    assert "is too large: more than 3 MB" in refused(read_whole, path, "recipe", 3_000_000)
 
 
 def test_an_invalid_path_is_a_one_line_error(tmp_path: Path) -> None:
@@ -304,6 +308,39 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     tracemalloc.stop()
     assert "its entries unpack to 40 MB, from a file of 39." in message
     assert peak < 2_000_000
+
+
+def test_at_most_the_stated_size_of_an_entry_is_unpacked(tmp_path: Path) -> None:
+    """The stream of an entry inflates to 40 MB, but the directory states 400 kB for it."""
+    path = repacked(recording().save(tmp_path / "x.npz"), {"t.npy": bytes(40_000_000)}, zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("extra/rewrite.npy", b"")  # makes the archive write its directory again
+        archive.getinfo("t.npy").file_size = 400_000
+    tracemalloc.start()
+    message = refused(tr.Recording.load, path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "not a recording" in message
+    assert peak < 3_000_000
+
+
+@pytest.mark.parametrize(("name", "said"), [("q", "occurs 2 times"), ("extra/again", "overlaps another one")])
+def test_entries_that_share_bytes_are_refused(tmp_path: Path, name: str, said: str) -> None:
+    path = recording().save(tmp_path / "x.npz")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("extra/rewrite.npy", b"")
+        shared = copy.copy(archive.getinfo("q.npy"))
+        shared.filename = f"{name}.npy"
+        archive.filelist.append(shared)
+    assert said in refused(tr.Recording.load, path)
+
+
+def test_a_pipe_or_device_is_refused_as_a_recording(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "x.csv")
+    (device := tmp_path / "x.npz").symlink_to("/dev/zero")
+    for path in (pipe, device):
+        for read in (tr.load_recording, tr.Recording.load):
+            assert "is a pipe, device or socket" in refused(read, path)
 
 
 def test_a_compressed_recording_of_constants_is_read(tmp_path: Path) -> None:

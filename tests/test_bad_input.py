@@ -1,10 +1,14 @@
 """Wrong input raises one clear error that names what was given and what is allowed."""
 
+import re
+
 import numpy as np
 import pytest
 
 import trocar as tr
+from trocar import control
 from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.simulation import Box, SceneArm, SoftSlab, Solid
 
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
 
@@ -324,3 +328,36 @@ def test_more_seeds_than_poses_are_refused(psm, T, method):
 def test_a_batch_of_seeds_must_match_the_batch_of_poses(psm, T, method):
     with pytest.raises(TrocarError, match=r"q_seed of shape \(3, 7\) does not fit poses of shape \(2, 4, 4\)"):
         getattr(psm, method)(np.tile(T, (2, 1, 1)), np.tile(HOME, (3, 1)))
+
+
+REFUSED = {
+    "arms of a scene by kind": (lambda: tr.Scene({"a": "PSM"}), "the arm a of a scene must be a SceneArm"),
+    "arms of a scene as a list": (lambda: tr.Scene(["PSM"]), "arms must be a dictionary of SceneArm"),
+    "efforts of a scene": (lambda: tr.load_scene("psm").step(None), "tau must be a dictionary with the efforts of PSM"),
+    "an added mass as text": (lambda: tr.load_mechanism("PSM", added_mass="x"), "added_mass must be finite"),
+    "two added masses": (lambda: tr.load_mechanism("PSM", added_mass=[1, 2]), "added_mass must be finite"),
+    "motor limits as numbers": (lambda: tr.Simulator("PSM", motor_limits=[1, 2]), "motor_limits must be True or False"),
+    "a robot without arms": (lambda: tr.Robot("psm", arms=[]), "a robot needs at least one arm; the scene has PSM"),
+    "a sleep of nan": (lambda: tr.Robot("psm").sleep(np.nan), "timeout must be a number"),
+    "a run of text": (lambda: tr.Robot("psm").run("x"), "seconds must be a number"),
+    "a callback": (lambda: tr.Robot("psm").bus.subscribe("PSM/measured_js", 2), "must be a function of one message"),
+    "a stiffness as text": (lambda: control.CartesianImpedance(tr.load_mechanism("PSM"), "x", 1), "it holds text"),
+    "a ragged stiffness": (
+        lambda: control.CartesianImpedance(tr.load_mechanism("PSM"), [[1, 2], [3]], 1),
+        "its rows differ in length",
+    ),
+    "a path without geometry": (lambda: control.CartesianPath(None, 1.0), "geometry must be a function of s"),
+    "a step at no time": (lambda: control.step_to(np.zeros(7), np.ones(7), "x"), "t0 must be a number"),
+    "a long name of an object": (lambda: Solid("x" * 300, Box((0, 0, 0), (0.01, 0.01, 0.01))), "1 to 60 printable"),
+    "3000 objects": (
+        lambda: tr.Scene({"PSM": SceneArm(arm="PSM")}, objects=[None] * 3000),
+        "at most 1000 objects, got 3000",
+    ),
+    "a slab of 100 m": (lambda: SoftSlab("slab", (100, 100, 1)), "8.04e+10 nodes, at most 20000 are simulated"),
+}
+
+
+@pytest.mark.parametrize(("call", "reason"), REFUSED.values(), ids=REFUSED)
+def test_wrong_arguments_are_one_line_errors(call, reason):
+    with pytest.raises(TrocarError, match=re.escape(reason)):
+        call()

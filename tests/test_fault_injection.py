@@ -255,7 +255,7 @@ def test_every_file_is_written_through_the_module_files() -> None:
     }
     # a pipe is written to in place; uploaded recordings, sources to be compiled and generated ROS packages go to a
     # temporary folder, which is removed or renamed whole
-    assert found <= {"files.py", "robot/track.py", "batch/sources/compiler.py", "transports/ros1/rospy_types.py"}
+    assert found <= {"files.py", "robot/track.py", "batch/backends/c.py", "transports/ros1/rospy_types.py"}
 
 
 # Environments

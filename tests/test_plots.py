@@ -32,3 +32,17 @@ def test_an_unknown_format_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nonsense"):
         plots.save(Figure(), tmp_path / "figure.nonsense")
     assert os.listdir(tmp_path) == []
+
+
+def test_names_with_dollars_are_no_formulas(tmp_path: Path) -> None:
+    def svg(name: str) -> str:
+        with plots.style(), matplotlib.rc_context({"svg.fonttype": "none"}):
+            figure, axes = plots.panels((3, 3))
+            axes.semilogy([1, 1000], label=name)
+            axes.set_title(name)
+            figure.legend()
+            return plots.save(figure, tmp_path / "figure.svg").read_text()
+
+    drawn = svg(r"a$\frac$b$.csv")  # as a formula: an error
+    assert drawn.count(r">a$\frac$b$.csv</text>") == 2
+    assert r"<!-- $\mathdefault{10^{0}}$ -->" in drawn  # ticks of log axes are still formulas

@@ -8,7 +8,10 @@ import json
 import os
 import re
 import secrets
+import shutil
 import signal
+import stat
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -111,6 +114,26 @@ def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
 
 
 @contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder for unfinished results, removed at the end; removes those that killed processes left in `parent`.
+
+    A running process holds the lock of its folder.
+    """
+    for stale in parent.glob(f"{prefix}*/.lock"):
+        with suppress(OSError), open(stale, "rb+") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(stale.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        with open(folder / ".lock", "xb") as lock:
+            with suppress(OSError):  # on file systems without locks, no process removes stale folders
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Make an OSError name this file instead of a temporary one or none."""
     try:
@@ -163,10 +186,11 @@ def _terminate(number: int, _: FrameType | None) -> None:
 
 def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:
     """Read the bytes of a file. Raise an error naming `what` if it is unreadable or longer than `most` bytes."""
+    check_regular(path, what)
     parts, total = [], 0
     try:
         with open(path, "rb") as stream:
-            while total <= most and (part := stream.read(2**20)):  # a device can be endless
+            while total <= most and (part := stream.read(2**20)):  # a file can grow while it is read
                 parts.append(part)
                 total += len(part)
     except OSError as error:
@@ -176,6 +200,16 @@ def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -
     if total > most:
         raise TrocarError(f"the {what} {os.fspath(path)} is too large: more than {size(most)}")
     return b"".join(parts)
+
+
+def check_regular(path: str | os.PathLike[str], what: str) -> None:
+    """Raise an error if the path names a pipe, device or socket: opening one can block, reading one never end."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # reported by the reader that opens it
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise TrocarError(f"the {what} {os.fspath(path)} is a pipe, device or socket; use a regular file")
 
 
 def read_json(path: str | os.PathLike[str], what: str) -> Any:

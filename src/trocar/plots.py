@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from trocar.files import write_whole
 from trocar.palette import COLOURS
@@ -56,6 +57,9 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write the figure atomically, in the format given by the suffix (png, svg, pdf)."""
     path = Path(path)
     buffer = io.BytesIO()
+    for text in figure.findobj(Text):  # a $ in the name of a file or channel starts no formula; in log ticks it does
+        if "$" in text.get_text() and not text.get_text().startswith(r"$\mathdefault"):
+            text.set_parse_math(False)
     with style():
         figure.savefig(buffer, format=path.suffix.removeprefix(".") or "png")
     return write_whole(path, buffer.getvalue())

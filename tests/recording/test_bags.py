@@ -1,7 +1,11 @@
 """Bags: written by a simulated robot in three formats, replayed, and read alike by every command."""
 
+import errno
 import os
 import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +16,7 @@ from tests.support.joint_state_bags import motion, write_bag
 from tests.transports.test_ros1 import ONE_ARM
 from trocar.cli import app
 from trocar.errors import TrocarError
+from trocar.files import scratch_folder
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.settings import ArmSettings
@@ -172,3 +177,36 @@ def test_recording_and_replaying_while_serving_are_reported(folder, tmp_path):
     assert said[2].startswith("replay: ")
     with Bag(str(tmp_path / "again.mcap")) as bag:
         assert len(list(bag.read_messages("/PSM1/servo_jp"))) == 100
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_disk_that_is_full_when_a_bag_is_finished_is_one_error(suffix, tmp_path, monkeypatch):
+    from rosbags import rosbag1, rosbag2
+
+    def no_space(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for module in (rosbag1, rosbag2):
+        monkeypatch.setattr(module.Writer, "close", no_space)
+    with Robot(ONE_ARM, start="ready") as robot:
+        recorder = BagRecorder(robot, tmp_path / f"run{suffix}")
+        robot.sleep(0.05)
+        with ThreadPoolExecutor() as pool:
+            closed = pool.submit(recorder.close)
+            with pytest.raises(TrocarError, match=r"could not be written: .*No space left on device"):
+                closed.result(20.0)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_unfinished_bag_of_a_killed_process_is_removed_by_the_next(tmp_path):
+    script = (
+        "import os, signal, sys; from pathlib import Path; from trocar.files import scratch_folder\n"
+        "with scratch_folder(Path(sys.argv[1]), '.bag-') as folder:\n"
+        "    (folder / 'run.bag').write_bytes(b'half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path], check=False)
+    assert len(os.listdir(tmp_path)) == 1
+    with scratch_folder(tmp_path, ".bag-") as running, Robot(ONE_ARM, start="ready") as robot:
+        with BagRecorder(robot, tmp_path / "run.bag"):
+            robot.sleep(0.02)
+        assert sorted(os.listdir(tmp_path)) == sorted([running.name, "run.bag"])

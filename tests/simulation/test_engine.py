@@ -1,5 +1,7 @@
 """The closed chain in MuJoCo against the equations in reduced coordinates, and properties of the engine itself."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -308,6 +310,24 @@ def test_an_elastic_drive_transmits_the_full_motor_effort_to_the_link(mech):
     tr.simulate(sim, JointPID(sim.arm), None, 8.0)
     assert np.abs(sim.dq).max() < 1e-6
     np.testing.assert_allclose(sim.tau[:2], mech.gravity(sim.q)[:2], atol=1e-4)
+
+
+@pytest.mark.parametrize("backlash", [0.0, 0.02])
+def test_elastic_drives_do_no_work_on_a_closed_path(backlash):
+    """Twist both drives, insert, twist back and retract: the stiffness changes on the way, the energy may not."""
+    sim = tr.Simulator("PSM", compliance=tr.Compliance(damping=0.0, backlash=backlash))
+    force = sim._stepped.forces.smooth[-1].force
+    motors, insertion = [len(sim.data.qpos) - 2, len(sim.data.qpos) - 1], list(sim.tree_positions).index("insertion")
+    corners = [(0.0, 0.05), (0.1, 0.05), (0.1, 0.22), (-0.05, 0.22), (0.0, 0.05)]  # twist [rad], insertion [m]
+    work, size = 0.0, 0.0
+    for (x0, y0), (x1, y1) in itertools.pairwise(corners):
+        path = np.zeros((2001, len(sim.data.qpos)))
+        path[:, motors], path[:, insertion] = np.linspace(x0, x1, 2001)[:, None], np.linspace(y0, y1, 2001)
+        forces = np.array([force(qpos, 0 * qpos).copy() for qpos in path])
+        done = (0.5 * (forces[1:] + forces[:-1]) * np.diff(path, axis=0)).sum()
+        work, size = work + done, size + abs(done)
+    assert size > 0.05
+    assert abs(work) < 1e-6
 
 
 def test_without_compliance_encoders_are_exact():

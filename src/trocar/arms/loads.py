@@ -13,11 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from trocar import checks
 from trocar.arms.arm import Arm
 from trocar.arms.instruments import GENERATIONS
 from trocar.arms.parameters import Inertia, Parameters
 from trocar.arms.tables import read
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 
 
 def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Parameters:
@@ -27,9 +28,9 @@ def with_added_mass(parameters: Parameters | None, arm: Arm, mass: float) -> Par
         raise TrocarError(
             f"{arm.name} carries no instrument whose mass could differ; an ECM takes endoscope=, a mass [kg]"
         )
-    if isinstance(mass, bool) or not (np.isfinite(mass) and body.mass + mass > 0):
+    if not (checks.is_number(mass) and np.isfinite(mass) and body.mass + mass > 0):
         raise TrocarError(
-            f"added_mass must be finite and above {-body.mass:.3g} kg (the body's whole mass), got {mass!r}"
+            f"added_mass must be finite and above {-body.mass:.3g} kg (the body's whole mass), got {shown(mass)}"
         )
     scale = (body.mass + mass) / body.mass
     heavier = Inertia(mass=body.mass + mass, com=body.com.copy(), I=scale * body.I)

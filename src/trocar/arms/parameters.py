@@ -90,8 +90,9 @@ class Drive:
         K0: constant force [N m, N], K: stiffness [N m/rad, N/m]; both derive from a potential and count as gravity.
         K2: quadratic position effort [N m/rad^2, N/m^2], a potential term like K. Fx: Coulomb friction per position
             [N m/rad, N/m].
-        mu: Coulomb friction per load [1]. The load g_s is the effort of all potentials (weight, springs, cables) along
-            s, which the transmission carries at rest. It is defined for a drive on one joint or one motor.
+        mu: Coulomb friction per load [1]. The load g_s is the effort along s that the transmission carries at rest:
+            all potentials (weight, springs, cables), less applied wrenches and contacts. It is defined for a drive on
+            one joint or one motor.
         hysteresis: Dahl elements in parallel.
         terms: scalar terms in the model; the regressor has a column for each.
     """

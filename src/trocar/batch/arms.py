@@ -115,10 +115,10 @@ class BatchArms:
     def in_place(self, state: BatchState, dt: float) -> Any:
         """A callable that steps one arm of the C backend in place: the fastest way from Python.
 
-        `rows` of the result is its state and `inputs` (n,) its efforts; both are writable. A call returns -1, or 0 if
-        the state is no longer finite.
+        `rows` of the result is its state; `inputs` (2 n,) its efforts, then those of wrenches on its links; both are
+        writable. A call returns -1, or 0 if the state is no longer finite.
         """
-        stepper, in_place = self._stepper("effort"), None
+        stepper, in_place = self._stepper("external_effort"), None
         if not state.batch:
             self._check_layout(state)
             in_place = stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))

@@ -78,7 +78,8 @@ class ReducedSimulator:
         self._motor_from_joint = np.ascontiguousarray(self.arm.motors.coupling.T)
         self._joint_from_motor = np.linalg.inv(self._motor_from_joint)
         self._motor_limits = self.arm.motors.effort if chosen.motor_limits else None
-        self._before, self._tau = np.zeros(self.n), np.zeros(self.n)
+        self._effort, self._external = self._step.inputs[: self.n], self._step.inputs[self.n :]  # views
+        self._before = np.zeros(self.n)
         self._wrench: Array | None = None
 
     @property
@@ -123,7 +124,7 @@ class ReducedSimulator:
         self._step.rows[:] = self._home
         self._q[:], self._dq[:] = q, 0.0 if dq is None else self.mechanism.checked_joints(dq, "dq")
         self._before[:] = self._dq
-        self.time, self._wrench, self._tau = 0.0, None, np.zeros(self.n)
+        self.time, self._wrench, self._step.inputs[:] = 0.0, None, 0.0
 
     def step(self, tau: ArrayLike) -> None:
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
@@ -132,7 +133,7 @@ class ReducedSimulator:
 
     def command(self, tau: ArrayLike) -> None:
         """Set the joint efforts (n,) [N m, N] of the next step."""
-        effort = self._step.inputs
+        effort = self._effort
         try:
             effort[:] = tau
         except (TypeError, ValueError):
@@ -140,11 +141,9 @@ class ReducedSimulator:
             raise TrocarError(f"tau of {self.arm.name} has {self.n} values [N m, N], got {got!r}") from None
         if not isfinite(effort.dot(effort)):
             raise TrocarError(f"tau is not finite: {tau!r}")
-        self._tau = effort
         if self._wrench is not None:
-            self._tau = effort.copy()
             J = self._jacobian(self._q)
-            effort[: J.shape[1]] += J.T @ self._wrench
+            self._external[: J.shape[1]] = J.T @ self._wrench
 
     def advance(self) -> None:
         """Take a step under the commanded efforts."""
@@ -162,7 +161,7 @@ class ReducedSimulator:
 
     def row(self) -> tuple[Array, Array]:
         """Motor efforts (n,) and joint accelerations (n,) of the last step."""
-        motors = self._motor_from_joint.dot(self._tau)
+        motors = self._motor_from_joint.dot(self._effort)
         limits = self._motor_limits
         return motors if limits is None else np.clip(motors, -limits, limits), self.ddq
 
@@ -193,16 +192,16 @@ class ReducedSimulator:
         if body != "tip":
             raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
         wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
-        self._wrench = wrench if wrench.any() else None
+        self._wrench, self._external[:] = wrench if wrench.any() else None, 0.0
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""
-        return self._step.rows.copy(), self._before.copy(), self.time, self._tau.copy(), self._wrench
+        return self._step.rows.copy(), self._before.copy(), self.time, self._effort.copy(), self._wrench
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
-        self._step.rows[:], self._before[:], self.time, tau, self._wrench = snapshot
-        self._tau = tau.copy()
+        self._step.rows[:], self._before[:], self.time, self._effort[:], self._wrench = snapshot
+        self._external[:] = 0.0
 
 
 ENGINES[REDUCED] = ReducedSimulator

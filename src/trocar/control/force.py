@@ -48,7 +48,7 @@ class CartesianImpedance(TipController):
         hold: float = HOLD,
         period: float | None = None,
     ) -> None:
-        rows = max(3, np.shape(stiffness)[-1] if np.ndim(stiffness) else 3)
+        rows = max(3, *np.shape(checks.real_array("stiffness", stiffness))[-1:])
         self.stiffness, self.damping = _matrix(stiffness, "stiffness", rows), _matrix(damping, "damping", rows)
         self.inertia = None if inertia is None else _matrix(inertia, "inertia", rows)
         if self.inertia is not None:
@@ -88,7 +88,7 @@ def measured(wrench: Wrench) -> Array:
 
 def _matrix(values: ArrayLike, name: str, rows: int) -> Array:
     """A number, a diagonal or a symmetric matrix as a read-only matrix (rows, rows), not negative."""
-    K = np.array(values, dtype=float)
+    K = checks.real_array(name, values).copy()
     if K.ndim < 2 and K.shape in ((), (rows,)):
         K = np.diag(np.broadcast_to(K, rows))
     if K.shape != (rows, rows) or rows not in (3, 6):

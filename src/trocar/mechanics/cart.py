@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -191,6 +192,10 @@ class Cart:
             arm: ArmKinematics(load_arm(facts.arm, instrument=mounted.get(arm))) for arm, facts in set_up.items()
         }
         self._camera = next(name for name, arm in self._arms.items() if arm.arm.carries == "endoscope")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = {arm: chain.facts for arm, chain in self._chains.items()}
+        return Cart, (self.name, facts, dict(self.q_setup), dict(self.instruments))
 
     @property
     def arms(self) -> tuple[str, ...]:

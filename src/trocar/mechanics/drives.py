@@ -115,7 +115,7 @@ class Drives:
 
     # -- friction ------------------------------------------------------------------------------------------------
     def coulomb(self, q: Array, load: Array | None) -> Array:
-        """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n): gravity."""
+        """Coulomb friction (..., m) of every drive, Fc + Fx s + mu |L load| [N m, N]; load (..., n) of the joints."""
         F = self.Fc + self.Fx * (q @ self.A.T)
         return F if load is None else F + self.mu * np.abs(load @ self.L.T)
 

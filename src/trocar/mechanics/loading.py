@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar import checks
 from trocar.arms import ARMS, Arm, Geometry, geometries, load_arm, published
 from trocar.arms.loads import with_added_mass, with_endoscope
 from trocar.arms.parameters import SETS, Parameters, load_parameters
@@ -66,7 +66,7 @@ class ArmOptions:
             parameters = _with_rotors(parameters, facts.name, self.rotor_inertia)
         if self.endoscope is not None:
             parameters = with_endoscope(parameters, facts, self.endoscope)
-        if self.added_mass:
+        if not (checks.is_number(self.added_mass) and self.added_mass == 0):
             parameters = with_added_mass(parameters, facts, self.added_mass)
         bodies = [body.name for body in facts.bodies]
         if parameters is not None and (missing := sorted(set(parameters.inertias) - set(bodies))):
@@ -161,7 +161,6 @@ def _geometry_and_set(
 def _with_rotors(parameters: Parameters | None, arm: str, Im: float) -> Parameters:
     if parameters is None or not any("Im" in d.terms and d.motors for d in parameters.drives):
         raise TrocarError(f"this parameter set of {arm} has no rotors on motors; omit rotor_inertia")
-    if not (np.isfinite(Im) and Im > 0):
-        raise TrocarError(f"rotor_inertia must be positive [kg m^2], got {Im!r}")
-    drives = tuple(replace(d, Im=float(Im)) if "Im" in d.terms and d.motors else d for d in parameters.drives)
+    Im = checks.positive("rotor_inertia", Im, "kg m^2")
+    drives = tuple(replace(d, Im=Im) if "Im" in d.terms and d.motors else d for d in parameters.drives)
     return replace(parameters, drives=drives)

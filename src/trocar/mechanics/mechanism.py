@@ -101,22 +101,31 @@ class Mechanism(ArmKinematics):
         M, g = self._mass_and_gravity(q)
         return M, c, g
 
-    def friction(self, q: ArrayLike, dq: ArrayLike) -> Array:
+    def friction(self, q: ArrayLike, dq: ArrayLike, external: ArrayLike | None = None) -> Array:
         """f (..., n): viscous and Coulomb (sign(0) = 0) efforts [N m, N].
 
         Dahl friction has its steady-sliding value, z = sign(s'); `friction_along` integrates it along a motion.
+
+        Args:
+            external: (..., n) joint efforts of contacts and applied wrenches [N m, N], which load the drives too.
         """
         q, dq = self.checked_states(q=q, dq=dq)
-        return self.drives.friction(q, dq, self._load(q))
+        return self.drives.friction(q, dq, self.load(q, external))
 
     def friction_along(
-        self, q: ArrayLike, dt: ArrayLike, dq: ArrayLike | None = None, z0: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        dt: ArrayLike,
+        dq: ArrayLike | None = None,
+        z0: ArrayLike | None = None,
+        external: ArrayLike | None = None,
     ) -> Array:
         """f (T, n) along a motion q (T, n), with the memory of its Dahl elements [N m, N].
 
         Args:
             dt: time between samples, or the times (T,) [s]. dq: rates (T, n); None for central differences of q.
             z0: state of each Dahl element at the first sample, in drive order. Default: 0, relaxed.
+            external: (T, n), as for `friction`.
         """
         q = self.checked_state(q)
         if q.ndim != 2 or len(q) < 2:
@@ -128,7 +137,7 @@ class Mechanism(ArmKinematics):
                 raise TrocarError(f"dt must be a positive time step or {len(q)} increasing times [s], got {shown(dt)}")
             dq = np.gradient(q, t, axis=0)
         q, dq = self.checked_states(q=q, dq=dq)
-        return self.drives.friction(q, dq, self._load(q), self.drives.states(q, z0))
+        return self.drives.friction(q, dq, self.load(q, external), self.drives.states(q, z0))
 
     def effort_along(self, recording: Recording) -> Array:
         """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
@@ -154,7 +163,7 @@ class Mechanism(ArmKinematics):
         else:
             tau = self._newton_euler(q, dq, ddq, self.gravity_vector)
         tau = tau + ddq @ self.drives.M + self.drives.springs(q) + self.elastics.effort(q)
-        return tau + self.drives.friction(q, dq, self._load(q)) if friction else tau
+        return tau + self.drives.friction(q, dq, self.load(q)) if friction else tau
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> Array:
         """Derivatives (3, ..., n, n) of `inverse_dynamics` without friction by q, dq and ddq; exact.
@@ -177,7 +186,7 @@ class Mechanism(ArmKinematics):
         """Acceleration (..., n) under an effort [rad/s^2, m/s^2]. Friction at rest is not resolved: sign(0) = 0."""
         q, dq, tau = self.checked_states(q=q, dq=dq, tau=tau)
         M, c, g = self.terms(q, dq)
-        rest = tau - c - g - (self.drives.friction(q, dq, self._load(q)) if friction else 0.0)
+        rest = tau - c - g - (self.drives.friction(q, dq, self.load(q)) if friction else 0.0)
         smallest = np.linalg.eigvalsh(M)[..., 0].min(initial=np.inf)
         if smallest <= 0:
             raise TrocarError(
@@ -221,7 +230,7 @@ class Mechanism(ArmKinematics):
             states = batch_last(q), batch_last(dq), batch_last(ddq)
             Y = recursion.regressor(self.links, self.tree_inertia.massive, *states, self.gravity_vector)
             links = batch_first(Y, q.shape[:-1])
-        drives = self.drives.regressor(q, dq, ddq, self._load(q), z)
+        drives = self.drives.regressor(q, dq, ddq, self.load(q), z)
         return np.concatenate([links, drives, self.elastics.regressor(q)], axis=-1)
 
     def link_regressor_derivatives(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Array]:
@@ -235,9 +244,12 @@ class Mechanism(ArmKinematics):
         )
         return np.moveaxis(Y, -1, 0), np.moveaxis(D, (1, 4), (4, 1))
 
-    def _load(self, q: Array) -> Array | None:
-        """Gravity efforts if friction depends on them, otherwise None."""
-        return self.gravity(q) if self.drives.loaded else None
+    def load(self, q: ArrayLike, external: ArrayLike | None = None) -> Array | None:
+        """Efforts (..., n) that the drives carry at rest, gravity - external [N m, N]; None if unused."""
+        if not self.drives.loaded:
+            return None
+        g = self.gravity(q)
+        return g if external is None else g - self.checked_state(external, "external")
 
     @property
     def effort_bias(self) -> Array:

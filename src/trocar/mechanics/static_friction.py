@@ -11,16 +11,19 @@ from trocar.mechanics.mechanism import Mechanism
 from trocar.spatial import Array
 
 
-def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> float:
+def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike, external: ArrayLike | None = None) -> float:
     """Fraction of static friction used by an unbalanced effort (n,) [N m, N] at rest at q (n,); above 1 the arm slides.
 
     This is the smallest x with `effort = A' f` and `|f_i| <= x F_i`. F_i is the Coulomb friction of drive i with the
     steady effort of its Dahl elements. It is infinite if the effort acts on a joint without friction.
+
+    Args:
+        external: (n,) joint efforts of contacts and applied wrenches that load the drives; `effort` includes them.
     """
     q, effort = mechanism.checked_joints(q), mechanism.checked_joints(effort, "effort")
     drives = mechanism.drives
     memory = drives.S @ (drives.F + drives.slope * (drives.A @ q)[drives.owner])
-    return _share(drives.A, drives.coulomb(q, mechanism.gravity(q)) + memory, effort)
+    return _share(drives.A, drives.coulomb(q, mechanism.load(q, external)) + memory, effort)
 
 
 def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
@@ -35,7 +38,7 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     if share >= 1.0:
         raise TrocarError(f"the effort is {share:.3g} times static friction: the arm slides")
     drives = mechanism.drives
-    if _share(drives.A, drives.coulomb(q, mechanism.gravity(q)), effort) <= 1.0:
+    if _share(drives.A, drives.coulomb(q, mechanism.load(q)), effort) <= 1.0:
         return np.zeros(mechanism.n)
     A, F = drives.A[drives.owner], drives.F + drives.slope * (drives.A @ q)[drives.owner]
 

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # Entries of an npz file may unpack to this many bytes, or to this many times the size of the file. Numbers do not
 # compress better, so a zip bomb costs no more time and memory than a recording.
 UNPACKED, RATIO = 2**28, 200
+ZIP_HEADER = 30  # [bytes], length of the header in front of an entry, without its name
 ABOUT = {"joints": list, "joint_units": list, "space": str, "extra_units": dict, "provenance": dict}  # types in JSON
 _TITLE = re.compile(r"(.*)\[([^\[\]]*)\]")
 _VECTOR_COLUMN = re.compile(r"(.+)\[(\d+)\]")
@@ -237,14 +239,34 @@ def _arrays(content: bytes) -> dict[str, Any]:
     """The arrays of an .npz file. Sizes are checked before unpacking, so a small file cannot exhaust the memory."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
+        _check_entries(entries)
         total = sum(entry.file_size for entry in entries)
         if total > max(UNPACKED, RATIO * len(content)):
             raise TrocarError(f"its entries unpack to {size(total)}, from a file of {size(len(content))}")
         check_memory(3.0 * total, "unpacking it", "Record fewer rows or channels")
-        for entry in entries:
-            if entry.flag_bits & 0x1:
-                raise TrocarError(f"the entry {shown(entry.filename)} is encrypted")
-        return {entry.filename.removesuffix(".npy"): _array(archive.read(entry)) for entry in entries}
+        return {entry.filename.removesuffix(".npy"): _array(_unpacked(archive, entry)) for entry in entries}
+
+
+def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
+    """Refuse entries that share a name or bytes of the file: each would unpack the same bytes again."""
+    names = Counter(entry.filename for entry in entries)
+    end = 0
+    for entry in sorted(entries, key=lambda entry: entry.header_offset):
+        if names[entry.filename] > 1:
+            raise TrocarError(f"the entry {shown(entry.filename)} occurs {names[entry.filename]} times")
+        if entry.header_offset < end:
+            raise TrocarError(f"the entry {shown(entry.filename)} overlaps another one")
+        if entry.flag_bits & 0x1:
+            raise TrocarError(f"the entry {shown(entry.filename)} is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise TrocarError(f"the entry {shown(entry.filename)} is neither stored nor deflated, as NumPy writes them")
+        end = entry.header_offset + ZIP_HEADER + entry.compress_size
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of an entry. At most the stated size is unpacked: `archive.read` would unpack all and then cut it."""
+    with archive.open(entry) as stream:
+        return stream.read(entry.file_size)
 
 
 def _array(data: bytes) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.errors import TrocarError, check_type
-from trocar.files import memory, read_whole
+from trocar.files import check_regular, memory, read_whole
 from trocar.recording.bag_file import SUFFIXES as BAG_SUFFIXES
 from trocar.recording.bag_file import is_bag, read_bag
 from trocar.recording.motor_columns import column_units, space_of, table_columns
@@ -55,6 +55,7 @@ def load_recording(
     path = Path(path)
     if not os.path.exists(path):  # also False for a name that is too long, for which Path.exists raises
         raise TrocarError(f"the recording {path} does not exist; `trocar sim` writes one")
+    check_regular(path, "recording")
     if arm is not None:
         load_arm(arm)  # report an unknown arm before any problem of the file
     if is_bag(path):

@@ -9,7 +9,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -155,6 +156,11 @@ class Recording:
         from trocar.recording.figure import recording_figure  # imported here: matplotlib is needed for plotting only
 
         return recording_figure(self, title, other)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {own.name: getattr(self, own.name) for own in fields(self)}
+        plain: dict[str, Any] = {n: dict(x) if isinstance(x, Mapping) else x for n, x in values.items()}
+        return partial(type(self), **plain), ()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:

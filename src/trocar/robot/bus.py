@@ -147,6 +147,8 @@ class Bus:
     def subscribe(self, name: str, callback: Callback) -> Subscription:
         """Call a function with every message of a state or event, starting with the current or last one."""
         line = self._line(name)
+        if not callable(callback):
+            raise TrocarError(f"callback of {name} must be a function of one message, got {shown(callback)}")
         with self.lock:
             line.subscribers.append(callback)
             self._find_listened()

@@ -90,6 +90,8 @@ class Robot:
         built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
         names = tuple(built.arms) if arms is None else tuple(arms)
         check_known("arm of the scene", built.arms, *names)
+        if not names:
+            raise TrocarError(f"a robot needs at least one arm; the scene has {', '.join(built.arms)}")
         self.start_time = time.time_ns() if self._real else 0
         self._loop = ControlLoop(built, names, sensors or Sensors(), self.start_time, supported, observers)
         self.bus: Bus = self._loop.bus
@@ -207,7 +209,7 @@ class Robot:
 
     def run(self, seconds: float) -> None:
         """Advance by a simulated time [s], rounded to cycles."""
-        self.step(round(seconds * FREQUENCY))
+        self.step(round(checks.number("seconds", seconds, 0.0, unit="s") * FREQUENCY))
 
     def sleep(self, seconds: float) -> None:
         """Wait for a time by the robot's clock [s]."""
@@ -215,7 +217,7 @@ class Robot:
 
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
-        deadline = self.now + round(timeout * 1e9)
+        deadline = self.now + round(checks.number("timeout", timeout, unit="s") * 1e9)
         while not condition():
             if self.error is not None:
                 raise TrocarError(f"the simulation has ended: {self.error!r}")
@@ -228,6 +230,9 @@ class Robot:
                 for _ in range(min(CHECKED, left)):
                     self._cycle()
         return True
+
+    def __getstate__(self) -> Any:
+        raise TrocarError("a Robot cannot be pickled or copied; use robot.simulation().snapshot(), or pickle its scene")
 
     def close(self) -> None:
         """End the thread of a robot in real time."""

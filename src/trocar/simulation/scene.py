@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -14,20 +13,20 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.appearance.kinematic_model import BASE, SET_UP, set_up_poses
 from trocar.arms.arm import GRAVITY
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
 from trocar.simulation.engine import RUNAWAY, STATE, Diverged, Engine, Snapshot, save_states
 from trocar.simulation.modelling.scene_model import SceneModel, set_contacts, simulated
-from trocar.simulation.objects.scene_object import OBJECT, Contact, PlacedObject, SceneObject
+from trocar.simulation.objects.scene_object import MAX_NAME, OBJECT, Contact, PlacedObject, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array, checked_pose, inverse, pose, quaternion, rotation
 
 WORLD_GRAVITY = np.array([0.0, 0.0, -GRAVITY])
-MAX_NAME = 60  # [characters]
+MAX_OBJECTS = 1000  # a scene of more takes minutes to compile
 MAX_ARMS = 30  # bits of MuJoCo's collision masks
 OVERLAP = 1e-6  # [m] allowed overlap at the start
 
@@ -70,10 +69,13 @@ class Scene:
         overlaps: bool = False,
         gravity: ArrayLike | None = None,
     ) -> None:
+        check_type("arms", arms, Mapping, "a dictionary of SceneArm by name")
         if not arms:
             raise TrocarError("a scene needs at least one arm")
         if len(arms) > MAX_ARMS:
             raise TrocarError(f"a scene can have at most {MAX_ARMS} arms, got {len(arms)}")
+        if len(objects) > MAX_OBJECTS:
+            raise TrocarError(f"a scene can have at most {MAX_OBJECTS} objects, got {len(objects)}")
         self.cart = load_cart(cart, instruments=carried(arms)) if isinstance(cart, str) else cart
         self._options, self._overlaps = dict(arms), overlaps
         gravity = WORLD_GRAVITY if gravity is None else gravity
@@ -100,6 +102,7 @@ class Scene:
         arms = {}
         for name, options in self._options.items():
             _check_name(name)
+            check_type(f"the arm {name} of a scene", options, SceneArm, "a SceneArm, such as SceneArm(arm='PSM')")
             try:
                 arms[name] = options.loaded(self.cart)
             except TrocarError as error:
@@ -253,7 +256,8 @@ class Scene:
         options = dict(arms or {})
         for name in options:
             self._check_arm(name)
-        other = copy.copy(self)
+        other = Scene.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other._options = {name: replace(of, **options.get(name, {})) for name, of in self._options.items()}
         if gravity is not None:
             other.gravity = checks.three_numbers("gravity", gravity, "in the world [m/s^2]")
@@ -288,6 +292,9 @@ class Scene:
                 stepped.command(tau[name])
         except KeyError as missing:
             raise TrocarError(f"no efforts for {missing.args[0]}: step takes those of {', '.join(self.arms)}") from None
+        except TypeError:
+            check_type("tau", tau, Mapping, f"a dictionary with the efforts of {', '.join(self.arms)}")
+            raise
         if len(tau) != len(self._all):
             self._check_arm(next(name for name in tau if name not in self.arms))
         self.engine.advance()
@@ -324,6 +331,21 @@ class Scene:
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
         self.engine.forward()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or another process needs to build this scene in the state of its `snapshot`."""
+        own = {name: getattr(self, name) for name in ("cart", "_options", "_overlaps", "gravity")}
+        build = self._build
+        return own | {
+            "model": (build.objects, self.timestep, build.accuracy, build.contacts),
+            "snapshot": self.snapshot(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        model, snapshot = state.pop("model"), state.pop("snapshot")
+        self.__dict__.update(state)
+        self._assemble(self._load(), *model)
+        self.restore(snapshot)
 
     def fixed_poses(self) -> dict[str, Array]:
         """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""

@@ -182,6 +182,8 @@ class SceneArm(ArmOptions):
     q: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        for name in ("counterweight", "friction", "limits", "motor_limits"):
+            checks.flag(name, getattr(self, name))
         if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable | Mirror):
             known = ("rigid", "mirrored", "Cable(stiffness=, damping=)", "Mirror(gain=, period=)")
             raise UnknownName("transmission", self.transmission, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -41,6 +42,9 @@ class SimulatedArm:
         self._tip = stepped.site("tip")
         self._insertion = stepped.body("insertion") if self.arm.has_rcm else None
         self._sites = [tuple(stepped.site(f"{loop.name}_{side}") for side in "ab") for loop in self.arm.loops]
+
+    def __getstate__(self) -> Any:
+        raise TrocarError("an arm of a scene cannot be pickled or copied alone; pickle or copy its scene")
 
     @property
     def mechanism(self) -> Mechanism:

@@ -67,8 +67,11 @@ class Simulator(SimulatedArm):
         **options: Any,
     ) -> None:
         arm = SceneArm.alone(name, np.eye(4), parameters=parameters, **options)
-        self.scene = Scene.of_one(arm, gravity, mounting, tuple(objects), timestep, accuracy, contacts)
-        ((self._name, stepped),) = self.scene.stepped.items()
+        self._open(Scene.of_one(arm, gravity, mounting, tuple(objects), timestep, accuracy, contacts))
+
+    def _open(self, scene: Scene) -> None:
+        self.scene = scene
+        ((self._name, stepped),) = scene.stepped.items()
         super().__init__(stepped, self.scene.objects)
         self._command, self._advance = stepped.command, self._engine.advance  # bound once, called at every step
 
@@ -85,6 +88,12 @@ class Simulator(SimulatedArm):
         """Advance one timestep under joint efforts tau (n,) [N m, N], held constant over the step."""
         self._command(tau)
         self._advance()
+
+    def __getstate__(self) -> Scene:
+        """The scene: copies and other processes continue from its snapshot."""
+        return self.scene
+
+    __setstate__ = _open
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`."""

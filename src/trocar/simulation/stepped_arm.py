@@ -68,8 +68,8 @@ class SteppedArm(ArmSlice):
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
         self._motor_limits = arm.motors.effort if options.motor_limits else None
-        self.forces = ArmForces(self, options, mechanism, self.D, elastic)
         self.wrenches, self.brakes = AppliedWrenches(self), Brakes(self)
+        self.forces = ArmForces(self, options, mechanism, self.D, elastic, self.wrenches)
         self._mount = None if options.elastic_mount is None else MountDeflection(self, options.elastic_mount)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0

@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from trocar.errors import TrocarError, check_known
-from trocar.files import check_writable
+from trocar.files import check_writable, scratch_folder
 from trocar.recording.bag_file import SUFFIXES
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
@@ -63,7 +61,8 @@ class BagRecorder:
             raise TrocarError(f"the bag {self.path} exists already: choose another name")
         check_rosbags("writing bags")
         self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
-        self._folder = tempfile.mkdtemp(prefix=".bag-", dir=self.path.resolve().parent)
+        self._scratch = ExitStack()
+        self._folder = self._scratch.enter_context(scratch_folder(self.path.resolve().parent, ".bag-"))
         self._queue: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
         self.count, self.error = 0, ""
         self._robot = robot
@@ -77,12 +76,10 @@ class BagRecorder:
             subscription.close()
         self._queue.put(None)
         self._thread.join()
-        try:
+        with self._scratch:
             if self.error:
                 raise TrocarError(f"the bag {self.path} could not be written: {self.error}")
-            os.replace(Path(self._folder) / self.path.name, self.path)
-        finally:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            os.replace(self._folder / self.path.name, self.path)
         return self.path
 
     def __enter__(self) -> Self:
@@ -95,17 +92,18 @@ class BagRecorder:
         self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
+        messages = iter(self._queue.get, None)  # ends once: an error while the bag is finished finds it exhausted
         try:
-            with _writer(Path(self._folder) / self.path.name) as writer:  # SQLite is for the thread that opened it
-                self._write_to(writer)
+            with _writer(self._folder / self.path.name) as writer:  # SQLite is for the thread that opened it
+                self._write_to(writer, messages)
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
-            deque(iter(self._queue.get, None), maxlen=0)  # the robot continues
+            deque(messages, maxlen=0)  # the robot continues
 
-    def _write_to(self, writer: Any) -> None:
+    def _write_to(self, writer: Any, messages: Iterator[tuple[Topic, int, Message]]) -> None:
         connections: dict[str, Any] = {}
         ros = codec(1 if self.path.suffix == ".bag" else 2)
-        for topic, time, message in iter(self._queue.get, None):
+        for topic, time, message in messages:
             if topic.name not in connections:
                 types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
                 connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)

@@ -18,12 +18,23 @@ from trocar.batch.parameters import ParameterNumbers
 
 @dataclass(frozen=True)
 class ControlLaw:
-    """Efforts (n) as nodes of the inputs, the state and the law's internal state."""
+    """Efforts (n) as nodes of the inputs, the state and the law's internal state.
+
+    Attributes:
+        external: efforts (n) of wrenches on the links, which no motor limits, or none.
+    """
 
     inputs: Sequence[Node]
     tau: Sequence[Node]
+    external: Sequence[Node] = ()
     memory: Sequence[Node] = ()
     next_memory: Sequence[Node] = ()
+
+
+def external_effort(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
+    """Efforts of the motors, then those of wrenches on the links."""
+    tau, external = arm.inputs("tau"), arm.inputs("external")
+    return ControlLaw([*tau, *external], tau, external)
 
 
 def pd(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
@@ -45,7 +56,7 @@ def pid(arm: ArmEquations, dt: Node, references: int) -> ControlLaw:
     grown = [total(graph, (integral[k], e[k] * dt)) for k in range(n)]
     motor = [kp[k] * e[k] + ki[k] * grown[k] + kd[k] * de[k] for k in range(n)]
     tau = [arm.along(column, motor) for column in to_motor.T]
-    return ControlLaw(inputs, tau, integral, grown)
+    return ControlLaw(inputs, tau, memory=integral, next_memory=grown)
 
 
 def computed_torque(arm: ArmEquations, model: ArmEquations, references: int) -> ControlLaw:
@@ -94,6 +105,7 @@ def _nominal(arm: ArmEquations) -> ArmEquations:
 
 CONTROLS: dict[str, Callable[[ArmEquations, Node, int], ControlLaw]] = {
     "effort": lambda arm, dt, references: ControlLaw(arm.inputs("tau"), arm.inputs("tau")),
+    "external_effort": external_effort,
     "pd": pd,
     "pid": pid,
     "computed_torque": lambda arm, dt, references: computed_torque(arm, arm, references),

@@ -139,11 +139,14 @@ class Tangential(BoundedForce):
 # -- friction of the drives --------------------------------------------------------------------------------------------
 
 
-def coulomb_frictions(arm: ArmEquations) -> list[Friction]:
-    """Coulomb friction of all coordinates that have it; drives along the same one add up."""
+def coulomb_frictions(arm: ArmEquations, contacts: Sequence[BoundedForce], external: Sequence[Node]) -> list[Friction]:
+    """Coulomb friction of all coordinates that have it; drives along the same one add up.
+
+    contacts: with their forces of the previous step. external: efforts (n) of applied wrenches, or none.
+    """
     rows: list[tuple[Array, Node]] = []
     for d, a in enumerate(arm.A):
-        bound = _coulomb(arm, d)
+        bound = _coulomb(arm, d, contacts, external)
         if bound.is_zero:
             continue
         for k, (b, others) in enumerate(rows):
@@ -156,15 +159,18 @@ def coulomb_frictions(arm: ArmEquations) -> list[Friction]:
     return [Friction(a, arm.graph.input(f"friction@{k}"), bound) for k, (a, bound) in enumerate(rows)]
 
 
-def _coulomb(arm: ArmEquations, d: int) -> Node:
-    """Bound Fc + Fx s + mu |L g| of a drive, not below zero."""
+def _coulomb(arm: ArmEquations, d: int, contacts: Sequence[BoundedForce], external: Sequence[Node]) -> Node:
+    """Bound Fc + Fx s + mu |L (g - external)| of a drive, not below zero."""
     Fc, Fx, mu = (arm.parameter(term, d) for term in ("Fc", "Fx", "mu"))
     bound = Fc
     if not Fx.is_zero:
         # beyond the joint limits this may become negative
         bound = maximum(Fc + Fx * arm.along(arm.A[d], arm.q), 0.0)
     if not mu.is_zero:
-        bound = bound + mu * absolute(arm.along(arm.tree.drives.L[d], arm.g))
+        load = [g - t for g, t in zip(arm.g, external, strict=True)] if external else list(arm.g)
+        for contact in contacts:
+            add_along(load, -contact.force, contact.a)
+        bound = bound + mu * absolute(arm.along(arm.tree.drives.L[d], load))
     return bound
 
 

@@ -51,8 +51,9 @@ def step_program(
     if motor_limits:
         law = limited(arm, law)
     dahl = forces.DahlElements(arm)
-    frictions = forces.coulomb_frictions(arm)
-    moving: list[forces.BoundedForce] = [*frictions, *forces.contact_forces(arm, surfaces, dt)]
+    contacts = forces.contact_forces(arm, surfaces, dt)
+    frictions = forces.coulomb_frictions(arm, contacts, law.external)
+    moving: list[forces.BoundedForce] = [*frictions, *contacts]
     stops = [
         forces.Stop(np.eye(arm.n)[j], graph.input(f"stop@{j}"), q[j], (float(tree.lower[j]), float(tree.upper[j])), dt)
         for j in range(arm.n if limits else 0)
@@ -61,9 +62,10 @@ def step_program(
     before = [force.force for force in acting]
 
     B = forces.damping(arm)
+    acted = [t + x for t, x in zip(law.tau, law.external, strict=True)] if law.external else law.tau
     effort = [
         t - b - total(graph, (d * x for d, x in zip(row, v, strict=True)))
-        for t, b, row in zip(law.tau, arm.b, B, strict=True)
+        for t, b, row in zip(acted, arm.b, B, strict=True)
     ]
     dahl.subtract_effort(effort)
     effort = [whole(x) for x in effort]  # a force that balances an effort leaves exactly zero

@@ -28,7 +28,8 @@ class MomentumObserver:
         tau_ext = mean(M) (dq - dq_before) / dt + mean(c + g + f) - tau,    r = a r + (1 - a) tau_ext,  a = e^(-K dt):
 
     the exact solution of the filter for an effort that is constant over the step. Dahl friction is integrated along.
-    Efforts are those reported by the robot; the model's `effort_bias` is subtracted.
+    Friction that grows with the load follows the load less the last residual. Efforts are those reported by the robot;
+    the model's `effort_bias` is subtracted.
 
     Args:
         mechanism: the model. bandwidth: K, one number or (n,) [rad/s].
@@ -52,8 +53,8 @@ class MomentumObserver:
         """Start at a state, with no external effort; z0: state of the Dahl elements. Default: relaxed."""
         q, dq = self.mechanism.checked_joints(q), self.mechanism.checked_joints(dq, "dq")
         self._z = self.mechanism.drives.states(q[None], z0)[-1]
-        self._before = (q, dq, *self._terms(q, dq))
         self.residual, self.raw = np.zeros(self.mechanism.n), np.zeros(self.mechanism.n)
+        self._before = (q, dq, *self._terms(q, dq))
 
     def update(self, q: ArrayLike, dq: ArrayLike, tau: ArrayLike, dt: float) -> Array:
         """The residual at a state reached dt [s] after the last one under the measured effort tau (n,) [N m, N]."""
@@ -75,6 +76,8 @@ class MomentumObserver:
 
         held: True if the effort of a row acts until the next, as in a simulation; False for measured efforts.
         """
+        if self.friction and self.mechanism.drives.loaded:
+            return self._one_by_one(recording, held)
         raw = external_effort(self.mechanism, recording, held, self.friction)
         dt = np.diff(recording.t)
         r = np.zeros_like(recording.q)
@@ -93,7 +96,16 @@ class MomentumObserver:
         if not self.friction:
             return M, c + g
         drives = self.mechanism.drives
-        return M, c + g + drives.friction(q, dq, g if drives.loaded else None, self._z)
+        return M, c + g + drives.friction(q, dq, g - self.residual if drives.loaded else None, self._z)
+
+    def _one_by_one(self, recording: Recording, held: bool) -> Array:
+        """`along` by updates: the load of a row depends on the residual before it."""
+        t, q, dq, tau = _motion(self.mechanism, recording)
+        acted = tau[:-1] if held else 0.5 * (tau[:-1] + tau[1:])
+        observer = MomentumObserver(self.mechanism, self.bandwidth)
+        observer.reset(q[0], dq[0])
+        rows = zip(q[1:], dq[1:], acted, np.diff(t), strict=True)
+        return np.vstack([np.zeros(self.mechanism.n), *(observer.update(*row) for row in rows)])
 
 
 def sudden_effort(
@@ -109,21 +121,30 @@ def sudden_effort(
 
 
 def external_effort(mechanism: Mechanism, recording: Recording, held: bool = True, friction: bool = True) -> Array:
-    """tau_ext (N, n) that acted between each row and the previous one [N m, N]; zero at the first row."""
+    """tau_ext (N, n) that acted between each row and the previous one [N m, N]; zero at the first row.
+
+    Friction that grows with the load is that of the arm's own weight: the unfiltered effort is too noisy for a load.
+    """
+    t, q, dq, tau = _motion(mechanism, recording)
+    tau = tau - mechanism.effort_bias
+    M, c, g = mechanism.terms(q, dq)
+    rest = c + g
+    if friction:
+        rest = rest + mechanism.friction_along(q, t, dq)
+    dt = np.diff(t)[:, None]
+    acted = tau[:-1] if held else 0.5 * (tau[:-1] + tau[1:])
+    change = np.einsum("kij,kj->ki", 0.5 * (M[:-1] + M[1:]), np.diff(dq, axis=0)) / dt
+    return np.vstack([np.zeros(mechanism.n), change + 0.5 * (rest[:-1] + rest[1:]) - acted])
+
+
+def _motion(mechanism: Mechanism, recording: Recording) -> tuple[Array, Array, Array, Array]:
+    """t, q, dq and tau of a recording in joints with efforts and at least two rows."""
     if recording.tau is None:
         raise TrocarError("the recording has no efforts")
     recording.check_joints(mechanism.arm)
     if len(recording) < 2:
         raise TrocarError("a recording of one row has no motion; at least two rows are needed")
-    q, dq, tau = recording.q, recording.dq, recording.tau - mechanism.effort_bias
-    M, c, g = mechanism.terms(q, dq)
-    rest = c + g
-    if friction:
-        rest = rest + mechanism.friction_along(q, recording.t, dq)
-    dt = np.diff(recording.t)[:, None]
-    acted = tau[:-1] if held else 0.5 * (tau[:-1] + tau[1:])
-    change = np.einsum("kij,kj->ki", 0.5 * (M[:-1] + M[1:]), np.diff(dq, axis=0)) / dt
-    return np.vstack([np.zeros(mechanism.n), change + 0.5 * (rest[:-1] + rest[1:]) - acted])
+    return recording.t, recording.q, recording.dq, recording.tau
 
 
 class Effort(NamedTuple):

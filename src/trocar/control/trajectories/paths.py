@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.control.controller import Setpoint
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory, checked_time, vector
-from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, check_known
+from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, check_known, shown
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
 from trocar.spatial import Array, checked_pose, pose, pose_error, rotation_vector, skew
@@ -57,6 +57,8 @@ class CartesianPath:
     start: float = 0.0
 
     def __post_init__(self) -> None:
+        if not callable(self.geometry):
+            raise TrocarError(f"geometry must be a function of s in [0, 1], such as `line`, got {shown(self.geometry)}")
         checks.positive("duration", self.duration)
         checked_time(self.start, "t0")
         check_known("scaling", SCALINGS, self.scaling)

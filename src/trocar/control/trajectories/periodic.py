@@ -21,6 +21,7 @@ def hold(q: ArrayLike) -> Reference:
 
 def step_to(q0: ArrayLike, q1: ArrayLike, t0: float = 0.0) -> Reference:
     """q0 before t0, q1 from t0 [s] on, at rest on both sides."""
+    t0 = checks.number("t0", t0, unit="s")
     before, after = (at_rest(q) for q in vectors(q0=q0, q1=q1))
     return lambda t: before if t < t0 else after
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,7 +14,7 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort, check_dissipative
 from trocar.simulation.engine import ArmSlice
-from trocar.simulation.forces.environment import PortForces
+from trocar.simulation.forces.environment import AppliedWrenches, PortForces
 from trocar.simulation.modelling.arm_model import MOTOR, drive_element
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
@@ -121,12 +122,19 @@ def _moved(z: Array, path: Array, rate: Array) -> Array:
 class VaryingFriction:
     """Fc + Fx s + mu |g_s| of every drive, as dry friction of the joint or tendon that represents it.
 
-    It uses the engine's dry friction, which sticks and slides like constant Coulomb friction. The load comes from
-    the equations at the start of the step; external forces do not contribute.
+    It uses the engine's dry friction, which sticks and slides like constant Coulomb friction. The load at the start
+    of the step is that of the equations, less applied wrenches, the port, and the contacts and stops of the last step.
+
+    Attributes:
+        touched: efforts (n,) of contacts and stops in a restored snapshot, until the next step; otherwise None.
     """
 
-    def __init__(self, equations: Mechanism, arm_slice: ArmSlice, D: Array) -> None:
+    def __init__(
+        self, equations: Mechanism, arm_slice: ArmSlice, D: Array, wrenches: AppliedWrenches, port: PortForces | None
+    ) -> None:
         self._equations, self._D, drives = equations, D, equations.drives
+        self._slice, self._wrenches, self._port = arm_slice, wrenches.by_place, port
+        self._E, self.touched = equations.arm.E, None  # type: Array, Array | None
         model = arm_slice.engine.model
         elements = [drive_element(equations.arm, drive) for drive in drives.drives]
         on = [(element.on_tendon, element.name) for element in elements]
@@ -150,9 +158,28 @@ class VaryingFriction:
         """Set the friction of the next step."""
         friction = self._constant + self._by_position.dot(qpos)
         if self._load.size:
-            friction += self._by_load.dot(np.abs(self._load.dot(self._equations.gravity(self._D.dot(qpos)))))
+            q = self._D.dot(qpos)
+            load = self._equations.gravity(q) - self.contact_effort()
+            for place, applied in self._wrenches.items():
+                J = self._equations.jacobian(q, place)
+                load[: J.shape[1]] -= J.T.dot(applied.wrench)
+            if self._port is not None:
+                load -= self._E.T.dot(self._port.effort[: len(self._E)])
+            friction += self._by_load.dot(np.abs(self._load.dot(load)))
         for (values, index), F in zip(self._places, friction.tolist(), strict=True):
             values[index] = max(0.0, F)  # beyond its limits a joint can leave the range in which F is positive
+
+    def contact_effort(self) -> Array:
+        """Efforts (n,) of contacts and stops on the joints in the last step [N m, N]."""
+        if self.touched is not None:
+            return self.touched
+        data, model = self._slice.engine.data, self._slice.engine.model
+        first, generalised = data.ne + data.nf, np.zeros(model.nv)
+        if data.nefc > first:  # MuJoCo orders constraints: equalities, dry friction, stops, contacts
+            force = data.efc_force.copy()
+            force[:first] = 0.0
+            mujoco.mj_mulJacTVec(model, data, generalised, force)
+        return np.asarray(self._E.T.dot(generalised[self._slice.v][: len(self._E)]))
 
 
 class CableForces:
@@ -177,7 +204,12 @@ class CableForces:
 class ElasticDrives:
     """Springs between motors and links: the encoder is on the motor, so the link deviates from the measured position.
 
-    The deflection depends on the insertion q3, `q_link = q_motor - c(q3) (tau - tau_0(q3))` (`Arm.deflections`).
+    The deflection depends on the insertion q3, `q_link = q_motor - c(q3) (tau - tau_0(q3))` (`Arm.deflections`). With
+    the twist x = q_motor - q_link, less the backlash in the first term, a spring is the gradient of
+
+        V = x^2 / (2 c(q3)) + tau_0(q3) x,
+
+    so it also pushes the insertion, by -dV/dq3: otherwise a closed path could do work.
     """
 
     def __init__(self, arm_slice: ArmSlice, compliance: Compliance) -> None:
@@ -186,17 +218,23 @@ class ElasticDrives:
         self.motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
         self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.deflections]
         self._insertion = arm_slice.dof(arm.driven["insertion"])
+        self._polynomials = [
+            (d.compliance, np.polyder(d.compliance), d.offset, np.polyder(d.offset))
+            for d in compliance.deflections.values()
+        ]
         self._force = np.zeros(arm_slice.v.stop - arm_slice.v.start)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
-        spec, q3 = self._compliance, qpos[self._insertion]
-        for drive, motor, link in zip(spec.deflections.values(), self.motors, self._links, strict=True):
+        spec, q3, push = self._compliance, qpos[self._insertion], 0.0
+        for polynomials, motor, link in zip(self._polynomials, self.motors, self._links, strict=True):
+            c, dc, offset, d_offset = (np.polyval(p, q3) for p in polynomials)
             twist, slack = qpos[motor] - qpos[link], 0.5 * spec.backlash
-            stretch = twist - min(max(twist, -slack), slack)
-            f = stretch / np.polyval(drive.compliance, q3) + np.polyval(drive.offset, q3)
-            f += spec.damping * (qvel[motor] - qvel[link])
+            tension = (twist - min(max(twist, -slack), slack)) / c
+            push += 0.5 * tension**2 * dc - d_offset * twist
+            f = tension + offset + spec.damping * (qvel[motor] - qvel[link])
             self._force[motor], self._force[link] = -f, f
+        self._force[self._insertion] = push
         return self._force
 
 
@@ -271,7 +309,7 @@ class ArmForces:
 
     Args:
         arm_slice: the arm's rows of the MuJoCo model. options: of the arm. equations: of the arm.
-        D: (n, nv), q = D qpos. elastic: its elastic drives, if any.
+        D: (n, nv), q = D qpos. elastic: its elastic drives, if any. wrenches: applied to it.
 
     Attributes:
         constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
@@ -280,11 +318,18 @@ class ArmForces:
     """
 
     def __init__(
-        self, arm_slice: ArmSlice, options: SceneArm, equations: Mechanism, D: Array, elastic: ElasticDrives | None
+        self,
+        arm_slice: ArmSlice,
+        options: SceneArm,
+        equations: Mechanism,
+        D: Array,
+        elastic: ElasticDrives | None,
+        wrenches: AppliedWrenches,
     ) -> None:
-        self._friction, self._slice, self._D = options.friction, arm_slice, D
+        self._friction, self._slice, self._D, self._wrenches = options.friction, arm_slice, D, wrenches
         timestep = float(arm_slice.engine.model.opt.timestep)
         self._varying: VaryingFriction | None = None
+        self.port = None if options.port is None else PortForces(arm_slice, options.port)
         self.take(equations)
         drives = equations.drives
         self.constant = -drives.constant @ D
@@ -294,7 +339,6 @@ class ArmForces:
             check_dissipative(drives, equations.arm)
         motor = Mirror() if options.transmission == "mirrored" else options.transmission
         mirror = MirroredCounterweight(arm_slice, timestep, motor) if isinstance(motor, Mirror) else None
-        self.port = None if options.port is None else PortForces(arm_slice, options.port)
         # springs are in the model; cable torques are applied here
         cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]
         pull = CableForces(arm_slice, cables) if cables else None
@@ -308,7 +352,7 @@ class ArmForces:
         """The equations of the arm, replaced when gravity changes; load-dependent friction needs them."""
         drives = equations.drives
         if self._friction and (drives.mu.any() or drives.Fx.any()):
-            self._varying = VaryingFriction(equations, self._slice, self._D)
+            self._varying = VaryingFriction(equations, self._slice, self._D, self._wrenches, self.port)
 
     def act(self, qpos: Array, qvel: Array, applied: Array) -> None:
         """Write forces to `applied` (nv,) and friction to the model, for the next step."""
@@ -318,6 +362,7 @@ class ArmForces:
                 applied += force(qpos, qvel)
         if self._varying is not None:
             self._varying.update(qpos)
+            self._varying.touched = None
 
     def place(self, qpos: Array) -> None:
         """Note that the joints were placed here without motion."""
@@ -330,17 +375,22 @@ class ArmForces:
         """Clear all memory."""
         if self.port is not None:
             self.port.wrench = np.zeros(6)
+        if self._varying is not None:
+            self._varying.touched = None
         for force in self._remembering:
             force.reset()
 
     @property
     def memory(self) -> tuple[Any, ...]:
-        """State of the mirrored counterweight and of Dahl friction, for a snapshot."""
-        return tuple(force.memory for force in self._remembering)
+        """Load of the contacts, state of the mirrored counterweight and of Dahl friction, for a snapshot."""
+        touched = None if self._varying is None else self._varying.contact_effort()
+        return touched, *(force.memory for force in self._remembering)
 
     def recall(self, memory: tuple[Any, ...], qpos: Array) -> None:
         """Restore a memory, with the joints at qpos."""
-        for force, remembered in zip(self._remembering, memory, strict=True):
+        touched, *memories = memory
+        for force, remembered in zip(self._remembering, memories, strict=True):
             force.memory = remembered
         if self._varying is not None:
+            self._varying.touched = touched
             self._varying.update(qpos)

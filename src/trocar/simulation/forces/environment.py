@@ -139,7 +139,7 @@ class PortForces:
         self._cannula = arm_slice.body(link.name)
         self._J = np.zeros((3, self._model.nv))
         self._tendons = [arm_slice.tendon(name) for name, joint in SEAL.items() if joint in arm.joint_names]
-        self.wrench = np.zeros(6)
+        self.wrench, self.effort = np.zeros(6), np.zeros(arm_slice.v.stop - arm_slice.v.start)
 
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
@@ -156,7 +156,8 @@ class PortForces:
         # the base's origin is the remote centre
         turn = self._slice.to_base
         self.wrench = np.concatenate([turn(F), turn(np.cross(point - centre, F))])
-        return np.asarray(self._J.T @ F)[self._slice.v]
+        self.effort = np.asarray(self._J.T @ F)[self._slice.v]
+        return self.effort
 
     def seal(self) -> Array:
         """Force along the shaft [N], positive into the body, and torque about it [N m], on the instrument."""

@@ -10,9 +10,10 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
+MAX_NAME = 60  # [characters] of an arm or an object in a scene
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
 OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
 FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
@@ -46,8 +47,9 @@ class SceneObject:
 
 
 def check_name(name: str) -> None:
-    if not name or not isinstance(name, str):
-        raise TrocarError(f"an object needs a name, got {name!r}")
+    """Raise an error unless the name of an object is short, printable text."""
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise TrocarError(f"an object needs a name of 1 to {MAX_NAME} printable characters, got {shown(name)}")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJEC
 from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.spatial import checked_pose, quaternion
 
+MAX_NODES = 20_000  # of a slab; a step of so many already takes seconds
 SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # if harder, the solver fails to converge between light nodes and fingers
 
 
@@ -52,6 +53,12 @@ class SoftSlab(SceneObject):
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_pose(self.pose)
+        nodes = np.prod(1.0 + np.ceil(np.asarray(self.size, dtype=float) / self.spacing))
+        if nodes > MAX_NODES:
+            raise TrocarError(
+                f"{self.name} would have {nodes:.3g} nodes, at most {MAX_NODES} are simulated; use a smaller size or a "
+                f"larger spacing than {self.spacing:g} m"
+            )
 
     @property
     def count(self) -> tuple[int, int, int]:

@@ -147,8 +147,8 @@ def identify(
         grams = problem.grams(bin_of_row, fitted)
         G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
         theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
-        parameters = with_values(recipe.template, problem.names, problem.M @ theta)
-        mechanism = Mechanism(recipe.arm, _loaded(recipe.template, parameters))
+        fit = with_values(recipe.template, problem.names, problem.M @ theta)
+        mechanism = Mechanism(recipe.arm, _loaded(recipe.template, fit))
         tell(0.1 + 0.5 * (k + 1) / rounds)
     validation = None
     if cross_validate:
@@ -159,7 +159,7 @@ def identify(
     tell(1.0)
     return Identified(
         recipe=recipe,
-        parameters=parameters,
+        parameters=fit,
         columns=tuple(recording.joints),
         signals=signals,
         predicted=predicted,

@@ -200,7 +200,7 @@ def table_one(added: Mapping[str, Sequence[str]] | None = None) -> Recipe:
     changes = {"prior": "saw", "drives": drives, "weights": dict.fromkeys(WEIGHTS, FREE)}
     recipe = recipe_of(runs.ARM, {**recipe_table(runs.ARM), **changes}, "Table I")
     priors = {
-        body: replace(recipe.priors[body], **{end: np.array(hull[body][end]) for end in ("lower", "upper")})
+        body: replace(recipe.priors[body], lower=np.array(hull[body]["lower"]), upper=np.array(hull[body]["upper"]))
         for body in printed["links"]
     }
     inertias = {body: recipe.template.inertias[body] for body in priors}

@@ -1,4 +1,4 @@
-"""A small reader of SDF, written against the SDFormat 1.11 specification only: links, joints, mimic, controllers."""
+"""A small reader of SDF, written against the specification only: links, joints, loops, mimic, controllers."""
 
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -79,6 +79,32 @@ class SdfModel:
                 found[name] = (mimic.get("joint"), number(mimic, "multiplier"))
         return found
 
+    def loops(self):
+        """Name, child, and point of the parent and of the child (3,) of every ball joint, at rest in one place."""
+        found = []
+        for name, joint in self.joints.items():
+            if joint.get("type") == "ball":
+                parent, child = joint.find("parent").text, joint.find("child").text
+                point = transform(joint.find("pose").text)[:, 3]
+                on_parent = np.linalg.inv(self.T[parent]) @ self.T[child] @ point
+                found.append((name, child, on_parent[:3], point[:3]))
+        return found
+
+    def gearboxes(self):
+        """Leader and factor of the joint that a gearbox couples, by its name; the child is carried by the parent."""
+        found, of_child = {}, {}
+        for name, joint in self.joints.items():
+            if joint.get("type") != "gearbox":
+                of_child[joint.find("child").text] = name
+        for joint in self.joints.values():
+            if joint.get("type") == "gearbox":
+                parent, child = (of_child[joint.find(end).text] for end in ("parent", "child"))
+                assert self.joints[child].find("parent").text == joint.find("parent").text
+                assert self.joints[parent].find("parent").text == joint.find("gearbox_reference_body").text
+                # angle of the child on the reference = -ratio * angle of the parent on it
+                found[child] = (parent, -number(joint, "gearbox_ratio") - 1.0)
+        return found
+
     def mujoco(self, explicit=True, friction=True):
         """The model in MuJoCo; with `explicit`, integrated by explicit Euler steps of 1 ms, damping included."""
         spec = mujoco.MjSpec()
@@ -90,7 +116,7 @@ class SdfModel:
             spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_EULERDAMP
         bodies = {"world": spec.worldbody}
         T = {"world": np.eye(4), **self.T}
-        waiting = dict(self.joints)
+        waiting = {name: joint for name, joint in self.joints.items() if joint.get("type") not in ("ball", "gearbox")}
         while waiting:
             name = next(key for key, joint in waiting.items() if joint.find("parent").text in bodies)
             joint = waiting.pop(name)
@@ -102,10 +128,16 @@ class SdfModel:
             body.quat = quat
             if joint.get("type") != "fixed":
                 self._add(body, joint, friction)
-        for follower, (leader, factor) in self.followers().items():
+            if self.links[child].find("inertial") is not None:
+                self._add_inertia(body)
+        stiff = {"solref": [0.002, 1.0], "solimp": [0.9999, 0.9999, 0.001, 0.5, 2.0]}
+        for name, child, _, anchor in self.loops():
+            parent = self.joints[name].find("parent").text
+            kind = {"type": mujoco.mjtEq.mjEQ_CONNECT, "objtype": mujoco.mjtObj.mjOBJ_BODY}
+            spec.add_equality(name=name, name1=child, name2=parent, data=[*anchor, *[0.0] * 9], **kind, **stiff)
+        for follower, (leader, factor) in (self.followers() | self.gearboxes()).items():
             data = [0.0, factor, *[0.0] * 10]
             kind = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
-            stiff = {"solref": [0.002, 1.0], "solimp": [0.9999, 0.9999, 0.001, 0.5, 2.0]}
             spec.add_equality(name=follower, name1=follower, name2=leader, data=data, **kind, **stiff)
         return spec.compile()
 
@@ -165,7 +197,7 @@ class SdfModel:
         return str(path)
 
     def _add(self, body, joint, friction):
-        axis, inertial = joint.find("axis"), self.links[body.name].find("inertial")
+        axis = joint.find("axis")
         slide = joint.get("type") == "prismatic"
         kind = mujoco.mjtJoint.mjJNT_SLIDE if slide else mujoco.mjtJoint.mjJNT_HINGE
         added = body.add_joint(name=joint.get("name"), type=kind)
@@ -175,6 +207,9 @@ class SdfModel:
         if friction:
             added.damping = [number(axis, "dynamics/damping"), 0.0, 0.0]
             added.frictionloss = number(axis, "dynamics/friction")
+
+    def _add_inertia(self, body):
+        inertial = self.links[body.name].find("inertial")
         xx, yy, zz, xy, xz, yz = (
             number(inertial, f"inertia/{key}") for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
         )

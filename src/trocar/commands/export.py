@@ -21,7 +21,12 @@ def export(
     ],
     formats: Annotated[
         list[str] | None,
-        option("FORMAT", "mjcf, urdf, sdf or rviz; can be repeated. Default: all formats.", "--format", "-f"),
+        option(
+            "FORMAT",
+            "mjcf, urdf, sdf, rviz; of an arm also moveit, ambf. Can be repeated. Default: all but ambf.",
+            "--format",
+            "-f",
+        ),
     ] = None,
     output: Annotated[Path, option("DIR", "Each model gets a folder in DIR.", "--output", "-o")] = Path("models"),
     parameters: ParameterSet = None,
@@ -30,7 +35,7 @@ def export(
     plain_c: Annotated[bool, flag("Write only the equations of an arm as C code, ARM.c and ARM.h.", "--c")] = False,
     timestep: Annotated[float, option("S", "With --c: time step, in seconds.")] = 1e-3,
 ) -> None:
-    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or RViz files, or an arm as C code.
+    """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or RViz files; an arm for MoveIt or AMBF or as C code.
 
     Example: [bold]trocar export PSM --format mjcf -o models[/bold], then open models/psm/scene.xml in MuJoCo's viewer.
 
@@ -39,7 +44,7 @@ def export(
 
     With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
-    from trocar.simulation.export import FORMATS, write_model
+    from trocar.simulation.export import default_formats, write_model
 
     if plain_c:
         if formats:
@@ -47,12 +52,12 @@ def export(
         for name in dict.fromkeys(models):
             _export_c(name, output / name.lower(), parameters, instrument, timestep)
         return
-    chosen = tuple(dict.fromkeys(formats)) if formats else FORMATS
     for what in dict.fromkeys(models):
         name = Path(what).stem if what.endswith(".toml") else what
         folder = output / name.lower()
         check_writable(folder / "README.md")
         model = _loaded(what, parameters, instrument)
+        chosen = tuple(dict.fromkeys(formats)) if formats else default_formats(model)
         written = write_model(model, folder, chosen, name)
         if picture:
             camera = "iso" if isinstance(model, tr.Simulator) else None

@@ -1,4 +1,4 @@
-"""The model folder of an arm or a scene: MJCF, URDF with SRDF, SDF, RViz configuration, meshes, README, licence."""
+"""The model folder of an arm or a scene: the files of each format, meshes, README, change log, licence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.simulation.engine import STIFFENING
+from trocar.simulation.export.ambf import ambf_files
 from trocar.simulation.export.links import ROOT, own_inertias
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
 from trocar.simulation.export.mjcf import mjcf
+from trocar.simulation.export.moveit import moveit_files
 from trocar.simulation.export.sdf import BANDWIDTH, MIN_MASS, VERSION, sdf
+from trocar.simulation.export.sdf_classic import VERSION as CLASSIC_VERSION
+from trocar.simulation.export.sdf_classic import sdf_classic
 from trocar.simulation.export.urdf import srdf, urdf
 from trocar.simulation.export.xml import filled, quoted, texts
 from trocar.simulation.scene import Scene
@@ -39,6 +43,9 @@ def readme(scene: Scene, name: str, formats: tuple[str, ...]) -> str:
             *steps,
             *_section("limits", _limits(kinds, formats)),
             *(_section("sdf", _about_sdf(kinds)) if "sdf" in formats else ()),
+            *(_section("classic", _about_classic(kinds, file)) if "sdf" in formats else ()),
+            *(_section("moveit", _about_moveit(kinds[""])) if "moveit" in formats else ()),
+            *(_section("ambf", _about_ambf(kinds[""], file)) if "ambf" in formats else ()),
             texts()["tail"],
         ]
     )
@@ -119,19 +126,62 @@ def _about_sdf(kinds: dict[str, SimulatedArm]) -> list[str]:
     return [line.format(**words) for key, line in text.items() if holds.get(key, True)]
 
 
-FORMATS = ("mjcf", "urdf", "sdf", "rviz")
+def _about_classic(kinds: dict[str, SimulatedArm], file: str) -> list[str]:
+    """The section on the SDF model with closed loops."""
+    text = texts()["classic"]
+    arms = [simulated.arm for simulated in kinds.values()]
+    followers = {f"`{body}`": arm.body(body).kind for arm in arms for body in arm.transmissions}
+    turning, sliding = ([b for b, kind in followers.items() if kind == k] for k in ("revolute", "prismatic"))
+    holds = {"title": False, "gearbox": bool(turning), "fixed": bool(sliding)}
+    words = {"file": file, "turning": ", ".join(turning), "sliding": ", ".join(sliding)}
+    return [line.format(**words) for key, line in text.items() if holds.get(key, True)]
+
+
+def _about_moveit(simulated: SimulatedArm) -> list[str]:
+    """The section on the configuration of MoveIt."""
+    arm, text = simulated.arm, texts()["moveit"]
+    holds = {"title": False, "jaw": arm.tip_joints < arm.n, "few": arm.tip_joints < 6}
+    words = {"arm": arm.dvrk_name or arm.name, "joints": arm.tip_joints}
+    return [line.format(**words) for key, line in text.items() if holds.get(key, True)]
+
+
+def _about_ambf(simulated: SimulatedArm, file: str) -> list[str]:
+    """The section on the description file of AMBF."""
+    arm, text = simulated.arm, texts()["ambf"]
+    coupled = [arm.body(body) for body in arm.transmissions]
+    turning = [
+        f"`{b.name}` to {factor:g} x `{j}`" for b in coupled for j, factor in b.coupling.items() if b.kind == "revolute"
+    ]
+    sliding = [f"`{body.name}`" for body in coupled if body.kind == "prismatic"]
+    holds = {"title": False, "turning": bool(turning), "sliding": bool(sliding)}
+    words = {"file": file, "turning": ", ".join(turning), "sliding": ", ".join(sliding), "mass": MIN_MASS}
+    return [line.format(**words) for key, line in text.items() if holds.get(key, True)]
+
+
+FORMATS = ("mjcf", "urdf", "sdf", "rviz", "moveit", "ambf")
+OF_ONE_ARM, ON_REQUEST = ("moveit", "ambf"), ("ambf",)
+
+
+def default_formats(model: Simulator | Scene) -> tuple[str, ...]:
+    """Formats that are written unless others are chosen: all for the model, except AMBF, which has its own meshes."""
+    without = ON_REQUEST if isinstance(model, Simulator) else OF_ONE_ARM
+    return tuple(one for one in FORMATS if one not in without)
 
 
 def model_files(
-    model: Simulator | Scene, formats: Sequence[str] = FORMATS, name: str | None = None
+    model: Simulator | Scene, formats: Sequence[str] | None = None, name: str | None = None
 ) -> dict[str, bytes]:
     """Contents of the model folder of a simulated arm or a scene, by path within it; without the image.
 
     Args:
+        formats: of FORMATS. Default: see `default_formats`.
         name: name of the model and its files. Default: the arm's name, "cart_classic" or "cart_si" for a scene on a
             cart, "scene" for other scenes. A scene is written in its current state, with the set-up joints fixed.
     """
+    formats = default_formats(model) if formats is None else formats
     check_known("format", FORMATS, *formats)
+    if isinstance(model, Scene) and set(formats) & set(OF_ONE_ARM):
+        raise TrocarError(f"{' and '.join(OF_ONE_ARM)} are written for single arms only; export each arm on its own")
     if maker_meshes.checkout() is not None:
         raise TrocarError(
             f"unset {maker_meshes.VARIABLE} to export: the manufacturer's meshes may not be redistributed, and a"
@@ -147,7 +197,8 @@ def model_files(
             raise TrocarError(
                 f"{arm.arm.name} has a body named '{BASE}', the name that exports give to the fixed base; rename it"
             )
-    chosen = tuple(one for one in FORMATS if one in formats)
+    needed = {*formats, "urdf"} if "moveit" in formats else set(formats)
+    chosen = tuple(one for one in FORMATS if one in needed)
     name = model_name(model) if name is None else name
     start = {arm: simulated.q for arm, simulated in scene.arms.items()}
     if isinstance(model, Simulator):
@@ -155,6 +206,7 @@ def model_files(
     seen = meshes(scene.spec, {arm: simulated.arm.name.lower() for arm, simulated in scene.arms.items()})
     file, title, (centre, extent, lowest) = name.lower(), _title(scene), _extent(scene, start, seen)
     words = {"name": quoted(name), "file": quoted(file), "title": quoted(title), "version": VERSION}
+    words["classic_version"] = CLASSIC_VERSION
     content = {"README.md": readme(scene, name, chosen), "LICENSE": texts()["licence"]}
     content["CHANGELOG.md"] = texts()["changelog"]
     if "mjcf" in chosen:
@@ -170,21 +222,28 @@ def model_files(
     if "sdf" in chosen:
         content |= {
             "model.sdf": sdf(scene, name, title, start, seen),
+            "model-1_7.sdf": sdf_classic(scene, name, title, start, seen),
             "model.config": filled("config", **words),
             "world.sdf": filled("world", **words),
+            "classic.world": filled("classic_world", **words),
         }
     if "rviz" in chosen:
         x, y, z = (round(float(value), 2) for value in centre)
         view = {"distance": round(1.6 * extent, 2), "x": x, "y": y, "z": z}
         content[f"{file}.rviz"] = texts()["rviz"].format(arm=name, base=ROOT, **view)
+    if "moveit" in chosen:
+        content |= moveit_files(scene, name)
+    if "ambf" in chosen:
+        ((_, q),) = start.items()
+        content |= ambf_files(scene, name, title, q, seen)
     files = {path: text.encode() for path, text in content.items()}
-    if set(chosen) - {"rviz"}:
+    if set(chosen) - {"rviz", "ambf"}:
         files |= {f"assets/{mesh.file}": mesh.stl() for mesh in seen}
     return files
 
 
 def write_model(
-    model: Simulator | Scene, folder: str | Path, formats: Sequence[str] = FORMATS, name: str | None = None
+    model: Simulator | Scene, folder: str | Path, formats: Sequence[str] | None = None, name: str | None = None
 ) -> list[Path]:
     """Write the model folder of a simulated arm or a scene; every file is written atomically."""
     return [write_whole(Path(folder) / path, content) for path, content in model_files(model, formats, name).items()]

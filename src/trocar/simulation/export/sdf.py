@@ -2,7 +2,7 @@
 
 Gazebo's engines do not close kinematic loops (gz-physics issue 25). A mimic joint of SDF 1.11 replaces each loop or
 cable: the engine bullet-featherstone enforces it, dartsim ignores it (gz-physics issue 432).
-Drake reads its own element, `drake:mimic`.
+Drake reads its own element, `drake:mimic`. For Gazebo Classic, whose engines close loops, see `sdf_classic`.
 """
 
 from __future__ import annotations
@@ -96,18 +96,28 @@ def add_controllers(
     limited to the joint's effort.
     """
     for name, simulated in scene.arms.items():
-        arm, prefix, q = simulated.arm, scene.stepped[name].prefix, start[name]
-        drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
-        of_file = replace(simulated.parameters, inertias=dict(inertias[name]), drives=drives, elastics=())
-        mechanism = Mechanism(arm, of_file, gravity=simulated.gravity_vector)
-        values = np.diag(mechanism.mass_matrix(q)), mechanism.gravity(q), q
-        for joint, M, weight, target in zip(arm.joints, *values, strict=True):
+        prefix = scene.stepped[name].prefix
+        loads = joint_loads(simulated, start[name], inertias[name])
+        for joint, M, weight, target in zip(simulated.arm.joints, *loads, start[name], strict=True):
             plugin = _system(model, "joint-position-controller", "JointPositionController")
-            P, I, D = M * BANDWIDTH**2, M * BANDWIDTH**3 / 4, 2.0 * M * BANDWIDTH
+            P, I, D = pid_gains(M)
             add_texts(plugin, joint_name=flat(prefix + joint.name), p_gain=P, i_gain=I, d_gain=D)
             add_texts(plugin, i_max=joint.effort, i_min=-joint.effort, cmd_max=joint.effort, cmd_min=-joint.effort)
             add_texts(plugin, cmd_offset=weight, initial_position=target)
     _system(model, "joint-state-publisher", "JointStatePublisher")
+
+
+def joint_loads(simulated: SimulatedArm, q: Array, inertias: Mapping[str, Inertia]) -> tuple[Array, Array]:
+    """Inertia [kg m^2, kg] and weight [N m, N] of every joint (n,) at q with these inertias, without motors."""
+    drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
+    of_file = replace(simulated.parameters, inertias=dict(inertias), drives=drives, elastics=())
+    mechanism = Mechanism(simulated.arm, of_file, gravity=simulated.gravity_vector)
+    return np.diag(mechanism.mass_matrix(q)), mechanism.gravity(q)
+
+
+def pid_gains(M: float) -> tuple[float, float, float]:
+    """Gains P, I, D of a controller of BANDWIDTH for the inertia M."""
+    return M * BANDWIDTH**2, M * BANDWIDTH**3 / 4, 2.0 * M * BANDWIDTH
 
 
 def add_cameras(link: Element, name: str, T_link_tip: Array) -> None:
@@ -128,10 +138,16 @@ def _system(parent: Element, file: str, name: str) -> Element:
 
 
 def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
-    """Text of model.sdf. Poses are those at q = 0, where every joint is zero.
+    """Text of model.sdf; `title` describes the arms and parameters."""
+    root = sdf_tree(scene, name, start, meshes)
+    return document(root, [f"{title} See README.md.", texts()["comments"]["sdf"]])
+
+
+def sdf_tree(scene: Scene, name: str, start: Mapping[str, Array], meshes: list[Mesh]) -> Element:
+    """Elements of model.sdf. Poses are those at q = 0, where every joint is zero.
 
     Args:
-        title: describes the arms and parameters. start: joints (n,) of every arm, the targets of its controllers.
+        start: joints (n,) of every arm, the targets of its controllers.
     """
     root = Element("sdf", version=VERSION)
     root.set("xmlns:drake", DRAKE)
@@ -162,7 +178,7 @@ def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes:
         if facts.carries == "endoscope":
             add_cameras(cameras[f"{arm}/{facts.tip_body}"], flat(prefix + "endoscope"), facts.T_body_tip)
     add_controllers(model, scene, start, inertias)
-    return document(root, [f"{title} See README.md.", texts()["comments"]["sdf"]])
+    return root
 
 
 def _link(model: Element, link: Link, T: Array, inertia: Inertia) -> Element:

@@ -56,6 +56,18 @@ class Design:
         """(k,) coordinates that must not be negative."""
         return np.array([term.partition(".")[2] in POSITIVE for term in self.terms])
 
+    def curvature(self, theta: Array) -> Array:
+        """Half the second derivatives (k, k) of the penalties of `consistent` at theta: log det for links."""
+        H, (i, j) = np.diag(self.penalty), _SYMMETRIC
+        scale = np.where(i == j, 1.0, np.sqrt(0.5))
+        E = np.zeros((10, 4, 4))
+        E[np.arange(10), i, j] = E[np.arange(10), j, i] = scale
+        for k in range(len(self.links)):
+            own = slice(10 * k, 10 * k + 10)
+            S = np.linalg.solve(np.einsum("a,aij->ij", theta[own], E), E)  # Q^-1 dQ of each coordinate
+            H[own, own] = self.penalty[10 * k] * np.einsum("aij,bji->ab", S, S)
+        return H
+
     def weighted(self, weights: Weights) -> Design:
         """A copy of the problem with different weights."""
         return replace(self, penalty=penalties(weights, self.terms))

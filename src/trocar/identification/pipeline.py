@@ -8,7 +8,7 @@ old values as strongly as the recipe regularises them towards zero.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
-from trocar.identification.estimators import consistent, expanded, noise_variance
+from trocar.identification.estimators import consistent, disturbance, expanded
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.signals import (
     MIN_DURATION,
@@ -39,6 +39,8 @@ from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
+UNEXPLAINED = 0.4  # smallest residual, relative to the standard deviation of the effort, of a joint not explained
+MIN_EXPLAINED = 0.25  # fraction of the joints that a usable fit explains
 REFITTED = ("Fv", "Fc", "Fx", "mu", "Fo", "hysteresis")  # terms of drives
 LOAD_ROUNDS = 3  # friction that grows with load is linear for a known load: each round has the gravity of the last
 
@@ -52,6 +54,7 @@ class Identified:
         columns: joints or motors of the effort columns.
         train_relative_error, cv_relative_error, raw_relative_error: (n,) on the fitted rows; on held-out rows; on the
             unfiltered effort. train_rms: (n,) [N m, N]. validation: the folds of cv_relative_error, or None.
+        unexplained: columns whose effort the model does not explain, where fitted.
         names, covariance: of the non-zero parameters, (k,) and (k, k).
         status: solver status. seconds: wall time.
     """
@@ -65,6 +68,7 @@ class Identified:
     cv_relative_error: Array
     raw_relative_error: Array
     train_rms: Array
+    unexplained: tuple[str, ...]
     names: tuple[str, ...]
     covariance: Array
     status: str
@@ -155,7 +159,8 @@ def identify(
         validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.6 + 0.35 * f))
     predicted = problem.predicted(theta)
     used = signals.used
-    names, covariance = _covariance(problem, theta)
+    unexplained = _unexplained(recording.joints, signals.tau[used], predicted, fitted)
+    names, covariance = _covariance(problem, theta, G, fitted, signals.rate)
     tell(1.0)
     return Identified(
         recipe=recipe,
@@ -167,12 +172,25 @@ def identify(
         cv_relative_error=validation.error if validation else np.full(len(recording.joints), np.nan),
         raw_relative_error=relative_error(signals.raw[used], predicted),
         train_rms=root_mean_square(signals.tau[used], predicted),
+        unexplained=unexplained,
         names=names,
         covariance=covariance,
         status=status,
         seconds=time.perf_counter() - start,
         validation=validation,
     )
+
+
+def _unexplained(joints: Sequence[str], tau: Array, predicted: Array, fitted: Array) -> tuple[str, ...]:
+    """Columns with a large residual. An error if nearly all columns have one."""
+    residual = np.sqrt(((tau - predicted) ** 2).mean(0, where=fitted)) / tau.std(0, where=fitted)
+    unexplained = tuple(name for name, share in zip(joints, residual, strict=True) if share > UNEXPLAINED)
+    if len(unexplained) > (1.0 - MIN_EXPLAINED) * len(joints):
+        raise TrocarError(
+            f"the efforts are not those of this motion: no parameters explain {', '.join(unexplained)}. Check their "
+            "sign, their columns, and that they belong to this arm"
+        )
+    return unexplained
 
 
 def prepared(recipe: Recipe, recording: Recording) -> Signals:
@@ -201,18 +219,15 @@ def _loaded(template: Parameters, known: Parameters) -> Parameters:
     return replace(template, inertias=known.inertias, drives=tuple(own), elastics=known.elastics)
 
 
-def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
-    """Names and covariance of the parameters not at zero; with the residual of each column as correlated noise."""
+def _covariance(problem: Design, theta: Array, G: Array, fitted: Array, rate: float) -> tuple[tuple[str, ...], Array]:
+    """Names and covariance of the parameters not at zero; the residual of each column is treated as stationary noise.
+
+    G: X'X over the fitted rows and columns (N, n); rate: of the rows [Hz].
+    """
     free = np.flatnonzero(~problem.positive | (theta > 1e-9))
-    residual = problem.tau - problem.X @ theta
-    G, V = np.zeros((2, len(theta), len(theta)))
-    for j in range(residual.shape[1]):
-        X = np.ascontiguousarray(problem.X[:, j])
-        square = X.T @ X
-        G += square
-        V += noise_variance(residual[:, j]) * square
-    G, V = (x[np.ix_(free, free)] for x in (G, V))
-    inverse = np.linalg.inv(G + np.diag(problem.penalty[free]))
+    X, residual = problem.X[..., free], problem.tau - problem.X @ theta
+    V = sum(disturbance(X[:, j], residual[:, j], fitted[:, j], rate) for j in range(residual.shape[1]))
+    inverse = np.linalg.inv((G + problem.curvature(theta))[np.ix_(free, free)])
     M = problem.M[:, free]
     covariance = M @ (inverse @ V @ inverse) @ M.T
     seen = np.flatnonzero(np.abs(M).any(1))

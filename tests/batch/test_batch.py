@@ -556,7 +556,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
     with pytest.raises(batch.NotFinite, match="arm 13 of 20") as caught:
         psm.step(state, tau, DT)
     assert caught.value.arm == 13
-    with pytest.raises(batch.NotFinite, match="the arm has a state that is not finite"):
+    with pytest.raises(batch.NotFinite, match="the arm has diverged"):
         psm.step(psm.state(psm.mechanism.arm.home), [0.0, np.inf, 0, 0, 0, 0, 0], DT)
     with pytest.raises(tr.TrocarError, match="q must be finite"):
         psm.state([np.nan] * 7)

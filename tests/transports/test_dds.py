@@ -34,9 +34,8 @@ from trocar.transports.ros2.bridge import Ros2Bridge
 from trocar.transports.ros2.client import Ros2Client
 from trocar.transports.ros2.cyclonedds_internals import delete
 from trocar.transports.ros2.domain import domain_sockets
-from trocar.transports.ros2.node import DISCOVERY, DISCOVERY_TYPE
+from trocar.transports.ros2.node import DISCOVERY, DISCOVERY_TYPE, user_data
 from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken, topic_qos
-from trocar.transports.ros2.services import user_data
 from trocar.transports.scene_topics import DESCRIPTION, JOINT_STATES, TF, TF_STATIC
 from trocar.transports.shadow import follow
 

@@ -253,14 +253,14 @@ def silhouette(viewer, size):
 def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
     """The arm's pixels in the picture are the silhouette of the model's triangles, projected here."""
     scene = home.server.scene
-    floor, shown = scene.get_handle_by_name("/floor"), home.marks._boxes()
+    floor, shown = scene.get_handle_by_name("/floor"), [(box, box.value) for box in home.marks.boxes.values()]
     colours = [(handle, handle.color) for handle in map(scene.get_handle_by_name, home.page.drawing.shapes())]
     try:
         for handle, _ in colours:
             handle.color = (0, 0, 0)  # a pale arm is hard to distinguish from a pale backdrop
         floor.visible = False  # the arm's shadow falls on it
-        for name in shown:
-            home.marks.overlays.show(name, False)
+        for box, _ in shown:
+            box.value = False
         scene.get_handle_by_name("/arm").visible = False
         without = home.still()
         scene.get_handle_by_name("/arm").visible = True
@@ -277,8 +277,8 @@ def test_the_arm_is_drawn_where_the_camera_must_see_it(home):
         print(f"silhouettes overlap by {overlap[-1]:.3f}")
     finally:
         floor.visible = True
-        for name, visible in shown.items():
-            home.marks.overlays.show(name, visible)
+        for box, visible in shown:
+            box.value = visible
         for handle, colour in colours:
             handle.color = colour
     home.keep("arm")

@@ -25,6 +25,13 @@ from trocar.files import write_whole
 Picture = NDArray[np.uint8]
 
 
+def jpeg(image: Picture, quality: int) -> bytes:
+    """Content of a JPEG file of an image (height, width, 3)."""
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, "JPEG", quality=quality)
+    return stream.getvalue()
+
+
 def save_png(path: str | os.PathLike[str], image: Picture) -> Path:
     """Write an image (height, width, 3) as PNG."""
     stream = io.BytesIO()

@@ -97,6 +97,13 @@ def add_patient_cart(spec: mujoco.MjSpec, cart: Cart, mounts: Mapping[str, str])
         shape_file(f"set_up_{cart.name.lower()}_{mount.lower()}").drawing.put_on(spec, prefix)
 
 
+def hang(model: mujoco.MjModel, poses: Mapping[str, Array]) -> None:
+    """Put bodies that are fixed in the world, such as those of set-up joints, at poses (4, 4) by name."""
+    for name, T in poses.items():
+        body = model.body(name)
+        body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+
+
 def set_up_poses(cart: Cart, mount: str) -> dict[str, Array]:
     """Pose (4, 4) in the world of every set-up joint of an arm, by the name of the joint."""
     return {joint: T for joint, T in cart.set_up_poses(mount).items() if joint != "base"}

@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar.appearance.films import Picture
+from trocar.appearance.kinematic_model import hang
 from trocar.appearance.sketch import VISUAL
 from trocar.errors import TrocarError
-from trocar.spatial import Array, quaternion
+from trocar.spatial import Array
 
 ABOVE, BELOW, FLOOR = (0.90, 0.92, 0.94), (0.64, 0.70, 0.77), (0.72, 0.74, 0.76)  # background from top to bottom; floor
 FRAME = 1.06  # width of a view relative to its content
@@ -137,9 +138,7 @@ class Studio:
 
     def arrange(self, qpos: Array, bodies: Mapping[str, Array] = MappingProxyType({})) -> None:
         """Move everything to qpos, and fixed bodies given by name to other poses (4, 4) in the world."""
-        for name, T in bodies.items():
-            body = self.model.body(name)
-            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        hang(self.model, bodies)
         self.data.qpos[:] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)

@@ -13,7 +13,7 @@ from trocar import checks
 from trocar.batch.backend import Backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.control import BatchControl, BatchJointPID
-from trocar.batch.equations.programs import query_program, step_program
+from trocar.batch.equations.programs import MAX_RATE, query_program, step_program
 from trocar.batch.gradients import RolloutGradients
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import REMEDY, BatchLog, BatchState, NotFinite, Values
@@ -89,7 +89,7 @@ class BatchArms:
     def step(self, state: BatchState, tau: Values, dt: float) -> BatchState:
         """The state after one step of length dt [s] under efforts tau (n,) or (n, N) [N m, N].
 
-        Raises `NotFinite` if a state is no longer finite.
+        Raises `NotFinite` if an arm diverges: a state is not finite or far beyond the arm's.
         """
         layout, last_dt, one = self._one
         # A step of one arm in C takes a fifth of a microsecond: this is the fastest way to call it.
@@ -309,6 +309,8 @@ class BatchArms:
         if array.ndim not in (1, 2) or array.shape[0] != self.n or 0 in array.shape:
             raise TrocarError(f"{name} must have shape ({self.n},) or ({self.n}, N), joints first; got {array.shape}")
         self.backend.check_finite(array, name)
+        if not self.backend.traced(array) and (np.abs(np.asarray(array)) > MAX_RATE).any():
+            raise TrocarError(f"{name} must be within {MAX_RATE:g} of zero [rad, m; per s]")
         return array
 
     def _check_layout(self, state: BatchState) -> None:
@@ -318,13 +320,14 @@ class BatchArms:
             )
 
     def _check_finite(self, state: BatchState, bad: int, steps: int) -> None:
-        """Raise an error if an arm, `bad`, is no longer finite after some steps; -1 for none."""
+        """Raise an error if an arm, `bad`, has diverged after some steps; -1 for none."""
         if bad < 0:
             return
         where = f"arm {bad} of {state.batch[0]}" if state.batch else "the arm"
         within = "one step" if steps == 1 else f"{steps} steps"
         raise NotFinite(
-            f"{where} has a state that is not finite after {within}; check its state and efforts, or use a shorter dt",
+            f"{where} has diverged after {within}: its state is not finite, or far beyond any arm's; check its state, "
+            "gains and efforts, or use a shorter dt",
             bad if state.batch else None,
         )
 
@@ -375,7 +378,7 @@ class BatchArms:
         gains: dict[str, Any] = {}
         for name, gain in control.gains.items():
             traced = self.backend.traced(gain)
-            value = gain if traced else np.asarray(getattr(published, name) if gain is None else gain, dtype=float)
+            value = gain if traced else checks.real_array(name, getattr(published, name) if gain is None else gain)
             value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
             fine = value.ndim <= 2 and value.shape[0] == self.n
             if not fine or not (traced or (np.isfinite(value) & (value >= 0)).all()):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trocar import checks
 from trocar.batch import backends
 from trocar.batch.program import Program
 from trocar.batch.sources import array_source
@@ -114,7 +115,10 @@ class Backend(ABC):
 
     def array(self, values: Any) -> Any:
         """Values as an array of this backend's type."""
-        return self.arrays.asarray(values, dtype=self.dtype)
+        if isinstance(values, np.ndarray) or not hasattr(values, "dtype"):  # else an array of JAX or of a GPU
+            values = checks.real_array("an array of joints or efforts", values)
+        with np.errstate(over="ignore"):  # infinite in float32: refused like other values that are not finite
+            return self.arrays.asarray(values, dtype=self.dtype)
 
     def placed(self, rows: Any) -> Any:
         """Rows in the memory of the backend."""

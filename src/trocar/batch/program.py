@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
-from trocar.batch.graph import Node, is_fixed, ordered, schedule
+import numpy as np
 
+from trocar.batch.graph import Node, is_fixed, ordered, schedule
+from trocar.spatial import Array
+
+Statement = Callable[[str, str], str]  # line that assigns a value to a name
+Expression = Callable[[Node, Sequence[str]], str]  # source of a node from the terms of its arguments
 BranchSource = Callable[[str, Sequence[str], Sequence[str], Sequence[str], Sequence[str]], list[str]]
 STATE, INPUT, FIXED = "x", "u", "p"  # names of the arrays of rows in generated code
+_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +27,8 @@ class Program:
         inputs: inputs of every step. outputs: rows that every step returns.
         state: inputs that the program replaces with `next_state`, row by row. A query has none.
         logged: number of leading state rows that are logged, with their values before the step.
+        bounds: lowest and highest value of every leading state row of an arm that has not diverged. The others must be
+            finite.
     """
 
     inputs: Sequence[Node]
@@ -28,6 +36,7 @@ class Program:
     state: Sequence[Node] = ()
     next_state: Sequence[Node] = ()
     logged: int = 0
+    bounds: Sequence[tuple[float, float]] = ()
 
     @cached_property
     def fixed(self) -> list[Node]:
@@ -45,22 +54,26 @@ class Program:
         new.__dict__["fixed"] = self.fixed  # the cached property: only the outputs may use some of them
         return new
 
+    def row_bounds(self, largest: float) -> list[tuple[float, float]]:
+        """Lowest and highest value of all state rows; `largest`: of a finite number."""
+        return [*self.bounds, *[(-largest, largest)] * (len(self.state) - len(self.bounds))]
+
+    def diverged(self, rows: Array) -> Array:
+        """Arms (N,), or () for one arm, with a row (R,) or (R, N) outside its bounds."""
+        low, high = np.array(self.row_bounds(float(np.finfo(rows.dtype).max))).T.reshape(2, -1, *[1] * (rows.ndim - 1))
+        return np.asarray(~((rows >= low) & (rows <= high)).all(axis=0))
+
     @cached_property
     def parameters(self) -> list[Node]:
         """Fixed inputs that the fixed nodes depend on."""
         return [node for node in schedule(self.fixed) if node.op == "input"]
 
     def statements(
-        self,
-        statement: Callable[[str, str], str],
-        expression: Callable[[Node, Sequence[str]], str],
-        branch: BranchSource | None = None,
+        self, statement: Statement, expression: Expression, branch: BranchSource | None = None
     ) -> tuple[list[str], list[str]]:
         """Source lines of one step, and the terms for all rows of the next state and the outputs.
 
         Args:
-            statement: line that assigns a value to a name. expression: source of a node from the terms of its
-                arguments.
             branch: lines of a branch, from the term of its condition, the names and short values of its shortcuts, the
                 lines inside, and the full values. Default: no branches, full values only.
         """
@@ -68,9 +81,7 @@ class Program:
         places = {node.index: f"{array}[{k}]" for array, nodes in rows.items() for k, node in enumerate(nodes)}
         return _statements([*self.next_state, *self.outputs], places, statement, expression, branch)
 
-    def preparation(
-        self, statement: Callable[[str, str], str], expression: Callable[[Node, Sequence[str]], str]
-    ) -> tuple[list[str], list[str]]:
+    def preparation(self, statement: Statement, expression: Expression) -> tuple[list[str], list[str]]:
         """Source lines that compute the fixed nodes from the parameters, and the terms for them."""
         places = {node.index: f"{FIXED}[{k}]" for k, node in enumerate(self.parameters)}
         return _statements(self.fixed, places, statement, expression)
@@ -85,8 +96,8 @@ class Program:
 def _statements(
     results: Sequence[Node],
     places: dict[int, str],
-    statement: Callable[[str, str], str],
-    expression: Callable[[Node, Sequence[str]], str],
+    statement: Statement,
+    expression: Expression,
     branch: BranchSource | None = None,
 ) -> tuple[list[str], list[str]]:
     """Source lines that compute the results, one per operation, and the term of each; places: terms of known nodes."""
@@ -119,6 +130,15 @@ def _statements(
         terms |= {node.index: next(names) for node in work.shortcuts}
         lines += branch(condition, [terms[node.index] for node in work.shortcuts], short, inside, full)
     return lines, [terms[node.index] for node in results]
+
+
+def arithmetic(node: Node, args: Sequence[str], cast: str = "") -> str:
+    """Source of a constant or an operator, the same in C and in Python; "" for all others. cast: of constants."""
+    if node.op == "constant":
+        return f"({cast}{node.value!r})"
+    if node.op == "negate":
+        return f"-{args[0]}"
+    return f"{args[0]} {_OPERATORS[node.op]} {args[1]}" if node.op in _OPERATORS else ""
 
 
 def _varies_by_parameter(node: Node) -> bool:

@@ -7,7 +7,6 @@ control loops: a step takes a microsecond instead of ten. It has no links, conta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from trocar.batch.backends.c import NoCompiler
 from trocar.batch.loading import load
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged, SceneArm
+from trocar.simulation.engine import MAX_EFFORT
 from trocar.simulation.simulator import ENGINES, REDUCED
 from trocar.spatial import Array
 
@@ -139,8 +139,8 @@ class ReducedSimulator:
         except (TypeError, ValueError):
             got = getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {self.arm.name} has {self.n} values [N m, N], got {got!r}") from None
-        if not isfinite(effort.dot(effort)):
-            raise TrocarError(f"tau is not finite: {tau!r}")
+        if not effort.dot(effort) < MAX_EFFORT**2:
+            raise TrocarError(f"tau must be finite and below {MAX_EFFORT:g} [N m, N], got {tau!r}")
         if self._wrench is not None:
             J = self._jacobian(self._q)
             self._external[: J.shape[1]] = J.T @ self._wrench

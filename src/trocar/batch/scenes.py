@@ -21,12 +21,14 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.batch.state import REMEDY, BatchLog, NotFinite
-from trocar.errors import TrocarError
+from trocar.errors import MAX_LISTED, TrocarError
 from trocar.files import check_memory
 from trocar.simulation import Simulator
+from trocar.simulation.engine import MAX_EFFORT, RUNAWAY
 from trocar.spatial import Array
 
 STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
+BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
 CONTROL = int(mujoco.mjtState.mjSTATE_CTRL | mujoco.mjtState.mjSTATE_QFRC_APPLIED)
 
 
@@ -81,9 +83,8 @@ class SceneBatch:
 
     def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> SceneState:
         """States with arms at q (n, N) with rates dq (n, N) and objects at their initial poses."""
-        q = np.asarray(q, dtype=float)
-        n = self.sim.n
-        dq = np.zeros_like(q) if dq is None else np.asarray(dq, dtype=float)
+        q, n = checks.real_array("q", q), self.sim.n
+        dq = np.zeros_like(q) if dq is None else checks.real_array("dq", dq)
         if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape:
             raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
         if self._models is not None and len(self._models) != q.shape[1]:
@@ -99,13 +100,13 @@ class SceneBatch:
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
         """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log sampled every `every` steps."""
         every = checks.count("every", every)
-        tau, (n, count) = np.asarray(tau, dtype=float), state.q.shape
+        tau, (n, count) = checks.real_array("tau", tau), state.q.shape
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
         tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
         check_memory(len(tau) * count * 2 * state.rows.shape[1] * 8, f"a log of {len(tau)} steps", REMEDY)
-        if not np.isfinite(tau).all():
-            raise TrocarError("tau must be finite")
+        if not (np.abs(tau) < MAX_EFFORT).all():
+            raise TrocarError(f"tau must be finite and below {MAX_EFFORT:g} [N m, N]")
         motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
         constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
         applied = np.zeros((count, len(tau), self.model.nv))
@@ -114,18 +115,32 @@ class SceneBatch:
         rows, _ = self._runner.rollout(
             models, self._data, state.rows, np.concatenate([motor, applied], axis=2), control_spec=CONTROL
         )
-        bad = np.flatnonzero(~np.isfinite(rows).all(axis=(1, 2)))
-        if bad.size:
-            raise NotFinite(f"scene {bad[0]} of {count} has a state that is not finite; use lower efforts", int(bad[0]))
         whole = np.concatenate([state.rows[:, None], rows], axis=1)[..., 1:]  # without the time
         qpos, qvel = whole[..., : self.model.nq], whole[..., self.model.nq :][..., : self.model.nv]
         links = qpos[..., self._stepped.q], qvel[..., self._stepped.v]
         q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in links)
         ddq = np.diff(dq, axis=0) / self.sim.timestep
+        self._check_diverged(qpos, qvel, count)
         samples = np.concatenate([q[:-1], dq[:-1], tau, ddq], axis=1)[::every]
         times = self.sim.timestep * every * np.arange(len(samples))
         end = SceneState(rows[:, -1].copy(), q[-1], dq[-1])
         return end, BatchLog(times, samples, self.mechanism, "mujoco")
+
+    def _check_diverged(self, qpos: Array, qvel: Array, count: int) -> None:
+        """Raise an error that lists the scenes beyond the bounds of a `Simulator`, or reset by MuJoCo."""
+        acceleration = np.linalg.norm(np.diff(qvel, axis=1), axis=2).max(axis=1) / self.sim.timestep
+        runaway = ~(acceleration < RUNAWAY)  # also True for NaN
+        for stop in self.sim.scene.engine.stops:
+            runaway |= (stop.violation(qpos[..., stop.address]) > stop.runaway).any(axis=1)
+        warned = sum(int(data.warning[kind].number) for data in self._data for kind in BAD)
+        if runaway.any():
+            bad = np.flatnonzero(runaway).tolist()
+            listed = f"{', '.join(map(str, bad[:MAX_LISTED]))}{', ...' if len(bad) > MAX_LISTED else ''}"
+            raise NotFinite(f"{len(bad)} of {count} scenes have diverged: {listed}; use lower efforts", bad[0])
+        if warned:
+            raise NotFinite(
+                f"{warned} of {count} scenes have diverged and were reset by MuJoCo; use lower efforts", None
+            )
 
     def _world(self, k: int) -> mujoco.MjModel:
         """The model of one scene, with its own parameters."""

@@ -38,7 +38,7 @@ Values: TypeAlias = Any  # an array of the backend (NumPy, JAX, GPU), or values 
 
 
 class NotFinite(TrocarError):
-    """A state is no longer finite. `arm` is the index of the first such arm, None for a single arm."""
+    """An arm has diverged: its state is not finite, or far beyond any arm's. `arm`: the first one, None if alone."""
 
     def __init__(self, message: str, arm: int | None) -> None:
         self.arm = arm

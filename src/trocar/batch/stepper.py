@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,9 @@ from trocar.mechanics import Mechanism
 
 # Largest product of local frequency and time step: an elastic force held over a step is stable up to 2.
 RESOLVED = 1.0
+
+
+MIN_TIMESTEP, MAX_TIMESTEP = 1e-9, 0.1  # [s]; longer steps resolve no motion of an arm
 
 
 def check_resolved(mechanism: Mechanism, parameters: BatchParameters, dt: float) -> None:
@@ -68,8 +70,8 @@ class Stepper:
         Args:
             gains: (n,) or (n, N) by name.
         """
-        if isinstance(dt, Real):
-            dt = checks.positive("dt", float(dt))
+        if checks.is_number(dt) or not hasattr(dt, "dtype"):  # not an array of JAX
+            dt = checks.number("dt", dt, MIN_TIMESTEP, MAX_TIMESTEP, "s")
             last_dt, fixed, last_gains = self.last
             if dt == last_dt and _same(gains, last_gains):
                 check_sizes(self.kernel.batch(fixed), batch)

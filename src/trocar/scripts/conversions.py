@@ -40,7 +40,7 @@ def _frame_to(kind: str, frame: Frame) -> Any:
 
 def _array_to(kind: str, array: Array) -> Any:
     ros_type = f"geometry_msgs/{kind}"
-    return STAND_INS.message(ros_type, CONVERT[ros_type].plain(array))
+    return CONVERT[ros_type].to_ros(array, STAND_INS)
 
 
 MSG_CONVERSIONS: dict[str, Any] = {f"FrameFrom{kind}Msg": partial(_frame_from, kind) for kind in _FRAMES}

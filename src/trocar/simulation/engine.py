@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partialmethod
 from math import hypot
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -41,6 +41,8 @@ CHECKED = 20  # steps between two checks of loops and stops
 WHOLE = 1e-5
 OPEN = 1e-4  # loop gap above which a warning is issued [m]
 OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # stop violation above which a warning is issued [rad], [m]
+DIVERGED_OVERRUN = 10.0  # stop violation above which a simulation has diverged, over that of the warning
+MAX_EFFORT = 1e9  # [N m, N]; MuJoCo ignores efforts above 1e10 without an error
 STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
@@ -100,7 +102,7 @@ class Snapshot:
     memories: Mapping[str, ArmMemory]
 
 
-class _Stop(NamedTuple):
+class JointStop(NamedTuple):
     """A joint limit: low and high are positions with the allowed violation [rad, m]; address: row of qpos."""
 
     joint: int
@@ -111,16 +113,20 @@ class _Stop(NamedTuple):
     unit: str
 
     @classmethod
-    def of(cls, model: mujoco.MjModel, joint: int) -> _Stop:
+    def of(cls, model: mujoco.MjModel, joint: int) -> JointStop:
         slides = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE
         allowed, unit = (OVERRUN_SLIDE, "m") if slides else (OVERRUN, "rad")
         low, high = model.jnt_range[joint].tolist()
         return cls(joint, int(model.jnt_qposadr[joint]), low - allowed, high + allowed, allowed, unit)
 
-    def violation(self, qpos: Sequence[float]) -> float:
-        """Distance beyond the stop [rad, m]."""
-        q = qpos[self.address]
-        return max(self.low - q, q - self.high) + self.allowed
+    @property
+    def runaway(self) -> float:
+        """Distance beyond the stop at which a simulation has diverged [rad, m]."""
+        return DIVERGED_OVERRUN * self.allowed
+
+    def violation(self, q: float | Array) -> Any:
+        """Distance of positions q beyond the stop [rad, m]."""
+        return np.maximum(self.low - q, q - self.high) + self.allowed
 
 
 class Engine:
@@ -132,7 +138,7 @@ class Engine:
         self.data = mujoco.MjData(model)
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
-        self._diverged: Callable[[], None] = lambda: None
+        self._diverged: Callable[[str], None] = lambda what: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
@@ -141,7 +147,7 @@ class Engine:
         self._max_iterations, self._steps = int(model.opt.iterations), 0
         self._warned: set[type[UserWarning]] = set()
         self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
-        self._stops = [_Stop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
+        self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
         for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
             weights[:] *= STIFFENING[accuracy]
@@ -171,7 +177,7 @@ class Engine:
         """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
-    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[], None]) -> None:
+    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[str], None]) -> None:
         """Set the arms to step, and the function that raises the error of a divergence."""
         self._arms, self._diverged = arms, diverged
 
@@ -197,7 +203,7 @@ class Engine:
             self.data.time = self.time  # corrects the sum before it loses more than a few digits
             self._check()
         if not sound:
-            self._diverged()
+            self._diverged("")
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""
@@ -226,14 +232,14 @@ class Engine:
         if not data.nl:  # no joint is at a stop
             return
         q = data.qpos.tolist()
-        beyond = [stop for stop in self._stops if not stop.low <= q[stop.address] <= stop.high]
+        beyond = [stop for stop in self.stops if not stop.low <= q[stop.address] <= stop.high]
         if beyond:
-            worst = max(beyond, key=lambda stop: stop.violation(q) / stop.allowed)
-            self._warn(
-                Inaccurate,
-                f"{self.model.joint(worst.joint).name} is {worst.violation(q):.2g} {worst.unit} beyond its stop",
-                "use a smaller timestep or less effort",
-            )
+            worst = max(beyond, key=lambda stop: stop.violation(q[stop.address]) / stop.allowed)
+            distance = float(worst.violation(q[worst.address]))
+            what = f"{self.model.joint(worst.joint).name} is {distance:.2g} {worst.unit} beyond its stop"
+            if distance > worst.runaway:
+                self._diverged(what)
+            self._warn(Inaccurate, what, "use a smaller timestep or less effort")
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:
         """Warn once per kind and engine."""

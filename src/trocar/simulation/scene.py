@@ -393,12 +393,13 @@ class Scene:
         check_known("arm of the scene", self._options, arm)
         return arm
 
-    def _raise_diverged(self) -> None:
+    def _raise_diverged(self, what: str) -> None:
         saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
         accelerations = {name: self.engine.qacc[stepped.v] for name, stepped in self._items}
         runaway = [name for name, qacc in accelerations.items() if not np.linalg.norm(qacc) < RUNAWAY]
+        diverged = f"{what}: the simulation" if what else f"the simulation of {' and '.join(runaway) or 'an object'}"
         raise Diverged(
-            f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s; {saved}. "
+            f"{diverged} diverged at t = {self.time:.4f} s; {saved}. "
             "The usual causes are efforts too large for the timestep, or a controller that is unstable at it"
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, inf, isfinite
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.simulation.engine import ArmSlice, Engine
+from trocar.simulation.engine import MAX_EFFORT, ArmSlice, Engine
 from trocar.simulation.forces.arm_forces import ArmForces, ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
@@ -94,9 +94,9 @@ class SteppedArm(ArmSlice):
         except (TypeError, ValueError):
             arm, got = self.arm, getattr(tau, "shape", None) or tau
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
-        if not hypot(*self._ctrl_values.tolist()) < inf:  # faster than numpy for so few values
+        if not hypot(*self._ctrl_values.tolist()) < MAX_EFFORT:  # faster than numpy for so few values
             ctrl[:] = 0.0
-            raise TrocarError(f"tau is not finite: {tau!r}")
+            raise TrocarError(f"tau must be finite and below {MAX_EFFORT:g} [N m, N], got {tau!r}")
         if self._always_acts or self._wrenches:
             self._act(ctrl)
 
@@ -126,9 +126,9 @@ class SteppedArm(ArmSlice):
     def command_motors(self, efforts: Array) -> None:
         """As `command`, with the efforts of the motors (n,) [N m, N]."""
         self.ctrl[:] = efforts
-        if not isfinite(efforts.dot(efforts)):
+        if not efforts.dot(efforts) < MAX_EFFORT**2:
             self.ctrl[:] = 0.0
-            raise TrocarError(f"efforts of the motors of {self.arm.name} are not finite: {efforts!r}")
+            raise TrocarError(f"efforts of {self.arm.name} must be finite and below {MAX_EFFORT:g}, got {efforts!r}")
         self._act(self.ctrl)
 
     def _act(self, ctrl: Array) -> None:

@@ -15,9 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,22 +107,18 @@ def check_executor(name: str, workers: int | None, address: str | None) -> None:
         raise TrocarError(f"the serial executor has one worker, got workers={workers}; use processes or ray")
 
 
-@contextmanager
-def load_executor(name: str, job: Job, workers: int | None, address: str | None) -> Iterator[tuple[int, Submit]]:
+def load_executor(
+    name: str, job: Job, workers: int | None, address: str | None
+) -> AbstractContextManager[tuple[int, Submit]]:
     """Number of workers, and a function that starts a chunk. All executors give the same rows.
 
     Args:
         name: "serial", "processes" or "ray". workers: default one per core available to this process (Ray: of the
             cluster). address: address of a Ray cluster (HOST:PORT or "auto"). Default: RAY_ADDRESS, else a local one.
     """
-    if name == "serial":
-        yield 1, partial(_finished, job.load(), job)
-    elif name == "processes":
-        with _processes(job, workers or _cores()) as submit:
-            yield workers or _cores(), submit
-    else:
-        with _ray(job, workers, address or os.environ.get("RAY_ADDRESS")) as (count, submit):
-            yield count, submit
+    if name == "ray":
+        return _ray(job, workers, address or os.environ.get("RAY_ADDRESS"))
+    return _serial(job) if name == "serial" else _processes(job, workers or _cores())
 
 
 def evaluated(submit: Submit, chunks: Iterable[Chunk], capacity: int) -> Iterator[tuple[Chunk, Evaluated]]:
@@ -142,21 +137,27 @@ def _first(running: dict[Future[Evaluated], Chunk]) -> Iterator[tuple[Chunk, Eva
         yield running.pop(future), future.result()
 
 
-def _finished(function: Callable[..., Any], job: Job, chunk: Chunk) -> Future[Evaluated]:
-    future: Future[Evaluated] = Future()
-    future.set_result(evaluate(function, job, chunk))
-    return future
+@contextmanager
+def _serial(job: Job) -> Iterator[tuple[int, Submit]]:
+    function = job.load()
+
+    def submit(chunk: Chunk) -> Future[Evaluated]:
+        future: Future[Evaluated] = Future()
+        future.set_result(evaluate(function, job, chunk))
+        return future
+
+    yield 1, submit
 
 
 @contextmanager
-def _processes(job: Job, workers: int) -> Iterator[Submit]:
+def _processes(job: Job, workers: int) -> Iterator[tuple[int, Submit]]:
     """Processes of loky: other programs than the user's script, which is not run again."""
     loky = optional("joblib.externals.loky")
     environment = {name: os.environ.get(name, "1") for name in THREADS}
     environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
     pool = loky.ProcessPoolExecutor(max_workers=workers, env=environment)
     try:
-        yield lambda chunk: pool.submit(evaluate_in_worker, job, chunk)
+        yield workers, lambda chunk: pool.submit(evaluate_in_worker, job, chunk)
     except loky.BrokenProcessPool:
         raise TrocarError(f"a worker process was killed, by a crash or for lack of memory; {_LOST}") from None
     finally:

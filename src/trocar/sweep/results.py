@@ -66,10 +66,6 @@ class Manifest:
         return self.batch or 1
 
 
-def partition_path(folder: Path, start: int, stop: int) -> Path:
-    return folder / ROWS / f"part-{start:09d}-{stop:09d}.parquet"
-
-
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a sweep's folder, checked field by field."""
     path = folder / MANIFEST

@@ -95,7 +95,8 @@ def sweep(
             with load_executor(executor, job, workers, address) as (count, submit):
                 chunks = Chunks(columns, pending, manifest.step, count)
                 for chunk, outcome in evaluated(submit, chunks, 1 if executor == "serial" else 2 * count):
-                    write_whole(folders.partition_path(place, chunk.start, chunk.stop), outcome.content)
+                    name = f"part-{chunk.start:09d}-{chunk.stop:09d}.parquet"
+                    write_whole(place / folders.ROWS / name, outcome.content)
                     state = chunks.finished(chunk, outcome)
                     if progress is not None:
                         progress(state)

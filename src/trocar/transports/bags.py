@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, scratch_folder
@@ -27,6 +27,7 @@ from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
 from trocar.transports.codec import bag_name, check_rosbags, codec
+from trocar.transports.link import Closable
 from trocar.transports.ros_conversion import from_ros
 from trocar.transports.rosbag import Bag
 
@@ -35,7 +36,7 @@ COMMANDS = ("servo_", "move_")  # prefixes of command topics
 VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble reads too
 
 
-class BagRecorder:
+class BagRecorder(Closable):
     """Writes topics of a robot to a bag, until `close`.
 
     States come at 100 Hz. Messages are stamped with the robot's clock at which they were seen, as rosbag does. The bag
@@ -82,33 +83,24 @@ class BagRecorder:
             os.replace(self._folder / self.path.name, self.path)
         return self.path
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
     def _take(self, topic: Topic, message: Message) -> None:
         self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
         messages = iter(self._queue.get, None)  # ends once: an error while the bag is finished finds it exhausted
+        connections: dict[str, Any] = {}
         try:
+            ros = codec(1 if self.path.suffix == ".bag" else 2)
             with _writer(self._folder / self.path.name) as writer:  # SQLite is for the thread that opened it
-                self._write_to(writer, messages)
+                for topic, time, message in messages:
+                    if topic.name not in connections:
+                        types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
+                        connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)
+                    writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
+                    self.count += 1
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
             deque(messages, maxlen=0)  # the robot continues
-
-    def _write_to(self, writer: Any, messages: Iterator[tuple[Topic, int, Message]]) -> None:
-        connections: dict[str, Any] = {}
-        ros = codec(1 if self.path.suffix == ".bag" else 2)
-        for topic, time, message in messages:
-            if topic.name not in connections:
-                types = {"msgtype": bag_name(topic.ros), "typestore": ros.store}
-                connections[topic.name] = writer.add_connection(f"/{topic.name}", **types)
-            writer.write(connections[topic.name], time, ros.encode(message, topic.ros))
-            self.count += 1
 
 
 def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = None) -> int:

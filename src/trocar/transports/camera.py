@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import time
@@ -14,10 +13,10 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
-from PIL import Image as PillowImage
 
 from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import BASELINE, VIEW, StereoEndoscope
+from trocar.appearance.films import jpeg
 from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
@@ -162,14 +161,7 @@ def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Pict
         if (raw := f"{prefix}/{RAW}") in moment.topics:
             by_topic[raw] = Image(height=height, width=width, step=3 * width, data=picture.tobytes(), **about)
         if (compressed := f"{prefix}/{COMPRESSED}") in moment.topics:
-            by_topic[compressed] = CompressedImage(data=jpeg(picture), **about)
+            by_topic[compressed] = CompressedImage(data=jpeg(picture, QUALITY), **about)
         if (info := f"{prefix}/{INFO}") in moment.topics:
             by_topic[info] = CameraInfo.of_lens(settings.lens, BASELINE / 2 - aside, **about)
     return list(by_topic.items())
-
-
-def jpeg(picture: Picture) -> bytes:
-    """Content of a JPEG file of a picture (height, width, 3)."""
-    content = io.BytesIO()
-    PillowImage.fromarray(picture).save(content, "JPEG", quality=QUALITY)
-    return content.getvalue()

@@ -13,14 +13,13 @@ import pickle
 import signal
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from trocar.errors import TrocarError
-from trocar.robot.interface import Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.priority import urgent_process
 
@@ -33,23 +32,6 @@ END_TIMEOUT = 5.0  # after which a process is killed [s]
 # Size of a value from a node to the simulation. `Connection` writes up to 16 KiB at once, so the control loop, which
 # reads the pipe, never waits for the rest of a value.
 MAX_BYTES = 2**14
-
-
-@dataclass(frozen=True)
-class NodeSettings:
-    """Settings of the process of a node.
-
-    Attributes:
-        node: class of the node with its module. topics, services: those it serves; a client has none.
-        switch_interval: of the threads of the process [s]; Python's default is 5 ms.
-        priority: ask for real-time priority.
-    """
-
-    node: str
-    topics: tuple[Topic, ...] = ()
-    services: tuple[Service, ...] = ()
-    switch_interval: float = 5e-3
-    priority: bool = False
 
 
 # -- values from a node ------------------------------------------------------------------------------------------------
@@ -146,6 +128,19 @@ def received(pipe: Connection) -> Iterator[Any]:
             yield value
 
 
+class Closable(ABC):
+    """A resource that a `with` block closes at its end."""
+
+    @abstractmethod
+    def close(self) -> object: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
 class ConnectedProcess:
     """A spawned process with a pipe to it, until `close`. Its function gets the other end of `pipe` first."""
 
@@ -189,15 +184,21 @@ class ConnectedProcess:
         self.close()
 
 
-def run_node(pipe: Connection, settings: NodeSettings, *arguments: Any) -> None:
-    """Main function of the process of a node, which imports its library only here. The other end handles Ctrl-C."""
+def run_node(
+    pipe: Connection, node: str, options: Mapping[str, Any], switch_interval: float = 5e-3, priority: bool = False
+) -> None:
+    """Main function of the process of a node, which imports its library only here. The other end handles Ctrl-C.
+
+    Args:
+        node: class of the node with its module. options: its arguments after the pipe and `prioritised`.
+        switch_interval: of the threads of the process [s]. priority: ask for real-time priority.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.setswitchinterval(settings.switch_interval)
-    prioritised = settings.priority and urgent_process().granted  # before the library starts its threads
+    sys.setswitchinterval(switch_interval)
+    prioritised = priority and urgent_process().granted  # before the library starts its threads
     try:
-        module, _, name = settings.node.rpartition(".")
-        node = getattr(importlib.import_module(module), name)(pipe, settings, prioritised)
-        node.serve(*arguments)
+        module, _, name = node.rpartition(".")
+        getattr(importlib.import_module(module), name)(pipe, prioritised, **options).serve()
     except Exception as error:
         with contextlib.suppress(OSError):
             send(pipe, NodeFailed(str(error) or type(error).__name__))

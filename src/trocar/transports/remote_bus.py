@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
-from trocar.transports.link import SystemState
+from trocar.transports.link import Closable, SystemState
 from trocar.transports.ros_messages import message_class
 
 POLL_INTERVAL = 0.001  # between checks of a condition [s]
@@ -66,7 +66,7 @@ class OpenTopic:
         self.changed = self.used = time.monotonic()
 
 
-class RemoteBus(ABC):
+class RemoteBus(Closable):
     """Topics and services of a ROS system as they are when the client connects.
 
     It has the methods of `trocar.robot.Bus` that clients use, and sends nothing unless `publish` is called. A topic is
@@ -76,7 +76,10 @@ class RemoteBus(ABC):
     Attributes:
         topics: those of types that the dVRK's interface has, by name. services: types in ROS, by name.
         devices: kind of interface of every device found, such as {"PSM1": "PSM"}.
+        first_timeout: of the first message of a topic [s].
     """
+
+    first_timeout: ClassVar[float]
 
     def __init__(self, state: SystemState, latched: Collection[str] | None = None) -> None:
         topics = topics_of_nodes(state.published, state.subscribed, latched)
@@ -110,12 +113,6 @@ class RemoteBus(ABC):
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
         waited(lambda: self._clock > 0 or not self._simulated_time, math.inf, check=self._check_alive)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""
@@ -167,6 +164,9 @@ class RemoteBus(ABC):
     def _opened_with(self, name: str) -> list[str]:
         return [name]
 
+    def _wait_for_first(self, line: OpenTopic) -> None:
+        waited(lambda: line.last is not None, line.changed + self.first_timeout - time.monotonic())
+
     # -- subclasses ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -179,8 +179,6 @@ class RemoteBus(ABC):
     def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
-    @abstractmethod
-    def _wait_for_first(self, line: OpenTopic) -> None: ...
     @abstractmethod
     def _check_alive(self) -> None: ...
 

@@ -6,8 +6,7 @@ ROS messages come in families of classes: the stand-ins of `ros_messages` here, 
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
-from trocar.spatial import Array, pose, quaternion, unit
-from trocar.transports.ros_messages import MESSAGES, message_class
+from trocar.spatial import Array, pose, quaternion, skew, unit
+from trocar.transports.ros_messages import message_class
 from trocar.transports.ros_time import Time
 
 
@@ -34,25 +33,8 @@ class Family:
         """An array of numbers of a type, such as float64."""
         return values if isinstance(values, bytes) else np.asarray(values).tolist()
 
-    def message(self, ros_type: str, values: Mapping[str, Any]) -> Any:
-        """A message of plain values: parts as dictionaries, times in nanoseconds."""
-        parts = {name: self._part(kind, values[name]) for name, kind in _compound(ros_type) if name in values}
-        return self.make(ros_type, **{**values, **parts})
-
-    def _part(self, kind: str, value: Any) -> Any:
-        if kind in MESSAGES:
-            return self.message(kind, value)
-        element = kind.partition("[")[0]
-        if element in MESSAGES:
-            return [self.message(element, each) for each in value]
-        return self.time(value) if kind == "time" else self.numbers(element, value)
-
-
-@functools.cache
-def _compound(ros_type: str) -> tuple[tuple[str, str], ...]:
-    """Fields of a type that are messages, arrays or times, not plain values."""
-    kinds = message_class(ros_type)._fields.items()
-    return tuple((name, kind) for name, kind in kinds if re.search(r"/|(?<!string)\[|time", kind))
+    def header_of(self, stamp: int, frame_id: str) -> Any:
+        return self.make("std_msgs/Header", stamp=self.time(stamp), frame_id=frame_id)
 
 
 STAND_INS = Family()
@@ -60,19 +42,15 @@ STAND_INS = Family()
 
 def to_ros(message: Any, ros_type: str, family: Family = STAND_INS) -> Any:
     """Convert a bus message to a ROS message; fields that the bus message lacks have their defaults."""
-    return family.message(ros_type, _plain(message, ros_type))
-
-
-def _plain(message: Any, ros_type: str) -> Any:
     if ros_type in _WHOLE:
-        return _WHOLE[ros_type].plain(message)
+        return _WHOLE[ros_type].to_ros(message, family)
     values: dict[str, Any] = {}
     for name, attribute, convert in _plan(ros_type):
         if attribute == "header":
-            values[name] = {"stamp": message.stamp, "frame_id": message.frame_id}
+            values[name] = family.header_of(message.stamp, message.frame_id)
         elif (value := getattr(message, attribute, None)) is not None:
-            values[name] = convert.plain(value)
-    return values
+            values[name] = convert.to_ros(value, family)
+    return family.make(ros_type, **values)
 
 
 def from_ros(message: Any, ros_type: str, kind: Callable[..., Any]) -> Any:
@@ -109,9 +87,9 @@ def _attributes(kind: Callable[..., Any]) -> frozenset[str]:
 
 
 class Convert(NamedTuple):
-    """Conversion of a value of the bus to plain values (see `Family.message`), and of one of ROS to the bus."""
+    """Conversion of a value of the bus to one of ROS in a family of classes, and back."""
 
-    plain: Callable[[Any], Any]
+    to_ros: Callable[[Any, Family], Any]
     from_ros: Callable[..., Any]
 
 
@@ -128,63 +106,66 @@ def _orientation(part: Any) -> Array:
         return np.eye(3)
     w, *v = unit(q / np.abs(q).max())  # scaled, because squares of very large or small numbers overflow or underflow
     vector = np.array(v)
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * cross
+    return (w * w - vector @ vector) * np.eye(3) + 2.0 * np.outer(vector, vector) + 2.0 * w * skew(vector)
 
 
-def _vector(values: Any) -> dict[str, float]:
-    return dict(zip("xyz", map(float, values), strict=True))
+def _to_vector(values: Any, family: Family, ros_type: str = "geometry_msgs/Vector3") -> Any:
+    return family.make(ros_type, **dict(zip("xyz", map(float, values), strict=True)))
 
 
-def _quaternion(R: Array) -> dict[str, float]:
-    return dict(zip("wxyz", map(float, quaternion(R)), strict=True))
+def _to_point(values: Any, family: Family) -> Any:
+    return _to_vector(values, family, "geometry_msgs/Point")
 
 
-def _pose(place: str, turn: str) -> Convert:
+def _to_quaternion(R: Array, family: Family) -> Any:
+    return family.make("geometry_msgs/Quaternion", **dict(zip("wxyz", map(float, quaternion(R)), strict=True)))
+
+
+def _pose(ros_type: str, place: str, turn: str, to_place: Callable[[Any, Family], Any]) -> Convert:
     """Pose (4, 4) as a position and a quaternion."""
     return Convert(
-        lambda T: {place: _vector(T[:3, 3]), turn: _quaternion(T[:3, :3])},
+        lambda T, f: f.make(ros_type, **{place: to_place(T[:3, 3], f), turn: _to_quaternion(T[:3, :3], f)}),
         lambda part: pose(_orientation(getattr(part, turn)), _xyz(getattr(part, place))),
     )
 
 
-def _six(first: str, second: str) -> Convert:
+def _six(ros_type: str, first: str, second: str) -> Convert:
     """Six-vector (6,), linear first, as two vectors."""
     return Convert(
-        lambda vector: {first: _vector(vector[:3]), second: _vector(vector[3:])},
+        lambda x, f: f.make(ros_type, **{first: _to_vector(x[:3], f), second: _to_vector(x[3:], f)}),
         lambda part: np.concatenate([_xyz(getattr(part, first)), _xyz(getattr(part, second))]),
     )
 
 
 def _nested(ros_type: str, kind: type) -> Convert:
-    return Convert(lambda value: _plain(value, ros_type), lambda part: from_ros(part, ros_type, kind))
+    return Convert(lambda value, f: to_ros(value, ros_type, f), lambda part: from_ros(part, ros_type, kind))
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: Any, family: Family) -> Any:
     return value
 
 
 # A flag of a message that may lack a value: it is set if the attribute is not None.
-_VALID = Convert(lambda value: {"data": True}, bool)
+_VALID = Convert(lambda value, f: f.make("std_msgs/Bool", data=True), bool)
 _GAINS, _STATE = "crtk_msgs/CartesianImpedanceHalfPlaneGains", "crtk_msgs/OperatingState"
 # Conversions by the type of the field in ROS.
 CONVERT = {
-    "geometry_msgs/Point": Convert(_vector, _xyz),
-    "geometry_msgs/Vector3": Convert(_vector, _xyz),
-    "geometry_msgs/Quaternion": Convert(_quaternion, _orientation),
-    "geometry_msgs/Pose": _pose("position", "orientation"),
-    "geometry_msgs/Transform": _pose("translation", "rotation"),
-    "geometry_msgs/Twist": _six("linear", "angular"),
-    "geometry_msgs/Wrench": _six("force", "torque"),
+    "geometry_msgs/Point": Convert(_to_point, _xyz),
+    "geometry_msgs/Vector3": Convert(_to_vector, _xyz),
+    "geometry_msgs/Quaternion": Convert(_to_quaternion, _orientation),
+    "geometry_msgs/Pose": _pose("geometry_msgs/Pose", "position", "orientation", _to_point),
+    "geometry_msgs/Transform": _pose("geometry_msgs/Transform", "translation", "rotation", _to_vector),
+    "geometry_msgs/Twist": _six("geometry_msgs/Twist", "linear", "angular"),
+    "geometry_msgs/Wrench": _six("geometry_msgs/Wrench", "force", "torque"),
     _GAINS: _nested(_GAINS, m.HalfPlaneGains),
     _STATE: _nested(_STATE, m.OperatingState),
     "std_msgs/Bool": _VALID,
-    "string[]": Convert(list, tuple),
-    "float64[]": Convert(_as_it_is, lambda part: np.array(part, dtype=float).reshape(-1)),
-    "float64": Convert(float, float),
+    "string[]": Convert(lambda value, f: list(value), tuple),
+    "float64[]": Convert(lambda x, f: f.numbers("float64", x), lambda part: np.array(part, dtype=float).reshape(-1)),
+    "float64": Convert(lambda value, f: float(value), float),
     "string": Convert(_as_it_is, str),
     "bool": Convert(_as_it_is, bool),
-    "time": Convert(_as_it_is, nanoseconds),
+    "time": Convert(lambda value, f: f.time(value), nanoseconds),
 }
 
 
@@ -197,21 +178,25 @@ def _plan(ros_type: str) -> tuple[tuple[str, str, Convert], ...]:
 def _conversion(kind: str) -> Convert:
     if kind in CONVERT:
         return CONVERT[kind]
-    number = float if kind.startswith("float") else int
-    return Convert(_as_it_is, (lambda part: tuple(map(number, part))) if kind.endswith("]") else number)
+    number, element = float if kind.startswith("float") else int, kind.partition("[")[0]
+    if element == kind:
+        return Convert(_as_it_is, number)
+    return Convert(lambda values, f: f.numbers(element, values), lambda part: tuple(map(number, part)))
 
 
 # -- messages that are converted as a whole ----------------------------------------------------------------------------
 
 
-def _array(message: Any) -> dict[str, Any]:
+def _array(message: Any, family: Family) -> Any:
     """Numbers; the layout of a matrix gives its rows and columns, row by row."""
-    if not isinstance(message, m.Matrix):
-        return {"data": message.values.ravel()}
-    rows, columns = message.values.shape
-    sizes = (("rows", rows, rows * columns), ("cols", columns, columns))
-    layout = [{"label": label, "size": size, "stride": stride} for label, size, stride in sizes]
-    return {"data": message.values.ravel(), "layout": {"dim": layout}}
+    values = {"data": family.numbers("float64", message.values.ravel())}
+    if isinstance(message, m.Matrix):
+        rows, columns = message.values.shape
+        sizes = (("rows", rows, rows * columns), ("cols", columns, columns))
+        dimension = functools.partial(family.make, "std_msgs/MultiArrayDimension")
+        dim = [dimension(label=label, size=size, stride=stride) for label, size, stride in sizes]
+        values["layout"] = family.make("std_msgs/MultiArrayLayout", dim=dim)
+    return family.make("std_msgs/Float64MultiArray", **values)
 
 
 def _from_array(message: Any, kind: Any) -> Any:
@@ -222,14 +207,14 @@ def _from_array(message: Any, kind: Any) -> Any:
     return kind(values=values)
 
 
-def _transforms(message: Any) -> dict[str, Any]:
-    plain = CONVERT["geometry_msgs/Transform"].plain
-    return {
-        "transforms": [
-            {"header": {"stamp": message.stamp, "frame_id": parent}, "child_frame_id": child, "transform": plain(T)}
-            for parent, child, T in message.frames
-        ]
-    }
+def _transforms(message: Any, family: Family) -> Any:
+    convert, stamped = CONVERT["geometry_msgs/Transform"].to_ros, "geometry_msgs/TransformStamped"
+    headers = [family.header_of(message.stamp, parent) for parent, _, _ in message.frames]
+    transforms = [
+        family.make(stamped, header=header, child_frame_id=child, transform=convert(T, family))
+        for header, (_, child, T) in zip(headers, message.frames, strict=True)
+    ]
+    return family.make("tf2_msgs/TFMessage", transforms=transforms)
 
 
 def _from_transforms(message: Any, kind: Any) -> Any:
@@ -241,7 +226,7 @@ def _from_transforms(message: Any, kind: Any) -> Any:
 _WHOLE = {
     "std_msgs/Float64MultiArray": Convert(_array, _from_array),
     "tf2_msgs/TFMessage": Convert(_transforms, _from_transforms),
-    "geometry_msgs/Quaternion": Convert(lambda m: _quaternion(m.R), lambda m, kind: kind(R=_orientation(m))),
+    "geometry_msgs/Quaternion": Convert(lambda m, f: _to_quaternion(m.R, f), lambda m, kind: kind(R=_orientation(m))),
 }
 
 
@@ -266,7 +251,7 @@ def answer(call: Callable[..., Any], ros_type: str, request: Any, family: Family
     if isinstance(result, m.KinematicsResult):
         return to_ros(result, response, family)
     (field,) = message_class(response)._table
-    return family.message(response, {field.name: CONVERT[field.kind].plain(result)})
+    return family.make(response, **{field.name: CONVERT[field.kind].to_ros(result, family)})
 
 
 def ask(service: Callable[[Any], Any], ros_type: str, arguments: tuple[Any, ...], family: Family = STAND_INS) -> Any:
@@ -277,10 +262,10 @@ def ask(service: Callable[[Any], Any], ros_type: str, arguments: tuple[Any, ...]
     """
     kinds = message_class(f"{ros_type}_Request")._fields
     values = {
-        name: CONVERT[kinds[name]].plain(np.asarray(value, dtype=float))
+        name: CONVERT[kinds[name]].to_ros(np.asarray(value, dtype=float), family)
         for name, value in zip(ARGUMENTS.get(ros_type, ()), arguments, strict=True)
     }
-    response = service(family.message(f"{ros_type}_Request", values))
+    response = service(family.make(f"{ros_type}_Request", **values))
     if ros_type == "std_srvs/Trigger":
         return response.message
     if ros_type.startswith("crtk_msgs/Query"):

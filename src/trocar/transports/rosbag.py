@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from trocar.errors import TrocarError
 from trocar.recording.bag_file import opened_bag
+from trocar.transports.link import Closable
 from trocar.transports.ros_messages import MESSAGES, RosMessage
 from trocar.transports.ros_time import Time
 
@@ -22,7 +23,7 @@ class BagMessage(NamedTuple):
     timestamp: Time
 
 
-class Bag:
+class Bag(Closable):
     """A bag to read from: a .bag file, or the folder or data file of a ROS 2 bag."""
 
     def __init__(self, f: Any, mode: str = "r", **_options: Any) -> None:
@@ -50,12 +51,6 @@ class Bag:
 
     def close(self) -> None:
         self._reader.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
 
 def _ros_1_name(kind: str) -> str:

@@ -89,7 +89,7 @@ class Sampler:
     def _samples(self, names: Iterable[str], again: bool = False) -> list[Stamped]:
         """Current samples, without those already sent unless `again`; those of the same cycle have the same stamp."""
         new: list[Stamped] = []
-        offset = self._offset()
+        offset = self.offset()
         for name in names:
             source = self._sources.get(name)
             due = self._sent.get(name, 0) + INTERVALS.get(name, 0)  # by the robot's clock [ns]
@@ -109,7 +109,7 @@ class Sampler:
         """
         if not message.valid:
             return 0
-        offset = self._offset() if offset is None else offset
+        offset = self.offset() if offset is None else offset
         stamp = max(message.stamp + offset, self._stamps.get(name, 0) + 1, least)
         self._stamps[name] = stamp
         return stamp
@@ -118,11 +118,7 @@ class Sampler:
         """Stamp of the images of this moment, the same for all."""
         return self.stamp("images", Empty(stamp=self._robot.now))
 
-    def by_clock(self, stamp: int) -> int:
-        """A stamp by the robot's clock in that of ROS [ns]."""
-        return stamp + self._offset()
-
-    def _offset(self) -> int:
+    def offset(self) -> int:
         """Time of the clock of ROS minus that of the robot's clock [ns]."""
         return 0 if self._simulated_time else time.time_ns() - self._robot.now
 

@@ -95,7 +95,7 @@ def optical_frame(arm: str, eye: str) -> str:
 class SceneTopics:
     """Content of the topics: sources of those that change, to call with the bus locked, and messages of fixed ones.
 
-    /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and the
+    /tf has the frames of the dVRK (the tip of an arm is named as the arm, in the frame of its measured_cp), and
     their parent frames, down to the root link of the exported model. /joint_states has the joints of that model as they
     are simulated, also while an arm is off. /tf_static has the cameras of the endoscopes.
 
@@ -108,19 +108,15 @@ class SceneTopics:
         self.sources: dict[Topic, Callable[[], Message]] = {TF: self.frames, JOINT_STATES: self.joints}
         if clock:
             self.sources[CLOCK_TOPIC] = lambda: Empty(stamp=robot.now)
-        self.fixed: dict[Topic, Message] = {TF_STATIC: self._cameras()}
-        if description:
-            self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)
-
-    def _cameras(self) -> Transforms:
-        """Frames of the cameras of every endoscope, in the frame of its tip."""
-        arms = [name for name in self._robot.arms if self._robot.readings(name).arm.carries == "endoscope"]
-        frames = tuple(
+        endoscopes = [name for name in robot.arms if robot.readings(name).arm.carries == "endoscope"]
+        cameras = tuple(
             (name, optical_frame(name, eye), pose(R_TIP_OPTICAL, [aside, 0.0, 0.0]))
-            for name in arms
+            for name in endoscopes
             for eye, aside in EYES.items()
         )
-        return Transforms(stamp=self._robot.now, frames=frames)
+        self.fixed: dict[Topic, Message] = {TF_STATIC: Transforms(stamp=robot.now, frames=cameras)}
+        if description:
+            self.fixed[DESCRIPTION] = String(stamp=robot.now, value=description)
 
     def frames(self) -> Transforms:
         """Frames of all arms with valid poses."""

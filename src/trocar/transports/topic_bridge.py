@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Subscription
@@ -23,7 +23,7 @@ from trocar.robot.robot import Robot
 from trocar.transports import link
 from trocar.transports.camera import Camera, CameraSettings
 from trocar.transports.codec import Encoder, codec
-from trocar.transports.link import Answer, Call, NodeSettings, Publish, Ready
+from trocar.transports.link import Answer, Call, Closable, Publish, Ready
 from trocar.transports.priority import urgent_thread
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
@@ -55,8 +55,8 @@ class BridgeOptions(TypedDict, total=False):
     priority: bool
 
 
-class TopicBridge:
-    """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with the node's settings.
+class TopicBridge(Closable):
+    """The topics and services of a robot in ROS, until `close`. A subclass calls `_open` with its node.
 
     Args:
         robot: robot in real time, or advanced by the caller. version: of ROS, 1 or 2.
@@ -101,8 +101,7 @@ class TopicBridge:
             for device, kind in robot.devices.items()
             for service in INTERFACES[kind].services
         )
-        self._version = version
-        self._common: dict[str, Any] = {"topics": self.topics, "services": self.services, "priority": priority}
+        self._version, self._priority = version, priority
         self._encoders = {topic.name: Encoder(topic.ros, codec(version)) for topic in self.topics}
         self._moved_by: dict[str, str] = {}  # last motion command of an arm
         self._camera_settings = camera
@@ -114,11 +113,15 @@ class TopicBridge:
         self.error = ""
         self.prioritised = False
 
-    def _open(self, settings: NodeSettings) -> Ready:
-        """Start the process of the node, that of the camera, which sends its images to the node, and the exchange."""
+    def _open(self, node: str, switch_interval: float, **options: Any) -> Ready:
+        """Start the process of the node, that of the camera, which sends its images to the node, and the exchange.
+
+        Args: see `link.run_node`.
+        """
         camera = self._camera_settings
         images, rendered = multiprocessing.Pipe(duplex=False) if camera else (None, None)
-        self._process = link.ConnectedProcess(link.run_node, settings, images)
+        options |= {"topics": self.topics, "services": self.services, "images": images}
+        self._process = link.ConnectedProcess(link.run_node, node, options, switch_interval, self._priority)
         self._pipe = self._process.pipe
         if images is not None and rendered is not None and camera is not None:
             images.close()
@@ -171,12 +174,6 @@ class TopicBridge:
     def _close_camera(self) -> None:
         if self._camera is not None:
             self._camera.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     # -- to the node ---------------------------------------------------------------------------------------------------
 
@@ -293,7 +290,7 @@ class TopicBridge:
         try:
             result = self._bus.call(call.service, *call.arguments)
             if isinstance(result, Message) and result.valid:
-                result = replace(result, stamp=self._sampler.by_clock(result.stamp))
+                result = replace(result, stamp=result.stamp + self._sampler.offset())
             return Answer(call.number, result)
         except Exception as error:
             return Answer(call.number, None, str(error) or type(error).__name__)

@@ -6,8 +6,9 @@ import hashlib
 import ipaddress
 import secrets
 import socket
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from websockets.http11 import Request
 
@@ -44,19 +45,16 @@ class Access:
     def refusal(self, request: Request) -> str | None:
         """The reason to refuse a request; None if it may pass."""
         hosts, origins = (request.headers.get_all(name) for name in ("Host", "Origin"))
-        if len(hosts) != 1 or not self._known(_name(f"//{hosts[0]}")):
+        host = _split(f"//{hosts[0]}") if len(hosts) == 1 else _split("")
+        name = host.hostname if host.path == "" and "@" not in host.netloc else None
+        # DNS rebinding needs a name; a request to a numeric address only arrives here if it is this machine's
+        if name is None or not (name in self._names or (self._any_address and ip_address(name))):
             return "refused: the page is not served under this name. " + HINT
-        if origins and [_netloc(origin) for origin in origins] != [hosts[0].lower()]:
+        if origins and [_split(origin).netloc.lower() for origin in origins] != [hosts[0].lower()]:
             return "refused: requests from other web sites are not served."
         if not any(secrets.compare_digest(token.encode(), self.token.encode()) for token in self._tokens(request)):
             return "refused: the token is missing or belongs to another run. " + HINT
         return None
-
-    def _known(self, name: str | None) -> bool:
-        if name is None or name in self._names:
-            return name is not None
-        # DNS rebinding needs a name; a request to a numeric address only arrives here if it is this machine's
-        return self._any_address and _is_address(name)
 
     def _tokens(self, request: Request) -> list[str]:
         """Tokens in the address and in the cookies of a request."""
@@ -71,27 +69,18 @@ class Access:
         return tokens
 
 
-def _name(url: str) -> str | None:
-    """Host of an address, in lower case, without port and brackets; None if there is none."""
+def _split(url: str) -> SplitResult:
+    """Parts of an address; all are empty if it is invalid."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises if the port is not a number
-        return parts.hostname if parts.path == "" and "@" not in parts.netloc else None
     except ValueError:
-        return None
+        return urlsplit("")
+    return parts
 
 
-def _netloc(url: str) -> str | None:
-    """Host and port of an address, in lower case."""
-    try:
-        return urlsplit(url).netloc.lower()
-    except ValueError:
-        return None
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+def ip_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """A numeric address; None for any other name."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(name)
+    return None

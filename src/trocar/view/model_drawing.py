@@ -12,8 +12,9 @@ import numpy as np
 import trimesh
 import viser
 
+from trocar.appearance.kinematic_model import hang
 from trocar.palette import NAMED, rgb
-from trocar.spatial import Array, quaternion
+from trocar.spatial import Array
 from trocar.view.viser_internals import move_nodes
 
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
@@ -32,6 +33,9 @@ class ModelDrawing:
     Args:
         root: node, such as "/arm". spec: model with every visual shape, as `Scene.spec`.
         ghost: draw it transparent and in one colour, for comparison with another.
+
+    Attributes:
+        extent: corners (3,) [m] of the box around the visible shapes, in the compiled pose.
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
@@ -66,13 +70,13 @@ class ModelDrawing:
             if not (self._ghost and mesh.group == COLLISION):
                 self._add(mesh)
         self._place_fixed()
-        self.extent = self._extent()
+        seen = [(m.vertices, self.data.body(m.body)) for m, _ in self._meshes if m.group != COLLISION]
+        every = np.vstack([v @ body.xmat.reshape(3, 3).T + body.xpos for v, body in seen] or [np.zeros((1, 3))])
+        self.extent = every.min(0), every.max(0)
 
     def hang(self, fixed: Mapping[str, Array]) -> None:
         """Put bodies that only set-up joints move at poses (4, 4) in the world, by name."""
-        for name, T in fixed.items():
-            body = self.model.body(name)
-            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        hang(self.model, fixed)
         mujoco.mj_kinematics(self.model, self.data)
         self._place_fixed()
 
@@ -129,6 +133,8 @@ class ModelDrawing:
 
     def see_through(self, opacity: float) -> None:
         """Set the opacity of all shapes; 1 is opaque."""
+        if opacity == self._opacity:
+            return
         self._opacity = opacity
         for mesh, handle in self._meshes:
             if mesh.group != COLLISION and not self._ghost:
@@ -136,18 +142,14 @@ class ModelDrawing:
 
     def show_collision(self, visible: bool) -> None:
         """Draw the collision shapes instead of the visible ones, or switch back."""
+        if visible is self._collision:
+            return
         self._collision = visible
         for mesh, handle in self._meshes:
             handle.visible = (mesh.group == COLLISION) == visible
 
     def remove(self) -> None:
         self._top.remove()
-
-    def _extent(self) -> tuple[Array, Array]:
-        """Corners (3,) [m] of the box around the visible shapes, in the compiled pose."""
-        seen = [(m.vertices, self.data.body(m.body)) for m, _ in self._meshes if m.group != COLLISION]
-        every = np.vstack([v @ body.xmat.reshape(3, 3).T + body.xpos for v, body in seen] or [np.zeros((1, 3))])
-        return every.min(0), every.max(0)
 
     def _add(self, mesh: BodyMesh) -> None:
         above = self.node(mesh.body) if mesh.body in self._nodes else self._root  # the world has no node
@@ -209,7 +211,11 @@ def body_meshes(
             continue
         look = _shape(model, i)
         if look not in shaded:
-            shaded[look] = _shaded(geom_mesh(model, i))
+            mesh = geom_mesh(model, i)
+            mesh.merge_vertices()
+            mesh.update_faces(mesh.nondegenerate_faces())
+            # vertices are split at sharp edges, so that the browser shades edges sharp and the rest smooth
+            shaded[look] = trimesh.graph.smooth_shade(mesh, angle=SMOOTH, facet_minarea=None)
         T = trimesh.transformations.quaternion_matrix(model.geom_quat[i])
         T[:3, 3] = model.geom_pos[i]
         parts.setdefault((body, group, tuple(rgba)), []).append(shaded[look].copy().apply_transform(T))
@@ -266,13 +272,6 @@ def _triangles(model: mujoco.MjModel, i: int) -> tuple[Array, Array]:
     k = model.geom_dataid[i]
     v, f = model.mesh_vertadr[k], model.mesh_faceadr[k]
     return model.mesh_vert[v : v + model.mesh_vertnum[k]], model.mesh_face[f : f + model.mesh_facenum[k]]
-
-
-def _shaded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
-    """The mesh with vertices split at sharp edges, so that the browser shades edges sharp and the rest smooth."""
-    mesh.merge_vertices()
-    mesh.update_faces(mesh.nondegenerate_faces())
-    return trimesh.graph.smooth_shade(mesh, angle=SMOOTH, facet_minarea=None)
 
 
 def _colour(model: mujoco.MjModel, i: int) -> Array:

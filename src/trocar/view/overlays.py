@@ -17,7 +17,6 @@ from trocar.arms.arm import Arm, Loop
 from trocar.mechanics.workspace import Workspace
 from trocar.palette import CAUSES, NAMED, of_cause, rgb
 from trocar.robot.description import ArmDescription
-from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array, unit
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import BASE
@@ -64,21 +63,20 @@ FROM_THE_SIDE = Viewpoint.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array(
 
 
 class Overlays:
-    """All marks of one arm of a drawing; `show` chooses those that are visible."""
+    """All marks of one arm of a drawing; call `show` for each of `NAMES` before `update`."""
 
-    def __init__(
-        self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, visible: dict[str, bool]
-    ) -> None:
+    def __init__(self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription) -> None:
         self._scene, self._drawing, self.about = scene, drawing, about
-        self._visible = dict.fromkeys(NAMES, False) | visible
+        self._visible: dict[str, bool] = {}
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
         for add in (self._add_joints, self._add_centre, self._add_masses, self._add_frames, self._add_arrows):
             add()
-        for name in NAMES:
-            self.show(name, self._visible[name])
 
     def show(self, name: str, visible: bool) -> None:
+        """Show or hide the marks of a name."""
+        if self._visible.get(name) is visible:
+            return
         self._visible[name] = visible
         if name == "workspace" and visible and not self._handles[name]:
             self._add_cloud()
@@ -90,16 +88,6 @@ class Overlays:
         state = selection.state
         aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), self._visible["forces"])
         aim(self._contacts, selection.frame.contacts, self._visible["forces"])
-        self._name_things(state, view)
-
-    def remove(self) -> None:
-        self._labels.remove()
-        for handles in self._handles.values():
-            for handle in handles:
-                handle.remove()
-
-    def _name_things(self, state: ArmFrame, view: Viewpoint) -> None:
-        """Name the bodies, the remote centre and gravity, as far as they are shown."""
         labels, drawing = self._labels, self._drawing
         for body in self.about.arm.bodies if self._visible["labels"] or self._named else ():
             middle = drawing.middle(self.about.prefix + body.name)
@@ -112,6 +100,12 @@ class Overlays:
             g = np.linalg.norm(self.about.world_gravity)
             labels.put("gravity", f"g {g:.3g} m/s²", self._gravity_at, self._visible["gravity"])
         labels.arrange(view)
+
+    def remove(self) -> None:
+        self._labels.remove()
+        for handles in self._handles.values():
+            for handle in handles:
+                handle.remove()
 
     def _node(self, body: str) -> str:
         return self._drawing.node(self.about.prefix + body)

@@ -15,7 +15,22 @@ from trocar.view.viser_internals import PageServer
 
 def serve(host: str = "127.0.0.1", port: int = 8080) -> PageServer:
     """A server at exactly this host and port (0: any free one)."""
-    _check_free(host, port)
+    if not 0 <= port <= 65535:
+        raise TrocarError(f"port must be 0 (any free port) to 65535, got {port}")
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise TrocarError(f"host {host!r}: {error.strerror}") from None
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(where)
+        except PermissionError:
+            raise TrocarError(f"port {port} requires root; use a port above 1023") from None
+        except OSError as error:
+            if port == 0 or error.errno == errno.EADDRNOTAVAIL:
+                raise TrocarError(f"host {host}: {error.strerror}") from None
+            raise _taken(host, port) from None
     server = PageServer(host, port)
     if port and server.get_port() != port:  # taken meanwhile: viser uses the next free port
         server.stop()
@@ -45,25 +60,6 @@ def open_browser(url: str) -> bool:
     """Open the page in a browser if there is a display."""
     screen = sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(screen) and webbrowser.open(url)
-
-
-def _check_free(host: str, port: int) -> None:
-    if not 0 <= port <= 65535:
-        raise TrocarError(f"port must be 0 (any free port) to 65535, got {port}")
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except socket.gaierror as error:
-        raise TrocarError(f"host {host!r}: {error.strerror}") from None
-    with socket.socket(family, kind, protocol) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(where)
-        except PermissionError:
-            raise TrocarError(f"port {port} requires root; use a port above 1023") from None
-        except OSError as error:
-            if port == 0 or error.errno == errno.EADDRNOTAVAIL:
-                raise TrocarError(f"host {host}: {error.strerror}") from None
-            raise _taken(host, port) from None
 
 
 def _taken(host: str, port: int) -> TrocarError:

@@ -250,7 +250,7 @@ class CudaKernel(Kernel):
         counts = tuple(x.shape[1] for x in taken) if backwards else None
         function = self._function(KernelForm(fixed.own, fixed.values.ndim == 2, held, log is not None, counts))
         fine = backend.launched(function, arms, (rows.address, end.address), fixed.shared, after, len(taken))
-        return end, log, -1 if fine else int(np.argmax(~np.isfinite(np.asarray(end)).all(axis=0)))
+        return end, log, -1 if fine else int(np.argmax(program.diverged(np.asarray(end))))
 
     def _function(self, form: KernelForm) -> Any:
         if form not in self._functions:

@@ -156,7 +156,7 @@ class JaxKernel(Kernel):
     def _first_bad(self, rows: Any) -> int:
         if self._backend.traced(rows) or not rows.size:
             return -1
-        bad = np.flatnonzero(~np.isfinite(np.asarray(rows)).all(axis=0))
+        bad = np.flatnonzero(self.program.diverged(np.asarray(rows)))
         return int(bad[0]) if bad.size else -1
 
 

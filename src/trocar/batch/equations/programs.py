@@ -26,6 +26,11 @@ from trocar.batch.program import Program
 from trocar.batch.state import Layout
 from trocar.mechanics.tree_arrays import TreeArrays
 
+# An arm beyond these has diverged. Free joints may turn many times.
+MAX_POSITION = 1e4  # [rad, m]
+MAX_OVERRUN = 2.0  # beyond a joint limit [rad, m]
+MAX_RATE = 1e6  # [rad/s, m/s]
+
 
 def step_program(
     tree: TreeArrays,
@@ -83,8 +88,17 @@ def step_program(
     outputs = [*law.tau, *((x - y) / dt for x, y in zip(after, v, strict=True))]
     results = regrouped([*next_state, *outputs])
     new, outputs = results[: len(state)], results[len(state) :]
-    program = Program(law.inputs, outputs, state=state, next_state=new, logged=2 * arm.n)
+    bounds = [*_position_bounds(tree, limits), *[(-MAX_RATE, MAX_RATE)] * arm.n]
+    program = Program(law.inputs, outputs, state=state, next_state=new, logged=2 * arm.n, bounds=bounds)
     return program, Layout(arm.n, len(frictions), 3 * len(surfaces), len(stops), len(dahl.z), len(law.memory))
+
+
+def _position_bounds(tree: TreeArrays, limits: bool) -> list[tuple[float, float]]:
+    """Lowest and highest position of every joint of an arm that has not diverged [rad, m]."""
+    if not limits:
+        return [(-MAX_POSITION, MAX_POSITION)] * len(tree.lower)
+    bounds = zip(tree.lower, tree.upper, strict=True)
+    return [(float(low) - MAX_OVERRUN, float(high) + MAX_OVERRUN) for low, high in bounds]
 
 
 def query_program(name: str, tree: TreeArrays, parameters: BatchParameters) -> Program:

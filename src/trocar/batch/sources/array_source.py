@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.graph import Node
-from trocar.batch.program import Program
+from trocar.batch.program import Program, arithmetic
 
-_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 BETWEEN_BARRIERS = 100
 TOGETHER = 8192  # arms whose fixed values are computed together
 _NAME = re.compile(r"\bt\d+\b")
@@ -83,12 +82,6 @@ def _function(
 
 
 def _expression(node: Node, args: Sequence[str]) -> str:
-    if node.op == "constant":
-        return f"({node.value!r})"
-    if node.op in _OPERATORS:
-        return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
-    if node.op == "negate":
-        return f"-{args[0]}"
     if node.op == "above":
         return f"np.heaviside({args[0]} - {args[1]}, 0.0)"
-    return f"np.{_FUNCTIONS.get(node.op, node.op)}({', '.join(args)})"
+    return arithmetic(node, args) or f"np.{_FUNCTIONS.get(node.op, node.op)}({', '.join(args)})"

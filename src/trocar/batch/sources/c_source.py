@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from trocar.batch.graph import Node
-from trocar.batch.program import BranchSource, Program
+from trocar.batch.program import BranchSource, Program, arithmetic
 from trocar.spatial import Array
 
 MAX_THREADS = 256
-_OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 TILE = 32  # arms stored together for each value: addresses of different values then differ by constants
 KEPT = 128  # fixed values in registers, for programs below the size limits
@@ -48,11 +47,11 @@ def c_source(program: Program, precision: str = "float64", lanes: bool = True) -
         *(f"#include <{name}.h>" for name in ("float", "math", "pthread", "string")),
         f"#define MAX_THREADS {MAX_THREADS}",
         f"typedef {'double' if wide else 'float'} real;",
-        f"#define MAX_REAL {'DBL_MAX' if wide else 'FLT_MAX'}",
         f"typedef {'long' if wide else 'int'} whole;",
         f"#define F(name) name{'' if wide else '##f'}",
         f"#define F64_32(a, b) {'a' if wide else 'b'}",
         *_macros(_sizes(program)),
+        *_bounds(program, precision, "static const"),
     ]
     types = written("vector.h") if lanes else written("scalar.h", "finite.h")
     parts = ["\n".join(head), types, c_function(program), written("run.c")]
@@ -62,6 +61,13 @@ def c_source(program: Program, precision: str = "float64", lanes: bool = True) -
 def _sizes(program: Program) -> dict[str, int]:
     rows = {"STATE": program.state, "FIXED": program.fixed, "INPUTS": program.inputs, "OUTPUTS": program.outputs}
     return {name: len(nodes) for name, nodes in rows.items()} | {"LOGGED": program.logged}
+
+
+def _bounds(program: Program, precision: str, qualifiers: str) -> list[str]:
+    """Arrays of the lowest and highest values of the state rows of an arm that has not diverged."""
+    rows = program.row_bounds(float(np.finfo(precision).max)) or [(0.0, 0.0)]
+    columns = {"LOW": [low for low, _ in rows], "HIGH": [high for _, high in rows]}
+    return [f"{qualifiers} real {name}[] = {{{', '.join(map(repr, x))}}};" for name, x in columns.items()]
 
 
 def _macros(values: Mapping[str, object]) -> list[str]:
@@ -87,16 +93,10 @@ def c_function(
 
 def expression(node: Node, args: Sequence[str]) -> str:
     """C expression of a node."""
-    if node.op == "constant":
-        return f"((real){node.value!r})"
-    if node.op in _OPERATORS:
-        return f"{args[0]} {_OPERATORS[node.op]} {args[1]}"
-    if node.op == "negate":
-        return f"-{args[0]}"
     if node.op in ("within", "outside"):
         inside = " && ".join(map(_in_range, args[::3], node.args[1::3], node.args[2::3]))
         return inside if node.op == "within" else f"!({inside})"
-    return f"{node.op.upper()}({', '.join(map(_wide, args))})"
+    return arithmetic(node, args, "(real)") or f"{node.op.upper()}({', '.join(map(_wide, args))})"
 
 
 def _in_range(x: str, least: Node, most: Node) -> str:
@@ -151,7 +151,6 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
     # index of each fixed value among the per-arm ones, or ~index among the shared ones
     places = [form.own.index(k) if k in form.own else ~shared.index(k) for k in fixed]
     macros = {
-        "MAX_REAL": "1.7976931348623157e308" if wide else "3.4028234e38f",
         "F(name)": f"name{'' if wide else '##f'}",
         **_sizes(program),
         "SHARED": len(shared),
@@ -166,7 +165,8 @@ def cuda_source(program: Program, precision: str = "float32", form: KernelForm |
         "BLOCK": BLOCK,
         "BLOCKS": BLOCKS,
     }
-    head = "\n".join([f"typedef {'double' if wide else 'float'} real;", *_macros(macros)])
+    bounds = _bounds(program, precision, "static __device__ const")
+    head = "\n".join([f"typedef {'double' if wide else 'float'} real;", *_macros(macros), *bounds])
     arguments = "V *__restrict__ x, const Fixed &p, const V *__restrict__ u, V *__restrict__ y"
     step = c_function(program, "__device__ inline", arguments, _branch)
     return "\n".join([head, written("types.cuh"), step, _read(rows), written("run.cu")])

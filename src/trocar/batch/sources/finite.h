@@ -1,3 +1,3 @@
 typedef int Finite;
-#define FINITE(a) ((a) >= -MAX_REAL && (a) <= MAX_REAL)
+#define WITHIN(a, low, high) ((a) >= (low) && (a) <= (high))
 static inline int first_bad(Finite fine) { return fine ? 1 : 0; }

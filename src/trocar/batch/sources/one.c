@@ -3,6 +3,6 @@ long trocar_one(real *const *at) {
   real *x = at[0], y[OUTPUTS + 1];
   Finite fine = 1;
   program(x, at[1], at[2], y);
-  for (long r = 0; r < STATE; r++) fine &= FINITE(x[r]);
+  for (long r = 0; r < STATE; r++) fine &= WITHIN(x[r], LOW[r], HIGH[r]);
   return fine ? -1 : 0;
 }

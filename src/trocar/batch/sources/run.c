@@ -1,5 +1,5 @@
 // Arrays are rows of arms: element (row, arm) of x is x[row * arms + arm]. `fixed` and `input` have separate strides,
-// zero if all arms or all steps share a value. Returns the first arm with a state that is not finite, or -1.
+// zero if all arms or all steps share a value. Returns the first arm that has diverged, or -1.
 static inline V load(const real *from, long stride, long count) {
   V v;
   if (stride == 0) return ALL(*from);
@@ -39,9 +39,9 @@ static void run_arms(Run *run, long arm) {
     if (sample)
       for (long r = 0; r < OUTPUTS; r++) store(sample + (LOGGED + r) * arms, y[r], count);
   }
-  Finite fine = FINITE(ALL(0));
+  Finite fine = WITHIN(ALL(0), 0, 0);
   for (long r = 0; r < STATE; r++) {
-    fine &= FINITE(x[r]);
+    fine &= WITHIN(x[r], LOW[r], HIGH[r]);
     store(run->state + r * arms + arm, x[r], count);
   }
   const long bad = arm + first_bad(fine);

@@ -57,7 +57,7 @@ trocar_run(const real *state, real *__restrict__ end, const __grid_constant__ Sh
   bool fine = true;
 #pragma unroll
   for (int r = 0; r < STATE; r++) {
-    fine = fine && x[r] >= -MAX_REAL && x[r] <= MAX_REAL;
+    fine = fine && x[r] >= LOW[r] && x[r] <= HIGH[r];
     end[r * arms + arm] = x[r];
   }
   if (!fine) *bad = 1;

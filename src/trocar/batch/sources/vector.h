@@ -38,7 +38,7 @@ static inline V EXP(V a) { V r; for (int w = 0; w < LANES; w++) r[w] = F(exp)(a[
 #endif
 #define EXP2(x) EXP((x) * (real)0.69314718055994530942)  // older vector libraries have no exp2
 typedef I Finite;
-#define FINITE(a) ((I)((a) >= -MAX_REAL) & (I)((a) <= MAX_REAL))
+#define WITHIN(a, low, high) ((I)((a) >= (low)) & (I)((a) <= (high)))
 static inline int first_bad(Finite fine) {
   for (int w = 0; w < LANES; w++) if (!fine[w]) return w;
   return LANES;

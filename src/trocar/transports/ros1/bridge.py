@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from trocar.robot.robot import Robot
-from trocar.transports.link import LOOPBACK, OWN_MASTER, NodeSettings
+from trocar.transports.link import LOOPBACK, OWN_MASTER
 from trocar.transports.topic_bridge import BridgeOptions, TopicBridge
 
 SWITCH = 5e-4  # thread switch interval of the node; Python's default of 5 ms is longer than a period of 250 Hz [s]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ros1Settings(NodeSettings):
-    """Settings of a rospy process.
-
-    Attributes:
-        address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
-        master: URI of the ROS master, or "" to start one on a free port.
-        parameters: parameters of the ROS parameter server, set while the node runs.
-    """
-
-    address: str
-    master: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Ros1Bridge(TopicBridge):
@@ -48,11 +31,5 @@ class Ros1Bridge(TopicBridge):
         super().__init__(robot, 1, **options)
         parameters: dict[str, Any] = {"/robot_description": description} if description else {}
         parameters |= {"/use_sim_time": True} if self._simulated_time else {}
-        own: dict[str, Any] = {
-            "address": address,
-            "master": master,
-            "parameters": parameters,
-            "switch_interval": SWITCH,
-        }
-        settings = Ros1Settings(node="trocar.transports.ros1.node.Ros1Node", **own, **self._common)
-        self.master = self._open(settings).master
+        node = "trocar.transports.ros1.node.Ros1Node"
+        self.master = self._open(node, SWITCH, address=address, master=master, parameters=parameters).master

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from io import BytesIO
 from multiprocessing.connection import Connection
 from typing import Any
@@ -20,14 +19,12 @@ from trocar.transports import link
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.link import LOOPBACK, TIMEOUT, Answer, Call, ProcessLink, Publish, Readers, SystemState
 from trocar.transports.remote_bus import CLOCK, CLOCK_TOPIC, Callback, OpenTopic, RemoteBus, waited
-from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.debian import use_master
 from trocar.transports.ros1.node import QUEUE
 from trocar.transports.ros1.rospy_types import service_class, wire_class
 from trocar.transports.ros_conversion import ask
 
 NAME = "trocar_client"
-FIRST_TIMEOUT = 0.5  # of the first message of a topic [s]
 CONNECTION_TIMEOUT = 2.0  # of a subscriber before the first command to it [s]
 MAX_UNREAD = 1000  # queued messages per topic, so that recordings miss none; rospy receives fewer at once
 PROBE_TIMEOUT = 2.0  # of the type of a service [s]
@@ -42,9 +39,11 @@ class Ros1Client(RemoteBus):
         master: URI of the ROS master. address: IP address under which other nodes find this one.
     """
 
+    first_timeout = 0.5
+
     def __init__(self, master: str, *, address: str = LOOPBACK) -> None:
-        settings = Ros1Settings(node=f"{__name__}.Ros1ClientNode", address=address, master=master)
-        self._process = link.ConnectedProcess(link.run_node, settings)
+        options = {"address": address, "master": master}
+        self._process = link.ConnectedProcess(link.run_node, f"{__name__}.Ros1ClientNode", options)
         super().__init__(self._process.first_value(SystemState, "the ROS client"))
         self._link = ProcessLink(self._process.pipe)
         self._connected: dict[str, bool] = {}  # whether a node reads a topic, from the first command on
@@ -94,9 +93,6 @@ class Ros1Client(RemoteBus):
     def _close(self, line: OpenTopic) -> None:
         self._link.send(Readers(line.topic.name, some=False))  # before the topic can be opened again
 
-    def _wait_for_first(self, line: OpenTopic) -> None:
-        waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
-
     def _send(self, value: Any) -> None:
         self._link.send(value)
         self._check_alive()
@@ -116,8 +112,8 @@ class Ros1Client(RemoteBus):
 class Ros1ClientNode:
     """A ROS node that subscribes, publishes and calls services for another process."""
 
-    def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
-        use_master(settings.master, settings.address)
+    def __init__(self, pipe: Connection, prioritised: bool, *, address: str, master: str) -> None:
+        use_master(master, address)
         import rosgraph
         import rospy
 
@@ -134,7 +130,10 @@ class Ros1ClientNode:
         if state.simulated_time:
             from rosgraph_msgs.msg import Clock  # as rospy, which reads this topic too: a topic has one class
 
-            rospy.Subscriber(f"/{CLOCK}", Clock, self._report_time, queue_size=1)
+            def report(message: Any) -> None:
+                self._link.send(Publish(((CLOCK, Empty(stamp=message.clock.to_nsec())),)))
+
+            rospy.Subscriber(f"/{CLOCK}", Clock, report, queue_size=1)
 
     def serve(self) -> None:
         """Carry out requests of the other process until it closes the pipe."""
@@ -163,9 +162,6 @@ class Ros1ClientNode:
                     self._services[name.lstrip("/")] = self._service_type(name)
         simulated_time = bool(self._rospy.get_param("/use_sim_time", False))
         return SystemState(named(publishers), named(subscribers), self._services, simulated_time)
-
-    def _report_time(self, message: Any) -> None:
-        self._link.send(Publish(((CLOCK, Empty(stamp=message.clock.to_nsec())),)))
 
     def _service_type(self, name: str) -> str:
         import rosgraph.network as network

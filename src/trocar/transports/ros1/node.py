@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +15,6 @@ from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.link import MAX_BYTES, Lost, NodeFailed, ProcessLink, Publish, Readers, Ready, received, send
-from trocar.transports.ros1.bridge import Ros1Settings
 from trocar.transports.ros1.debian import use_master
 from trocar.transports.ros1.rospy_types import generate_packages, service_class, wire_class
 from trocar.transports.ros_conversion import answer
@@ -27,44 +26,58 @@ POLL_INTERVAL = 0.1  # between checks of connections [s]
 
 
 class Ros1Node:
-    """The ROS node `dvrk`."""
+    """The ROS node `dvrk`.
 
-    def __init__(self, pipe: Connection, settings: Ros1Settings, prioritised: bool) -> None:
-        self._master = use_master(settings.master, settings.address)
+    Args:
+        topics, services: those it serves. images: pipe from the camera, if there is one.
+        address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
+        master: URI of the ROS master, or "" to start one on a free port.
+        parameters: parameters of the ROS parameter server, set while the node runs.
+    """
+
+    def __init__(
+        self,
+        pipe: Connection,
+        prioritised: bool,
+        *,
+        topics: Iterable[Topic],
+        services: Iterable[Service],
+        images: Connection | None,
+        address: str,
+        master: str,
+        parameters: Mapping[str, Any],
+    ) -> None:
+        self._master = use_master(master, address)
         generate_packages()
         import rospy
 
         self._codec = codec(1)
         self._rospy, self._link = rospy, ProcessLink(pipe, MAX_BYTES)
+        self._images, self._parameters = images, parameters
         self._reporting = threading.Lock()
-        with self._link.sending:  # commands of waiting clients are handled after the node is ready
-            self._offer_all(settings)
-            send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
-
-    def _offer_all(self, settings: Ros1Settings) -> None:
-        rospy = self._rospy
-        rospy.init_node(NAME, argv=[NAME], disable_signals=True)
-        self._parameters = settings.parameters
-        for name, value in settings.parameters.items():
-            rospy.set_param(name, value)
         self._publishers: dict[str, Any] = {}
         self._subscribers: dict[str, Any] = {}
         self._commanded: set[str] = set()  # topics with commands, until their clients disconnect
-        for topic in settings.topics:
-            if topic.direction is Direction.command:
-                self._subscribers[topic.name] = self._subscriber(topic)
-            else:
-                self._publishers[topic.name] = self._publisher(topic)
-        for service in settings.services:
-            self._offer(service)
-        # The master, or another node with this name, can end this one.
-        rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
-        threading.Thread(target=self._watch, daemon=True).start()
+        with self._link.sending:  # commands of waiting clients are handled after the node is ready
+            rospy.init_node(NAME, argv=[NAME], disable_signals=True)
+            for name, value in parameters.items():
+                rospy.set_param(name, value)
+            for topic in topics:
+                if topic.direction is Direction.command:
+                    self._subscribers[topic.name] = self._subscriber(topic)
+                else:
+                    self._publishers[topic.name] = self._publisher(topic)
+            for service in services:
+                self._offer(service)
+            # The master, or another node with this name, can end this one.
+            rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
+            threading.Thread(target=self._watch, daemon=True).start()
+            send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
 
-    def serve(self, images: Connection | None) -> None:
+    def serve(self) -> None:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
-        if images is not None:
-            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        if self._images is not None:
+            threading.Thread(target=self._pass_on, args=(received(self._images),), daemon=True).start()
         self._pass_on(self._link.values())
         for name in self._parameters:
             with contextlib.suppress(Exception):  # the master may have stopped

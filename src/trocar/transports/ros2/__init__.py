@@ -6,7 +6,7 @@
 cyclonedds runs in a separate process: otherwise it would share the interpreter lock with the 1500 Hz control loop.
 
 - `bridge` runs with the simulation: it samples and encodes topics that have readers, and executes commands and calls.
-  `node` is the cyclonedds process, which announces itself to ROS 2 and waits for the pipe and for DDS.
-- `participant` and `domain` wrap cyclonedds, its private parts are in `cyclonedds_internals`; `services` answers calls.
+  `node` is the cyclonedds process, which announces itself to ROS 2, waits for the pipe and for DDS, and answers calls.
+- `participant` and `domain` wrap cyclonedds; its private parts are in `cyclonedds_internals`.
 - `client` presents any ROS 2 system with this interface as a bus, for the conformance check.
 """

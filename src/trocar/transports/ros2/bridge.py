@@ -5,12 +5,10 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 from trocar.robot.messages import OperatingState
 from trocar.robot.robot import Robot
-from trocar.transports.link import NodeSettings
 from trocar.transports.ros2.domain import LOOPBACK, check_installed
 from trocar.transports.sampling import Stamped
 from trocar.transports.topic_bridge import BridgeOptions, TopicBridge
@@ -18,16 +16,6 @@ from trocar.transports.topic_bridge import BridgeOptions, TopicBridge
 DISTROS = ("jazzy", "humble")
 REPEATED = 1.0  # interval of repeating operating_state, for readers that do not request the last one [s]
 SWITCH = 3e-4  # thread switch interval of the node; Python's default of 5 ms is five samples at 1000 Hz [s]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ros2Settings(NodeSettings):
-    """Settings of the cyclonedds process; see `Ros2Bridge`."""
-
-    domain: int
-    interface: str
-    distro: str
-    hold_when_lost: bool
 
 
 class Ros2Bridge(TopicBridge):
@@ -52,9 +40,9 @@ class Ros2Bridge(TopicBridge):
         super().__init__(robot, 2, **options)
         self._states: dict[str, tuple[OperatingState, int]] = {}  # last sent operating states with their stamps
         self._repetition = time.perf_counter() + REPEATED
-        node, hold = "trocar.transports.ros2.node.Ros2Node", self._hold_when_lost
-        own: dict[str, Any] = {"domain": domain, "interface": interface, "distro": distro, "hold_when_lost": hold}
-        self._open(Ros2Settings(node=node, switch_interval=SWITCH, **own, **self._common))
+        own: dict[str, Any] = {"domain": domain, "interface": interface, "distro": distro}
+        node = "trocar.transports.ros2.node.Ros2Node"
+        self._open(node, SWITCH, hold_when_lost=self._hold_when_lost, **own)
 
     def _encoded(self, messages: Sequence[Stamped]) -> tuple[tuple[str, bytes], ...]:
         """Bytes of messages; stores operating states for repetition."""
@@ -68,10 +56,7 @@ class Ros2Bridge(TopicBridge):
             return self._outgoing.get(timeout=max(self._repetition - time.perf_counter(), 0.0))
         except queue.Empty:
             self._repetition = time.perf_counter() + REPEATED
-            return self._repetitions()
-
-    def _repetitions(self) -> list[Stamped]:
-        """The operating states again, 1 ns later: new for a client, but not later than a command it has just sent."""
+        # The operating states again, 1 ns later: new for a client, but not later than a command it has just sent.
         with self._bus.lock:
             later = {name: self._sampler.repeated(name, stamp) for name, (_, stamp) in self._states.items()}
         return [(name, self._states[name][0], stamp) for name, stamp in later.items() if stamp is not None]

@@ -62,6 +62,8 @@ class Ros2Client(RemoteBus):
         domain: ROS_DOMAIN_ID of the robot. interface: network interface, by name or IP address.
     """
 
+    first_timeout = FIRST_TIMEOUT
+
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
         super().__init__(*_endpoints(self._participant))
@@ -108,8 +110,8 @@ class Ros2Client(RemoteBus):
         """Wait for the first message, and for those that were kept for a new reader of an event."""
         assert isinstance(line, _Line)
         if not line.complete:
+            super()._wait_for_first(line)
             event = line.topic.direction is Direction.event
-            waited(lambda: line.last is not None, line.changed + FIRST_TIMEOUT - time.monotonic())
             while event and line.last is not None and (left := line.changed + QUIET - time.monotonic()) > 0.0:
                 time.sleep(left)
             line.complete = line.last is not None

@@ -9,24 +9,25 @@ import select
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 from cyclonedds.core import DDSException
+from cyclonedds.qos import Policy
 from rosbags.typesys import Stores, get_typestore
 
 from trocar.errors import TrocarError, check_known
-from trocar.robot.interface import Direction, Topic
+from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
-from trocar.transports.ros2.bridge import Ros2Settings
 from trocar.transports.ros2.cyclonedds_internals import Handler
 from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
-from trocar.transports.ros2.services import ServiceServer
+from trocar.transports.ros_conversion import answer
+from trocar.transports.ros_messages import message_class
 from trocar.transports.topic_bridge import EFFORTS
 
 NODE = "dvrk"
@@ -39,6 +40,9 @@ MAX_REFUSALS = 2  # reports of invalid content per topic and window
 MAX_INTERVAL = 1.2e-3  # between polls of events while there are some; states at 1000 Hz come earlier [s]
 IDLE = 0.05  # time without events after which the other thread waits for them [s]
 POLL_INTERVAL = 0.2  # between checks of the other thread for the end [s]
+MAX_CALLS = 64  # of a service in the queue; further ones are dropped
+MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, as in rmw_cyclonedds [s]
+MATCHING_INTERVAL = 0.005  # between checks of it [s]
 DISCOVERY, DISCOVERY_TYPE = "ros_discovery_info", "rmw_dds_common/ParticipantEntitiesInfo"
 # An identity has 24 bytes up to Humble, 16 from Iron on (rmw_dds_common 2.0.0): a graph cannot mix the two.
 STORES = {"jazzy": Stores.ROS2_JAZZY, "humble": Stores.ROS2_HUMBLE}
@@ -109,12 +113,101 @@ class EventLoop:
                 self._rested.acquire()
 
 
-class Ros2Node:
-    """The ROS 2 node `dvrk`."""
+# -- services ----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, pipe: Connection, settings: Ros2Settings, prioritised: bool) -> None:
-        self._link, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), settings.hold_when_lost
-        self._pipe, self._participant = pipe, Participant(settings.domain, settings.interface)
+
+def user_data(entity: Any) -> dict[str, str]:
+    """Keys and values announced by an endpoint."""
+    policy = entity.qos[Policy.Userdata] if entity is not None and Policy.Userdata in entity.qos else None
+    text = policy.data.decode(errors="replace") if policy is not None else ""
+    return dict(part.split("=", 1) for part in text.split(";") if "=" in part)
+
+
+class ServiceServer:
+    """One service for clients of rmw_cyclonedds: a request and a reply topic, each with the identity of the call first.
+
+    Other ROS 2 implementations store the identity elsewhere: they can use the robot's topics, but not its services.
+
+    Args:
+        number: among those of the participant. call: calls the service of the bus.
+    """
+
+    def __init__(
+        self,
+        participant: Participant,
+        service: Service,
+        number: int,
+        call: Callable[..., Any],
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self._service, self._call, self._pool, self._codec = service, call, pool, codec(2)
+        self._request, self._response = f"{service.ros}_Request", f"{service.ros}_Response"
+        self.reader, self.writer = participant.service_end(service.name, service.ros, number, "serviceid")
+        self._places = threading.Semaphore(MAX_CALLS)
+
+    def handle(self) -> None:
+        """Answer the requests that have come, in threads of the pool."""
+        for sample in taken(self.reader):
+            if self._places.acquire(blocking=False):
+                self._pool.submit(self._answer, sample)
+
+    def _answer(self, sample: Any) -> None:
+        try:
+            request = self._codec.message_in(sample.cdr, self._request)
+            response = self._respond(request)
+            response.client, response.number = request.client, request.number
+            self._wait_for_reader(sample.sample_info.publication_handle)
+            self.writer.write(sample_class(self._response)(self._codec.bytes_of(response, self._response)))
+        except (TrocarError, DDSException):
+            pass  # a ROS 2 service cannot reject a call: the client times out
+        finally:
+            self._places.release()
+
+    def _respond(self, request: Any) -> Any:
+        call, ros = lambda *arguments: self._call(self._service.name, arguments), self._service.ros
+        try:
+            return answer(call, ros, request, self._codec)
+        except Exception as error:
+            if "message" not in message_class(self._response).__slots__:
+                raise TrocarError(str(error)) from error
+            return self._codec.make(self._response, message=str(error))  # `result` or `success` is False by default
+
+    def _wait_for_reader(self, client: int) -> None:
+        """Wait until the reply can reach the client: its reader may be discovered shortly after its writer."""
+        name = user_data(self.reader.get_matched_publication_data(client)).get("clientid")
+        deadline = time.monotonic() + MATCHING_TIMEOUT
+        while name and time.monotonic() < deadline:
+            matched = map(self.writer.get_matched_subscription_data, self.writer.get_matched_subscriptions())
+            if any(user_data(reader).get("clientid") == name for reader in matched):
+                return
+            time.sleep(MATCHING_INTERVAL)
+
+
+# -- node --------------------------------------------------------------------------------------------------------------
+
+
+class Ros2Node:
+    """The ROS 2 node `dvrk`.
+
+    Args:
+        topics, services: those it serves. images: pipe from the camera, if there is one. Others: see `Ros2Bridge`.
+    """
+
+    def __init__(
+        self,
+        pipe: Connection,
+        prioritised: bool,
+        *,
+        topics: Iterable[Topic],
+        services: Iterable[Service],
+        images: Connection | None,
+        domain: int,
+        interface: str,
+        distro: str,
+        hold_when_lost: bool,
+    ) -> None:
+        self._link, self._images, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), images, hold_when_lost
+        self._pipe, self._participant = pipe, Participant(domain, interface)
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
@@ -122,24 +215,24 @@ class Ros2Node:
         self._forwarded = 0
         self._pool = ThreadPoolExecutor(THREADS)
         readers = []
-        for topic in settings.topics:
+        for topic in topics:
             if topic.direction is Direction.command:
                 readers.append(self._read(topic))
             else:
                 self._write(topic)
         writers = [writer for writer, _ in self._writers.values()]
-        for number, service in enumerate(settings.services):
+        for number, service in enumerate(services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
             self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
-        self._announced = announce(self._participant, NODE, writers, readers, settings.distro)
+        self._announced = announce(self._participant, NODE, writers, readers, distro)
         self._link.send(Ready(prioritised))
 
-    def serve(self, images: Connection | None) -> None:
+    def serve(self) -> None:
         """Forward the messages of the simulation until it closes the pipe, and those of the camera."""
-        if images is not None:
-            threading.Thread(target=self._pass_on, args=(received(images),), daemon=True).start()
+        if self._images is not None:
+            threading.Thread(target=self._pass_on, args=(received(self._images),), daemon=True).start()
         loop = EventLoop(self._pipe, self._participant)
         gc.freeze()  # a full collection of all endpoints would delay messages by milliseconds
         while not self._link.closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import Domain, DomainParticipant
@@ -21,6 +21,7 @@ from rosbags.interfaces import Nodetype
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.transports.codec import bag_name, codec
+from trocar.transports.link import Closable
 from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete
 from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
 
@@ -32,7 +33,7 @@ SERVICE_DEPTH = 10  # of ROS 2 services
 MAX_BLOCKING = 10.0  # of a writer for a slow reader [ms]
 
 
-class Participant:
+class Participant(Closable):
     """One participant; all participants of a process in one domain use the same interface."""
 
     def __init__(self, domain: int, interface: str = LOOPBACK) -> None:
@@ -71,7 +72,8 @@ class Participant:
     def service_end(self, name: str, ros_type: str, number: int, role: str) -> tuple[DataReader[Any], DataWriter[Any]]:
         """Reader and writer of one end of a service: the `number`-th of the role "serviceid" or "clientid"."""
         own = self.entity.guid.bytes[:12] + number.to_bytes(4, "big")
-        qos = service_qos(f"{role}={'.'.join(f'{byte:x}' for byte in own)};")
+        # the user data link the four endpoints of a service that belong together
+        qos = _qos(SERVICE_DEPTH, False, f"{role}={'.'.join(f'{byte:x}' for byte in own)};".encode())
         ends = (request_name(name), f"{ros_type}_Request"), (reply_name(name), f"{ros_type}_Response")
         read, written = ends if role == "serviceid" else ends[::-1]
         return self.reader(*read, qos), self.writer(*written, qos)
@@ -100,12 +102,6 @@ class Participant:
     def close(self) -> None:
         """Delete the participant and all its endpoints."""
         delete(self.entity)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
 
 @functools.cache
@@ -154,11 +150,6 @@ def topic_qos(ros_type: str, direction: Direction) -> Qos:
     """QoS of both ends of a topic: events are kept for late readers, states and commands are not."""
     depth = IMAGES if "Image" in ros_type else DEPTH
     return _qos(depth, direction is Direction.event, f"typehash={codec(2).type_hash(ros_type)};".encode())
-
-
-def service_qos(user_data: str) -> Qos:
-    """QoS of the four endpoints of a service; the user data link those that belong together."""
-    return _qos(SERVICE_DEPTH, False, user_data.encode())
 
 
 def discovery_qos(depth: int = 1) -> Qos:

@@ -109,7 +109,6 @@ class ArmControls:
         arm, state = selection.about.arm, selection.state
         self._selection, self._mechanism = selection, selection.about.mechanism()
         self._simulated = self._simulation.arm(selection.name)
-        self._has_jaw = f"{selection.name}/jaw/move_jp" in self._robot.bus.topics
         self._law: tuple[str | None, dict[str, float]] = None, {}
         self._follows_efforts, self._target = _follows_efforts(state), np.zeros(0)
         self.choice.value, self.choice.visible = selection.name, len(self._robot.arms) > 1
@@ -253,9 +252,10 @@ class ArmControls:
     def _publish_joints(self, topic: str, field: str, values: Array) -> None:
         """Publish values (n,) of all joints, those of a jaw on its own topic."""
         m = self._selection.about.arm.tip_joints
-        for name, part in ((topic, values[:m]), *([(f"jaw/{topic}", values[m:])] if self._has_jaw else [])):
-            message: dict[str, Any] = {field: part}
-            self._publish(name, JointState(**message))
+        for name, part in {topic: values[:m], f"jaw/{topic}": values[m:]}.items():
+            if f"{self._selection.name}/{name}" in self._robot.bus.topics:
+                message: dict[str, Any] = {field: part}
+                self._publish(name, JointState(**message))
 
 
 class DrivePanel(RobotPanel, tab=("Drive", viser.Icon.DEVICE_GAMEPAD_2), interval=0.0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,10 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import mujoco
 import numpy as np
 import viser
-from PIL import Image
 
 from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
+from trocar.appearance.films import jpeg
+from trocar.appearance.kinematic_model import hang
 from trocar.appearance.lens import Lens
 from trocar.mechanics.cart import Cart
 from trocar.robot.description import SceneDescription
@@ -73,7 +73,7 @@ class EndoscopeRenderer:
         """The latest pictures of the left and the right eye as JPEG files; the same object until they change."""
         pair = self._pair
         if self._jpegs is None or self._jpegs[0] is not pair:
-            self._jpegs = pair, (_jpeg(pair[0]), _jpeg(pair[1]))
+            self._jpegs = pair, (jpeg(pair[0], QUALITY), jpeg(pair[1], QUALITY))
         return self._jpegs[1]
 
     def T_world_camera(self, frame: Frame) -> Array:
@@ -115,9 +115,7 @@ class _PicturedFrame:
         """Put bodies that only set-up joints move in place."""
         self._description, self.arms = scene, scene.arms
         self.cart: Cart | None = scene.arguments["cart"]
-        for name, T in scene.fixed.items():
-            body = self._model.body(name)
-            body.pos, body.quat = T[:3, 3], quaternion(T[:3, :3])
+        hang(self._model, scene.fixed)
 
     def show(self, frame: Frame) -> None:
         """Move everything to a frame of the same model."""
@@ -185,9 +183,3 @@ class EndoscopePanel(Panel, left=True, interval=1 / 15):
 def _stacked(pictures: Sequence[Picture]) -> Picture:
     gap = np.full((GAP, pictures[0].shape[1], 3), 255, dtype=np.uint8)
     return np.vstack([part for picture in pictures for part in (picture, gap)][:-1])
-
-
-def _jpeg(picture: Picture) -> bytes:
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=QUALITY)
-    return file.getvalue()

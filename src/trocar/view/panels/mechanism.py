@@ -145,15 +145,13 @@ class MarksPanel(Panel, tab=TAB, interval=0.0):
             hint = "1: opaque, below 1: transparent"
             self.opacity = page.add("slider", "Opacity", None, 0.1, 1.0, 0.05, 1.0, hint=hint)
             self.collision = page.add("checkbox", "Collision shapes", None, False)
-        self._drawn = 1.0, False
         self._add(page.selection)
 
     def _add(self, selection: Selection) -> None:
-        self._selection, self._visible = selection, self._boxes()
-        self.overlays = Overlays(self.page.server.scene, self.page.drawing, selection.about, self._visible)
-
-    def _boxes(self) -> dict[str, bool]:
-        return {name: bool(box.value) for name, box in self.boxes.items()}
+        self._selection = selection
+        self.overlays = Overlays(self.page.server.scene, self.page.drawing, selection.about)
+        for name, box in self.boxes.items():
+            self.overlays.show(name, bool(box.value))
 
     def refresh(self, selection: Selection) -> None:
         before = self._selection
@@ -163,15 +161,10 @@ class MarksPanel(Panel, tab=TAB, interval=0.0):
         elif selection.about is not before.about:  # set-up joints have moved
             self._selection = selection
             self.overlays.about = selection.about
-        for name, visible in self._boxes().items():
-            if visible is not self._visible[name]:
-                self._visible[name] = visible
-                self.overlays.show(name, visible)
-        look = min(max(float(self.opacity.value), 0.0), 1.0), bool(self.collision.value)
-        if look != self._drawn:
-            self._drawn = look
-            self.page.drawing.see_through(look[0])
-            self.page.drawing.show_collision(look[1])
+        for name, box in self.boxes.items():
+            self.overlays.show(name, bool(box.value))
+        self.page.drawing.see_through(min(max(float(self.opacity.value), 0.0), 1.0))
+        self.page.drawing.show_collision(bool(self.collision.value))
         self.overlays.update(selection, self._view())
 
     def _view(self) -> Viewpoint:

@@ -235,13 +235,10 @@ def _table(a: Track, b: Track) -> str:
     heads = [f"{name} [{RMS_UNITS[name][0]}]" for name in rms]
     rows = ["RMS of B - A:", "", "| joint | " + " | ".join(heads) + " |", "|---|" + "---|" * len(rms)]
     for j, joint in enumerate(a.arm.joints):
-        star = "*" if joint.kind == "prismatic" else ""
-        rows.append(f"| {joint.name}{star} | " + " | ".join(_short(1e3 * rms[name][j]) for name in rms) + " |")
+        star, values = "*" if joint.kind == "prismatic" else "", [1e3 * float(rms[name][j]) for name in rms]
+        # at most three decimals: further digits are below the resolution of any measurement
+        cells = [f"{x:.3f}" if x < 10 else f"{x:.1f}" if x < 100 else f"{x:.0f}" for x in values]
+        rows.append(f"| {joint.name}{star} | " + " | ".join(cells) + " |")
     if "m" in a.arm.joint_units:
         rows += ["", "\\* " + ", ".join(RMS_UNITS[name][1] for name in rms)]
     return "\n".join(rows)
-
-
-def _short(value: float) -> str:
-    """Format with at most three decimals: further digits are below the resolution of any measurement."""
-    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -81,7 +81,6 @@ class MouseHandles(Panel, interval=0.0):
         self._mice = {psm: hand.device for psm, hand in console.hands.items() if isinstance(hand.device, Mouse)}
 
     def build(self, page: Page) -> None:
-        self._selection = page.selection
         self.handles: dict[str, Any] = {}
         for psm, mouse in self._mice.items():
             box = page.add("checkbox", f"Close the gripper of {psm}", initial_value=False)
@@ -92,7 +91,6 @@ class MouseHandles(Panel, interval=0.0):
 
     def refresh(self, selection: Selection) -> None:
         """Move the handles that no PSM follows back to the tips."""
-        self._selection = selection
         if self._console.console.camera:
             return
         for psm, handle in self.handles.items():
@@ -110,7 +108,7 @@ class MouseHandles(Panel, interval=0.0):
         """Pose (4, 4) of the world in the frame of the endoscope, which the display shows."""
         with self._robot.bus.lock:
             T_display_base = self._pose(f"{psm}/setpoint_cp") @ inverse(self._pose(f"{psm}/local/setpoint_cp"))
-        return T_display_base @ inverse(self._selection.frame.scene.arms[psm].T_world_base)
+        return T_display_base @ inverse(self.page.selection.frame.scene.arms[psm].T_world_base)
 
     def _pose(self, topic: str) -> Array:
         message: Any = self._robot.bus.read(topic)

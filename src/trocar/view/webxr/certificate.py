@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import socket
 from collections.abc import Collection
 from contextlib import suppress
@@ -15,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from trocar.files import read_whole, write_whole
-from trocar.view.access import EVERY_ADDRESS, LOOPBACK
+from trocar.view.access import EVERY_ADDRESS, LOOPBACK, ip_address
 
 VALID = datetime.timedelta(days=365)
 RENEWED = datetime.timedelta(days=7)  # before the end
@@ -80,6 +79,8 @@ def _certificate(names: Collection[str]) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "trocar on this machine")])
     now = datetime.datetime.now(datetime.UTC)
+    addresses = {name: ip_address(name) for name in names}
+    listed = [x509.IPAddress(ip) if ip is not None else x509.DNSName(name) for name, ip in addresses.items()]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -88,7 +89,7 @@ def _certificate(names: Collection[str]) -> bytes:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - SKEW)
         .not_valid_after(now + VALID)
-        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(listed), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
@@ -96,10 +97,3 @@ def _certificate(names: Collection[str]) -> bytes:
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
     return private + certificate.public_bytes(pem)
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tools.gravity_sensitivity import sensitivity
 from trocar.arms.tables import read
 from trocar.control import GravityCompensation
 from trocar.experiments.zhou2025 import other_arms, printed, runs
-from trocar.experiments.zhou2025.other_arms import sensitivity, table_one, unlike
+from trocar.experiments.zhou2025.other_arms import table_one, unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.pipeline import identify

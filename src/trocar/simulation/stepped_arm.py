@@ -137,7 +137,7 @@ class SteppedArm(ArmSlice):
             raise TrocarError(f"tau is not finite: {tau!r}")
         name, t = self.prefix.rstrip("/") or self.arm.name, self.engine.time
         raise Diverged(
-            f"the simulation of {name} diverged at t = {t:.4f} s: its efforts must be below {MAX_EFFORT:g} [N m, N], got "
+            f"the simulation of {name} diverged at t = {t:.4f} s: its efforts must be below {MAX_EFFORT:g}, got "
             f"{tau!r}. The usual cause is a controller that is unstable at this timestep"
         )
 

@@ -26,8 +26,9 @@ FINGER_INERTIA = 1e-8
 # Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
 # defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
-# With soft bodies the solver needs about 150 iterations at the arm's tolerance.
-SOFT_ITERATIONS = 300
+# With soft bodies the solver needs about 150 iterations at the arm's tolerance. With rigid ones it needs one or two, but
+# now and then more than 50 when two hands hold a needle; a step that is cut short then throws it at 20 m/s.
+ITERATIONS = 300
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class SceneModel:
                 if follower not in mechanism.dynamic_parameters.inertias:
                     models[name].joint(follower).armature += FINGER_INERTIA
         scene = _attached(models, self.bases) if self.prefixed else next(iter(models.values()))
-        _add_objects(scene, self.objects, self.accuracy)
         if self.objects or len(self.arms) > 1:
             scene.option.cone, scene.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+        _add_objects(scene, self.objects, self.accuracy)
         if len(self.arms) > 1:
             # arms are not coupled by joints, so most entries of the matrices are zero
             scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
@@ -118,8 +119,7 @@ def _add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: 
         thing.add_to(spec)
     if objects:
         spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    if soft:
-        spec.option.iterations = SOFT_ITERATIONS
+        spec.option.iterations = ITERATIONS
 
 
 def set_contacts(model: mujoco.MjModel, objects: Sequence[SceneObject], tips: Sequence[int]) -> None:

@@ -157,9 +157,33 @@ def serve(
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
     view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
-    port: options.Port = 8080,
+    port: Annotated[
+        int | None, option("N", "Port of the page (default: 8080), or of --coppelia (default: 19997); 0: a free one.")
+    ] = None,
+    coppelia: Annotated[
+        bool, flag("Serve the scene of Ferro et al. 2022 to clients of CoppeliaSim.", "--coppelia")
+    ] = False,
+    torque: Annotated[bool, flag("With --coppelia: the scene takes efforts, not velocities.", "--torque")] = False,
+    counterweight: Annotated[
+        bool, flag("With --coppelia: the scene with or without counterweight.", "--counterweight/--no-counterweight")
+    ] = True,
+    period: Annotated[float, option("S", "With --coppelia: simulation step, a multiple of 0.005 s.")] = 0.01,
+    parameters: Annotated[
+        str | None,
+        option("SET", "With --coppelia: parameter set. Default: the masses of the scene.", "--parameters", "-p"),
+    ] = None,
+    places: Annotated[
+        list[str] | None,
+        option("NAME=X,Y,Z", "With --coppelia: move a frame of the scene, such as Start; repeatable.", "--place"),
+    ] = None,
+    log: Annotated[Path | None, option("DIR", "With --coppelia: write the logs of each session to DIR.")] = None,
+    zmq_port: Annotated[
+        int | None, option("N", "With --coppelia: also serve the ZMQ remote API, usually on port 23000.", "--zmq")
+    ] = None,
 ) -> None:
     """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
+
+    --coppelia serves CoppeliaSim's remote API instead; see docs/coppeliasim.md.
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
@@ -178,8 +202,17 @@ def serve(
         for path in write_launch_files(launch_files):
             typer.echo(path)
         return
-    if ros1 == ros2:
-        raise TrocarError("choose an interface with --ros1 or --ros2")
+    if ros1 + ros2 + coppelia != 1:
+        raise TrocarError("choose an interface with --ros1, --ros2 or --coppelia")
+    names = [name for group in arms or [] for name in group.split(",") if name]
+    if coppelia:
+        from trocar.commands.coppelia import serve_coppelia
+
+        chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
+        serve_coppelia(
+            names, 19997 if port is None else port, places=places or (), log=log, zmq_port=zmq_port, **chosen
+        )
+        return
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -190,7 +223,6 @@ def serve(
         raise TrocarError(f"--host must be an IP address, got {host!r}") from None
     if replay is not None and not replay.exists():
         raise TrocarError(f"--replay {replay}: the bag does not exist")
-    names = [name for group in arms or [] for name in group.split(",") if name]
     if ros2 and master:
         raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
     number = _checked_domain(domain, interface, distro) if ros2 else 0
@@ -227,7 +259,7 @@ def serve(
         offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
         typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
         if view:
-            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=8080 if port is None else port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:

@@ -23,7 +23,7 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder", "Diverged",
-    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Needle", "Plan", "PlanningFailed", "Port",
-    "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
-    "pick_up", "plan", "simulate",
+    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Needle", "Plan", "PlanningFailed",
+    "Port", "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene",
+    "needle", "pick_up", "plan", "simulate",
 ]  # fmt: skip

@@ -26,8 +26,8 @@ FINGER_INERTIA = 1e-8
 # Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
 # defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
-# With soft bodies the solver needs about 150 iterations at the arm's tolerance. With rigid ones it needs one or two, but
-# now and then more than 50 when two hands hold a needle; a step that is cut short then throws it at 20 m/s.
+# With soft bodies the solver needs about 150 iterations at the arm's tolerance. With rigid ones it needs one or two,
+# but now and then more than 50 when two hands hold a needle; a step that is cut short then throws it at 20 m/s.
 ITERATIONS = 300
 
 

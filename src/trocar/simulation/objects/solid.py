@@ -109,8 +109,8 @@ MAX_IMPEDANCE = 0.9999  # MuJoCo's largest impedance
 MAX_SEGMENTS = 200  # capsules of a needle
 STEEL = 7.9e3  # [kg/m^3]
 # Contact of wires and threads held by friction. Friction creeps at v = W (1 - d) f / (d impratio b), with the impedance
-# d, the weight W of the bodies and b = 1000 /s: under 1 N, a needle in the jaws creeps at 0.2 mm/s with HARD_SOLIMP and an
-# impratio of 10, and at 1.2 um/s with these. Friction harder than this loses a needle that moves fast.
+# d, the weight W of the bodies and b = 1000 /s: under 1 N, a needle in the jaws creeps at 0.2 mm/s with HARD_SOLIMP and
+# an impratio of 10, and at 1.2 um/s with these. Friction harder than this loses a needle that moves fast.
 GRIP_SOLIMP, GRIP_IMPRATIO = (MAX_IMPEDANCE, MAX_IMPEDANCE, 1e-4, 0.5, 2.0), 50.0
 DISCRETE_GRIP_IMPRATIO = 100.0  # friction of the discrete integrator creeps twice as fast
 

@@ -16,10 +16,12 @@ from trocar.spatial import Array, checked_pose, pose, quaternion
 MAX_NAME = 60  # [characters] of an arm or an object in a scene
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
 OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
-# Bits of the collision masks. Arms and solids have bit 0 in contype; arms use the bits above it among themselves (the
-# highest two only in scenes of 29 and 30 arms). Tissue that needles pierce does not collide with them.
-ANYTHING, NEEDLES, TISSUES = 1, 1 << 29, 1 << 30
+# Bits of the collision masks. Arms and solids have bit 0 in contype; arms use the bits above it among themselves, the
+# highest one only in a scene of 30 arms. Solids collide with each other by pairs, which have no masks.
+ANYTHING, TISSUES = 1, 1 << 30
 FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
+# A soft object has the highest: settings for a solid's weight would be far too soft for its light nodes.
+SOFT_PRIORITY = 1_000_000
 
 
 class SceneObject:

@@ -17,7 +17,6 @@ from trocar.errors import TrocarError, check_known
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
     FIXED_PRIORITY,
-    NEEDLES,
     OBJECT,
     OBJECT_GROUP,
     SceneObject,
@@ -243,7 +242,8 @@ class Needle(Solid):
         discrete = spec.option.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE
         spec.option.impratio = DISCRETE_GRIP_IMPRATIO if discrete else GRIP_IMPRATIO
         for geom in spec.body(OBJECT + self.name).geoms:
-            geom.solimp, geom.contype, geom.conaffinity = GRIP_SOLIMP, NEEDLES, ANYTHING | NEEDLES
+            # without contype it does not touch the surface of tissue, which it pierces
+            geom.solimp, geom.contype, geom.conaffinity = GRIP_SOLIMP, 0, ANYTHING
 
 
 # Needles by their makers' codes: length along the arc and diameter of the wire [m]; all are half circles.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.board_rig import PERIOD, BoardRig, loaded
+from tools.boards import requests
 from tools.boards.client import BoardArm
 from trocar.errors import TrocarError
 from trocar.transports.fpga import nominal
@@ -332,3 +333,78 @@ def test_pedals_are_known_for_both_masters_and_boards():
         dqla = {switch.name: switch for switch in pedals(f"sawRobotIO1394-MTM{side}-foot-pedals-DQLA.json")}
         assert (dqla["bicoag"].board, dqla["bicoag"].bit) == (first, 21)
     assert pedals("sawRobotIO1394-XYZ.json") is None
+
+
+# -- set-up joints and protocols ---------------------------------------------------------------------------------------
+
+
+def set_up_folder(folder):
+    """Files of a system with PSM1 and the set-up joints, with made-up potentiometers."""
+    system = nominal.write_system(folder, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"].append({"name": "SUJ", "type": "SUJ_Classic", "IO": "IO1", "arm_file": "suj-mine.json"})
+    system.write_text(json.dumps(content))
+    io_file = nominal.io_file("ECM", loaded("ECM").arms["ECM"].arm)
+    robot = io_file["robots"][0] | {"name": "SUJ", "brakes": []}
+    for actuator in robot["actuators"]:
+        actuator["board_id"] = 12
+    outputs = [{"name": name, "board_id": 12, "bit_id": k} for k, name in enumerate(("NoMuxReset", "MuxIncrement"))]
+    (folder / "sawRobotIO1394-SUJ.json").write_text(
+        json.dumps({"$version": 6, "robots": [robot], "digital_outputs": outputs})
+    )
+    rows = {"primary_offsets": -2.0, "primary_scales": 1.0, "secondary_offsets": -2.2, "secondary_scales": 1.1}
+    arms = [
+        {"name": name, "plug_number": plug, **{key: [value] * 6 for key, value in rows.items()}}
+        for plug, name in enumerate(("ECM", "PSM1", "PSM2", "PSM3"), start=1)
+    ]
+    (folder / "suj-mine.json").write_text(json.dumps({"arms": arms}))
+    return system
+
+
+def test_potentiometers_of_set_up_joints_are_read_through_the_multiplexer(tmp_path):
+    rig = BoardRig("PSM1", config=set_up_folder(tmp_path))
+    assert rig.client.scan() == {6: 0, 7: 1, 12: 2}
+    true = rig.scene.cart.q_setup["PSM1"]
+    rig.client.write(2, 6, 1 << 8 | 1)  # reset: the client inverts the level
+    positions = np.zeros((2, 6))
+    for index in range(12):
+        rig.plant.step()
+        rig.command({6: [0] * 4})
+        sample = rig.client.sample()[12]
+        lines = sample.positions >> 28 & 1
+        assert int(lines @ [1, 2, 4, 8]) == index
+        volts = sample.pots[1] * 4.5 / 65536
+        row, joint = divmod(index, 6)
+        positions[row, joint] = (-2.0 + volts) if row == 0 else (-2.2 + 1.1 * volts)
+        rig.client.write(2, 6, 2 << 8)  # step
+    np.testing.assert_allclose(positions, [true, true], atol=2e-4)
+
+
+def test_boards_commanded_one_by_one_move_together():
+    rig = BoardRig("PSM1")
+    rig.arm("PSM1")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    steps = []
+    for _ in range(20):
+        before = rig.plant.time
+        for node in (0, 1):
+            rig.client.read_block(node, 0, 32)
+        words = client.words(np.zeros(7))
+        for node, board in enumerate((6, 7)):
+            data = np.array([board << 8 | 6, *words[board], 0], dtype=">u4").tobytes()
+            rig.send(requests.block_write(node, 0, data))
+        steps.append(round((rig.plant.time - before) / PERIOD))
+        rig.wait()
+    assert steps[2:] == [1] * 18  # after the first cycles, which show how many boards there are
+
+
+def test_a_master_is_held_while_only_its_roll_has_current():
+    q = [0.2, 0.2, -0.1, 0.5, 0.3, 0.2, 0.5]
+    rig = BoardRig("MTMR", q={"MTMR": q})
+    arm = rig.arm("MTMR")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    for _ in range(500):  # as while the dVRK searches the limit of the roll
+        rig.command(client.words(np.array([0.0] * 6 + [-0.004])))
+    np.testing.assert_allclose(rig.scene.arms["MTMR"].q[:6], q[:6], atol=0.05)
+    assert rig.scene.arms["MTMR"].q[6] < 0.3
+    del arm

@@ -53,7 +53,7 @@ def serve_boards(
     if not tools:
         for name in plant.discs:
             plant.remove(name)
-    server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host)
+    server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host, report=typer.echo)
     boards = ", ".join(
         f"{number} ({kind.name})" for number, kind in zip(plant.boards.numbers, plant.boards.kinds, strict=True)
     )

@@ -160,7 +160,7 @@ class Engine:
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
         self._processes: Sequence[PlacedObject] = ()
-        self._diverged: Callable[[str], None] = lambda what: None
+        self._diverged: Callable[[int | None, str], None] = lambda joint, what: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
@@ -200,7 +200,10 @@ class Engine:
         self.qacc = np.zeros(self.model.nv)
 
     def attach(
-        self, arms: Sequence[SteppedArm], processes: Sequence[PlacedObject], diverged: Callable[[str], None]
+        self,
+        arms: Sequence[SteppedArm],
+        processes: Sequence[PlacedObject],
+        diverged: Callable[[int | None, str], None],
     ) -> None:
         """Set the arms to step, the objects that act after every step, and the function that raises a divergence."""
         self._arms, self._processes, self._diverged = arms, processes, diverged
@@ -228,7 +231,7 @@ class Engine:
             self.data.time = self.time  # corrects the sum before it loses more than a few digits
             self._check()
         if not sound:
-            self._diverged("")
+            self._diverged(None, "")
         if self._processes:
             self.update()
             for process in self._processes:
@@ -268,7 +271,7 @@ class Engine:
             distance = float(worst.violation(q[worst.address]))
             what = f"{self.model.joint(worst.joint).name} is {distance:.2g} {worst.unit} beyond its stop"
             if distance > worst.runaway:
-                self._diverged(what)
+                self._diverged(worst.joint, f": {what}")
             self._warn(Inaccurate, what, "use a smaller timestep or less effort")
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:

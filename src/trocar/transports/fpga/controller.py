@@ -45,6 +45,8 @@ class BoardController:
         self._node_of_hub = 0
         self._sampled = np.zeros(len(boards.numbers))  # time of the last sample of each board [s]
         self._stale = True
+        self._commanded: set[int] = set()  # nodes commanded one by one since the last step
+        self._commanded_nodes = len(boards.numbers) + 1  # nodes that a client commands in a cycle
         self._memory = b""
         self._trailer = packets.extra(boards.generation)
         self._places = cache(boards.places)
@@ -144,6 +146,11 @@ class BoardController:
         node = None if request.node == BROADCAST else request.node
         self.boards.write_blocks(request.data, node, self.plant.time)
         self._stale = True
+        if node is not None:  # one board after the other: the plant moves when all have their commands
+            self._commanded.add(node)
+            if len(self._commanded) < self._commanded_nodes:
+                return
+        self._commanded.clear()
         self.advance(now, commanded=True)
 
     def _read_block(self, request: Request, now: float) -> bytes | None:
@@ -164,6 +171,10 @@ class BoardController:
         return packets.block_reply(request, board, data, self._trailer)
 
     def _sample(self, now: float) -> None:
+        if self._commanded:  # the client commands fewer boards than before
+            self._commanded_nodes = len(self._commanded)
+            self._commanded.clear()
+            self.advance(now, commanded=True)
         self.advance(now)
         if self._stale:
             self._prepare()

@@ -81,6 +81,29 @@ class DigitalInput:
     pressed_low: bool
 
 
+@dataclass(frozen=True)
+class DigitalOutput:
+    """A digital output: board number and bit."""
+
+    name: str
+    board: int
+    bit: int
+
+
+@dataclass(frozen=True)
+class SetUpPots:
+    """Potentiometers of the set-up joints of an arm: two (rows) for each of six joints, position by voltage [rad, m].
+
+    Attributes:
+        arm: name of the arm on the cart. plug: of the SUJ controller, 1 to 4. offsets, scales: (2, 6).
+    """
+
+    arm: str
+    plug: int
+    offsets: Array
+    scales: Array
+
+
 @dataclass(frozen=True, kw_only=True)
 class IORobot:
     """The actuators of an arm or of a master's gripper.
@@ -104,6 +127,7 @@ class IOConfiguration:
 
     Attributes:
         robots, inputs: of all IO files. chips: boards with the chip of an instrument, by the name of the arm.
+        outputs: of all IO files. set_up: potentiometers of set-up joints.
         types: type of every arm of the system file, such as PSM; by name. generations: Classic or Si.
         notes: lines about what is not simulated.
     """
@@ -111,6 +135,8 @@ class IOConfiguration:
     robots: tuple[IORobot, ...] = ()
     inputs: tuple[DigitalInput, ...] = ()
     chips: Mapping[str, int] = field(default_factory=dict)
+    outputs: tuple[DigitalOutput, ...] = ()
+    set_up: tuple[SetUpPots, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     generations: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -120,7 +146,8 @@ class IOConfiguration:
         """Hardware of every board that the files name."""
         hardware = {drive.board: robot.hardware for robot in self.robots for drive in (*robot.actuators, *robot.brakes)}
         default = next(iter(hardware.values()), "QLA1")
-        other = [*(switch.board for switch in self.inputs), *self.chips.values()]
+        other = [switch.board for switch in self.inputs] + [output.board for output in self.outputs]
+        other += self.chips.values()
         return {**dict.fromkeys(other, default), **hardware}
 
 
@@ -144,16 +171,20 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
     """The configuration of a system file, with the IO files of its arms and consoles next to it."""
     folder, table = Path(path).parent, _Table(read_commented_json(path, "system file"), f"system file {fspath(path)}")
     parts, types, generations, notes = [], {}, {}, []
+    set_up: tuple[SetUpPots, ...] = ()
     for arm in table.tables("arms"):
         name, kind = arm.text("name"), arm.text("type", "")
         types[name], serial = kind, arm.text("serial", "")
+        if kind == "SUJ_Classic":
+            default = min((path.name for path in folder.glob("suj*.json")), default="suj.json")
+            set_up = read_set_up(folder / arm.text("arm_file", default))
         file = folder / f"{name}-{serial}.json"
         if file.is_file():
             generations[name] = _Table(read_commented_json(file, "arm file"), f"arm file {file}").text(
                 "generation", "Classic"
             )
         for infix in ("", "-gripper") if kind.startswith("MTM") else ("",):
-            default = f"sawRobotIO1394-{name}{infix}-{serial}.json"
+            default = f"sawRobotIO1394-{name}{infix}{'-' if serial else ''}{serial}.json"
             io_file = folder / arm.text("IO_gripper_file" if infix else "IO_file", default)
             if io_file.is_file():
                 parts.append(read_io_file(io_file))
@@ -170,6 +201,8 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
         robots=tuple(robot for part in parts for robot in part.robots),
         inputs=tuple(switch for part in parts for switch in part.inputs),
         chips={name: board for part in parts for name, board in part.chips.items()},
+        outputs=tuple(output for part in parts for output in part.outputs),
+        set_up=set_up,
         types=types,
         generations=generations,
         notes=(*notes, *(note for part in parts for note in part.notes)),
@@ -200,8 +233,25 @@ def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
         entry.text("name").removesuffix("_dallas"): entry.count("board_id", MAX_BOARD)
         for entry in table.tables("dallas_chips")
     }
+    outputs = tuple(
+        DigitalOutput(entry.text("name"), entry.count("board_id", MAX_BOARD), entry.count("bit_id", MAX_BIT))
+        for entry in table.tables("digital_outputs")
+    )
     robots = tuple(_robot(entry) for entry in table.tables("robots"))
-    return IOConfiguration(robots=robots, inputs=inputs, chips=chips, notes=notes)
+    return IOConfiguration(robots=robots, inputs=inputs, chips=chips, outputs=outputs, notes=notes)
+
+
+def read_set_up(path: str | PathLike[str]) -> tuple[SetUpPots, ...]:
+    """Potentiometers in the file of the set-up joints of a Classic cart (`suj-*.json`)."""
+    table = _Table(read_commented_json(path, "file of set-up joints"), f"file of set-up joints {fspath(path)}")
+    pots = []
+    for arm in table.tables("arms"):
+        scales, offsets = (
+            np.array([arm.vector(f"{which}_{what}", 6) for which in ("primary", "secondary")])
+            for what in ("scales", "offsets")
+        )
+        pots.append(SetUpPots(arm.text("name"), arm.count("plug_number", 4), offsets, scales))
+    return tuple(pots)
 
 
 def pedals(file: str) -> tuple[DigitalInput, ...] | None:
@@ -306,6 +356,9 @@ class _Table:
 
     def text(self, key: str, default: str | None = None) -> str:
         return checks.text(f"'{key}' of the {self.where}", self._value(key, default))
+
+    def vector(self, key: str, n: int) -> Array:
+        return checks.vector(f"'{key}' of the {self.where}", self._value(key, None), n)
 
     def flag(self, key: str) -> bool:
         return bool(self._value(key, None))

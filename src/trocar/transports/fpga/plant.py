@@ -20,6 +20,7 @@ from trocar.transports.fpga.discs import DISCS, Discs
 from trocar.transports.fpga.hands import HandOnTip
 from trocar.transports.fpga.io_file import GRIPPER, AmplifierChannel, BrakeScales, IOConfiguration, IORobot
 from trocar.transports.fpga.registers import KINDS, Boards
+from trocar.transports.fpga.set_up import SET_UP, SetUpMultiplexer
 
 CURRENT_NOISE = 2e-3  # of measured currents [A]: ASSUMED, as in `trocar.robot`
 POT_NOISE = 3.0  # of potentiometers [bits]: ASSUMED
@@ -87,7 +88,7 @@ class RobotPlant:
         robots = [robot for robot in configuration.robots if robot.name in scene.arms]
         for robot in configuration.robots:
             master = robot.name.removesuffix(GRIPPER)
-            if robot not in robots and (master == robot.name or master not in scene.arms):
+            if robot not in robots and (master == robot.name or master not in scene.arms) and robot.name != SET_UP:
                 self.notes.append(f"{robot.name} is no arm of the scene: its registers answer, nothing moves")
         self._wired, ends = [], 0
         for robot in robots:
@@ -121,6 +122,9 @@ class RobotPlant:
         for name, board in configuration.chips.items():
             if name in self.discs:
                 boards.chips[board] = chip_memory(scene.arms[name].arm.instrument)
+        self._set_up = None
+        if configuration.set_up and scene.cart is not None:
+            self._set_up = SetUpMultiplexer(configuration, boards, scene.cart, self.channel)
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
         boards.timers.__init__(counts)  # type: ignore[misc]
@@ -259,6 +263,8 @@ class RobotPlant:
                 angles[:] = self.discs[wired.name].step(efforts[wired.part][DISCS], angles, self.period)
         counts = boards.timers.position.copy()
         counts[channels] = self._counts(positions)
+        if self._set_up is not None:
+            counts[self._set_up.channels] = self._set_up.lines
         boards.timers.move(counts, before, self.time)
         self._sense(positions)
         boards.check_currents(self.time)
@@ -291,6 +297,8 @@ class RobotPlant:
         currents = (self.current + CURRENT_NOISE * noise[1] - self._feedback[0]) / self._feedback[1]
         both = np.rint(np.minimum(np.maximum((pots, currents), 0.0), MAX_BITS)).astype(np.int64)
         boards.pots[channels], boards.currents[channels] = both
+        if self._set_up is not None:
+            self._set_up.sense(self.scene.cart)
         for stepped, channel, actuator in self._grippers:
             pot = actuator.potentiometer
             volts = (stepped.gripper - pot.offset) / pot.scale

@@ -6,6 +6,7 @@ A client fails if a reply takes longer than 20 ms, so nothing else may run Pytho
 from __future__ import annotations
 
 import gc
+import math
 import socket
 import struct
 import time
@@ -22,6 +23,7 @@ from trocar.transports.priority import urgent_thread
 BEDSIDE_PORT = 1395
 TIMEOUT = 0.02  # of the client [s]; here, the longest wait for a packet
 MAX_REPLY_TIME = 2e-3  # later replies are counted as late [s]
+REPORT_INTERVAL = 10.0  # [s]
 POLLED = 16  # packets between checks of the bedside socket and of the priority
 TIMESTAMP = 35  # SO_TIMESTAMPNS of Linux: the kernel's time of arrival
 LOOPBACK = "127."
@@ -34,6 +36,7 @@ class BoardServer:
         controller: answers the packets. bedside: answers lines on the second port.
         host: address to listen on. Addresses of loopback accept packets of this machine only.
         port, bedside_port: UDP ports; 0 chooses a free one.
+        report: takes a line when replies came too late for the client, at most every 10 s.
 
     Attributes:
         address, bedside_address: of the ports. requests, ignored: numbers of packets answered or executed, and not.
@@ -49,8 +52,10 @@ class BoardServer:
         host: str = "127.0.0.1",
         port: int = PORT,
         bedside_port: int = BEDSIDE_PORT,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.controller, self._bedside = controller, bedside
+        self.controller, self._bedside, self._report = controller, bedside, report
+        self._reported = -math.inf
         self._local = host.startswith(LOOPBACK)
         self._socket = _bound(("", port), self._local)
         self._lines = _bound(("127.0.0.1", bedside_port), True)
@@ -103,6 +108,9 @@ class BoardServer:
                 self.late += 1
                 self.lost += took > TIMEOUT
                 self.slowest = max(self.slowest, took)
+                if took > TIMEOUT and arrival > self._reported + REPORT_INTERVAL:
+                    self._reported = arrival
+                    self._report(f"a reply took {1e3 * took:.0f} ms; a client that waited for it has failed")
         return True
 
     def _receive(self) -> tuple[bytes, float, tuple[str, int]]:

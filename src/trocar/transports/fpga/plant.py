@@ -91,6 +91,7 @@ class RobotPlant:
             master = robot.name.removesuffix(GRIPPER)
             if robot not in robots and (master == robot.name or master not in scene.arms) and robot.name != SET_UP:
                 self.notes.append(f"{robot.name} is no arm of the scene: its registers answer, nothing moves")
+        _warm_up(scene)
         self._wired, ends = [], 0
         for robot in robots:
             stepped = scene.stepped[robot.name]
@@ -321,6 +322,13 @@ class RobotPlant:
             }
             for name, arm in self.scene.arms.items()
         }
+
+
+def _warm_up(scene: Scene) -> None:
+    """Take a step and return: the first one takes 60 ms, longer than a client waits for a reply."""
+    snapshot = scene.snapshot()
+    scene.step({name: arm.mechanism.gravity(arm.q) for name, arm in scene.arms.items()})
+    scene.restore(snapshot)
 
 
 def _bits(value: float) -> int:

@@ -359,6 +359,11 @@ def test_arms_and_frames_without_a_calibration_are_named(exact, arm, frames, wor
         calibrate(exact[1], arm, frames)
 
 
+def test_nothing_is_not_markers():
+    with pytest.raises(tr.TrocarError, match="markers must be Markers"):
+        calibrate(None)
+
+
 def test_unknown_links_are_named(exact):
     with pytest.raises(tr.TrocarError, match=r"marked link 'bak' is unknown. Did you mean 'back'"):
         calibrate(exact[1].renamed({"back": "bak"}))

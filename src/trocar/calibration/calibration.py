@@ -17,7 +17,7 @@ from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import ARMS, Linkage, measured_linkage
 from trocar.calibration.registration import Pivot, Registration, base_from_axes, pivot, register
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers
@@ -109,6 +109,7 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
         arm: PSM or ECM (Classic). frames: published geometry whose lengths are fitted.
         drop_jumps: drop rows in which a tracked body jumps; otherwise they are an error.
     """
+    check_type("markers", markers, Markers, "Markers (Markers.load)")
     check_known("arm that can be calibrated", ARMS, arm)
     check_known(f"{markers.source}: marked link", LINKS, *markers.poses)
     free_lengths(arm, frames)

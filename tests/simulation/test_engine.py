@@ -387,7 +387,7 @@ def test_the_engine_rejects_invalid_options():
         tr.Simulator("PSM").reset([0, 0, 0.3, 0, 0, 0, 0])
     with pytest.raises(tr.TrocarError, match="tau of PSM has 7 values"):
         tr.Simulator("PSM").step(np.zeros(6))
-    with pytest.raises(tr.TrocarError, match="tau must be finite and below 1e\\+09"):
+    with pytest.raises(tr.TrocarError, match="tau is not finite"):
         tr.Simulator("PSM").step([np.nan] + [0.0] * 6)
     with pytest.raises(tr.TrocarError, match="'tool' is unknown"):
         tr.Simulator("PSM").apply_wrench(np.zeros(6), "tool")

@@ -151,7 +151,7 @@ class Engine:
         self.data = mujoco.MjData(model)
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
-        self._diverged: Callable[[str], None] = lambda what: None
+        self._diverged: Callable[[int | None, str], None] = lambda joint, what: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
@@ -188,7 +188,7 @@ class Engine:
         """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
-    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[str], None]) -> None:
+    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[int | None, str], None]) -> None:
         """Set the arms to step, and the function that raises the error of a divergence."""
         self._arms, self._diverged = arms, diverged
 
@@ -214,7 +214,7 @@ class Engine:
             self.data.time = self.time  # corrects the sum before it loses more than a few digits
             self._check()
         if not sound:
-            self._diverged("")
+            self._diverged(None, "")
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""
@@ -250,7 +250,7 @@ class Engine:
             distance = float(worst.violation(q[worst.address]))
             what = f"{self.model.joint(worst.joint).name} is {distance:.2g} {worst.unit} beyond its stop"
             if distance > worst.runaway:
-                self._diverged(what)
+                self._diverged(worst.joint, f": {what}")
             self._warn(Inaccurate, what, "use a smaller timestep or less effort")
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:

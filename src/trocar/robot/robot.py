@@ -110,6 +110,7 @@ class Robot:
         self._loop.cycle += 1  # messages published so far are in the past
         clock = {key: getattr(self, key) for key in ("play", "pause", "set_speed")} | {"step": self._pause_and_step}
         self._simulation = SimulationServer(self._loop, self.controllers, self.pace, start == "ready", clock)
+        self.bus.report = partial(self._simulation.tell, "error")
         self._arms = tuple(self.controllers.values())
         self._clients: dict[tuple[Any, ...], Any] = {}
         self.error: BaseException | None = None
@@ -195,6 +196,7 @@ class Robot:
     def _pause_and_step(self, cycles: int = 1) -> None:
         """The service: pause and advance; in real time a failed step stops the robot in an orderly state."""
         whole = checks.count("the number of cycles", cycles)
+        self._check_caller()
         self.pause()
         try:
             for _ in range(whole):
@@ -216,8 +218,13 @@ class Robot:
         self.wait_for(lambda: False, seconds)
 
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s].
+
+        Raises:
+            TrocarError: called in a callback or during a control cycle, or the robot has stopped.
+        """
         deadline = self.now + round(checks.number("timeout", timeout, unit="s") * 1e9)
+        self._check_caller()
         while not condition():
             if self.error is not None:
                 raise TrocarError(f"the simulation has ended: {self.error!r}")
@@ -386,40 +393,57 @@ class Robot:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
+    def _check_caller(self) -> None:
+        """Refuse to wait where the wait itself keeps the robot from advancing."""
+        if self.bus.caller == threading.get_ident():
+            raise TrocarError(
+                "callbacks and functions called in a control cycle cannot wait for the robot or step it: time passes "
+                "only after they return; set a threading.Event in the callback and wait in another thread"
+            )
+
     def _cycle(self) -> None:
+        self._check_caller()
         with self.bus.lock:
-            for call in tuple(self.before_cycle):
-                call()
-            if self._set_up is not None:
-                self._set_up.update()
-            cycle = self._loop.cycle
-            for entry in self._actions:
-                share, action = entry
-                if int(cycle * share) > int((cycle - 1) * share):
-                    try:
-                        action(self._loop.time)
-                    except Exception:
-                        self._actions = tuple(other for other in self._actions if other is not entry)
-                        raise
+            self.bus.caller = threading.get_ident()
+            try:
+                self._advance()
+            finally:
+                self.bus.caller = None
+
+    def _advance(self) -> None:
+        """One control cycle."""
+        for call in tuple(self.before_cycle):
+            call()
+        if self._set_up is not None:
+            self._set_up.update()
+        cycle = self._loop.cycle
+        for entry in self._actions:
+            share, action = entry
+            if int(cycle * share) > int((cycle - 1) * share):
+                try:
+                    action(self._loop.time)
+                except Exception:
+                    self._actions = tuple(other for other in self._actions if other is not entry)
+                    raise
+        for controller in self._arms:
+            controller.update()
+        simulation = self._simulation
+        simulation.act()
+        rows = simulation.begin_rows()
+        lost = self._loop.act()
+        simulation.end_rows(rows)
+        if np.count_nonzero(lost):
+            for name, part in self._loop.parts.items():
+                if lost[part].any():
+                    mask = " ".join(str(int(flag)) for flag in lost[part])
+                    self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+        if np.count_nonzero(self._loop.sensors.inconsistent):
             for controller in self._arms:
-                controller.update()
-            simulation = self._simulation
-            simulation.act()
-            rows = simulation.begin_rows()
-            lost = self._loop.act()
-            simulation.end_rows(rows)
-            if np.count_nonzero(lost):
-                for name, part in self._loop.parts.items():
-                    if lost[part].any():
-                        mask = " ".join(str(int(flag)) for flag in lost[part])
-                        self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
-            if np.count_nonzero(self._loop.sensors.inconsistent):
-                for controller in self._arms:
-                    controller.check_pots()
-            if self._loop.cycle % PUBLISHED_CYCLES == 0:
-                self.bus.publish_states()
-            for call in tuple(self.after_cycle):
-                call()
+                controller.check_pots()
+        if self._loop.cycle % PUBLISHED_CYCLES == 0:
+            self.bus.publish_states()
+        for call in tuple(self.after_cycle):
+            call()
 
     def _run(self) -> None:
         try:

@@ -23,7 +23,7 @@ endif
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
-	@echo 'make readme  reproduce Ferro et al. 2022 and rewrite the table of results in README.md'
+	@echo 'make readme  fetch the data, reproduce all publications, rewrite the results in README.md and docs/reproductions.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
@@ -41,8 +41,9 @@ demo: apt-demo $(DEMO_STAMP)
 # Claims that fail make the first command exit with 1; the table says so.
 readme: $(DEMO_STAMP)
 	@mkdir -p build
-	-$(BIN)/trocar reproduce ferro2022 --json build/ferro2022.json
-	$(BIN)/python tools/readme_table.py build/ferro2022.json
+	$(BIN)/trocar fetch
+	-$(BIN)/trocar reproduce --json build/claims.json
+	$(BIN)/python -m tools.readme_table build/claims.json
 
 # The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
 test: apt-test $(TEST_STAMP)

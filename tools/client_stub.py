@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
-from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
+from trocar.robot.clients.device import DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import Gains, Joints, Stamped
 from trocar.robot.messages import {messages}
 from trocar.robot.recorder import Recorder

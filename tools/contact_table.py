@@ -10,16 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tests.support.monitored_arm import TOUCHES, contact_detector, mismatched, steps, watched
 from trocar.control.observers import CollisionDetector, ResidualStatistics, external_effort, sudden_effort
-from trocar.experiments.wang2019.contact import (
-    FARTHER_OFF,
-    TOUCHES,
-    WITHIN,
-    contact_detector,
-    mismatched,
-    steps,
-    watched,
-)
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
@@ -27,6 +19,8 @@ from trocar.spatial import Array
 # White noise like that of the recordings of Wang et al. 2019, from second differences of 'one': velocity and effort.
 NOISE_DQ = (0.010, 0.010, 0.0021, 0.0, 0.0, 0.0, 0.0)  # [rad/s, m/s]
 NOISE_TAU = (0.0085, 0.0077, 0.044, 0.0, 0.0, 0.0, 0.0)  # [N m, N]
+FARTHER_OFF = (0.01, 0.02, 0.05)  # errors of inertia for which contact detection is tested
+WITHIN = 0.1  # delay of a detection that counts [s]
 SETTLED = 1.5  # time for the slow observer to forget its initial value of zero [s]
 
 

@@ -1,28 +1,35 @@
-"""Write the table of results in README.md from the claims of a reproduction.
+"""Write the results in README.md and docs/reproductions.md, and the record of all verdicts, from one reproduction.
 
-    trocar reproduce ferro2022 --json claims.json
-    python tools/readme_table.py claims.json
+    trocar fetch
+    trocar reproduce --json claims.json
+    python -m tools.readme_table claims.json
 
-`make readme` does both.
+`make readme` does all three. The record, tools/claims.csv, has one line per claim: id, kind, verdict and the missing
+file of a claim that was not run. A test compares the pages with the record, and the record with a reproduction.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-README = Path(__file__).parents[1] / "README.md"
+from trocar.experiments import EXPERIMENTS
+from trocar.files import write_whole
+from trocar.report import KINDS
+
+ROOT = Path(__file__).parents[1]
+README, PAGE, RECORD = ROOT / "README.md", ROOT / "docs" / "reproductions.md", ROOT / "tools" / "claims.csv"
 BEGIN, END = "<!-- results: written by tools/readme_table.py -->", "<!-- end of results -->"
 COARSE = "control 10 ms, physics 5 ms"  # the paper's own steps
-KINDS = {
-    "engine": "in which our engine or equations give a printed number or track a logged signal",
-    "log": "printed numbers recomputed from the authors' logs",
-    "one-sided": "in which our number stays below a printed one",
-    "own": "bounds chosen by us",
-}
+MISSING = re.compile(r"not run: (\S+) is not in the data")
+AGREEMENT = re.compile(r"RMS of the difference (\S+), mean (-?[\d.e-]*\d)")
 
 
 class Row(NamedTuple):
@@ -117,15 +124,20 @@ def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, s
     paper, asked, failing = [], [], []
     for c, name in zip(listed, row.claims, strict=True):
         word = {"equal": "=", "at_most": "≤", "at_least": "≥"}[c["relation"]]
-        own, known = c["kind"] == "own", c["published"] is not None
+        correlation = c["kind"] == "signal" and c["published"] == 1.0
+        own, known = c["kind"] == "own" or correlation, c["published"] is not None
         paper.append(number(c["published"] * row.factor) if known and not own else "-")
-        if own:
+        if c["kind"] == "own":
             asked.append(f"{word} {number((c['published'] + c['tolerance']) * row.factor)}")
         else:
             asked.append(f"{word} ± {number(c['tolerance'] * row.factor)}" if c["tolerance"] else word)
         if c["holds"] is False:
             failing.append(name.rpartition("/")[2].removesuffix(" correlation").rpartition(" ")[2])
     ours = ["not run" if c["ours"] is None else number(c["ours"] * row.factor) for c in listed]
+    beside = [found.groups() for c in listed if (found := AGREEMENT.search(c["note"]))]
+    if len(beside) == len(listed):
+        rms, mean = (", ".join(number(float(x)) for x in column) for column in zip(*beside, strict=True))
+        ours[-1] += f"; RMS {rms}; mean {mean}"
     verdict = (
         f"**{', '.join(failing)} failed**" if failing and len(listed) > 1 else "**failed**" if failing else "passed"
     )
@@ -141,24 +153,87 @@ def _short(words: list[str]) -> str:
 def table(claims: list[dict[str, Any]]) -> str:
     """The table in Markdown."""
     by_name = {claim["id"]: claim for claim in claims}
-    lines = ["| RMS error, unless stated otherwise | paper | trocar | required | result |", "|---|---|---|---|---|"]
+    heading = "| RMS error, unless stated otherwise | paper or log | trocar | required | result |"
+    lines = [heading, "|---|---|---|---|---|"]
     lines += [f"| {' | '.join(cells(row, by_name))} |" for row in ROWS]
     return "\n".join(lines)
 
 
-def totals(claims: list[dict[str, Any]]) -> str:
-    """Number of claims of each kind, and how many of them hold."""
-    judged = [claim for claim in claims if claim["holds"] is not None]
-    kinds = {kind: [claim["holds"] for claim in judged if claim["kind"] == kind] for kind in KINDS}
-    parts = [
-        f"{sum(holds)} of {len(holds)} {text}"
-        for text, holds in zip(KINDS.values(), kinds.values(), strict=True)
-        if holds
+class Verdict(NamedTuple):
+    """A line of the record."""
+
+    id: str
+    kind: str
+    verdict: str
+    missing: str
+
+
+def record(claims: Iterable[dict[str, Any]]) -> list[Verdict]:
+    """The verdict on every claim of a reproduction."""
+    words = {True: "passed", False: "failed"}
+    return [
+        Verdict(
+            claim["id"],
+            claim["kind"],
+            words.get(claim["holds"], claim["note"].partition(":")[0]),
+            found.group(1) if (found := MISSING.match(claim["note"])) else "",
+        )
+        for claim in claims
     ]
-    rest = [claim["note"].partition(":")[0] for claim in claims if claim["holds"] is None]
-    unjudged = " and ".join(f"{rest.count(word)} {word}" for word in ("not reproducible", "not run"))
-    text = f"Of all {len(claims)} claims, these passed: {'; '.join(parts)}. Skipped: {unjudged}."
-    return textwrap.fill(text, 120)
+
+
+def record_text(verdicts: Iterable[Verdict]) -> str:
+    """The record as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([Verdict._fields, *verdicts])
+    return text.getvalue()
+
+
+def read_record() -> list[Verdict]:
+    """The committed record."""
+    with RECORD.open(encoding="utf-8", newline="") as file:
+        return [Verdict(*row) for row in csv.reader(file)][1:]
+
+
+JUDGED = ("passed", "failed")
+SKIPPED = {"not reproducible": "the source itself rules it out", "not run": "a file or a graphics driver was missing"}
+
+
+def counts(verdicts: Iterable[Verdict]) -> str:
+    """Table of claims by kind of evidence and publication, with the totals, in Markdown."""
+    verdicts = list(verdicts)
+    lines = [f"| kind | {' | '.join(EXPERIMENTS)} | all | meaning |", "|---" * (len(EXPERIMENTS) + 3) + "|"]
+    for name, meaning in {**KINDS, **SKIPPED}.items():
+        cells = []
+        for prefix in (*(f"{paper}/" for paper in EXPERIMENTS), ""):
+            inside = [v for v in verdicts if v.id.startswith(prefix)]
+            if name in SKIPPED:
+                cells.append(str(sum(v.verdict == name for v in inside)))
+            else:
+                judged = [v.verdict for v in inside if v.kind == name and v.verdict in JUDGED]
+                cells.append(f"{judged.count('passed')} of {len(judged)}" if judged else "-")
+        lines.append(f"| {name} | {' | '.join(cells)} | {meaning} |")
+    return "\n".join(lines)
+
+
+def totals(verdicts: Iterable[Verdict]) -> str:
+    """The totals, and the files without which the record was made."""
+    verdicts = list(verdicts)
+    number_of = {word: sum(v.verdict == word for v in verdicts) for word in (*JUDGED, *SKIPPED)}
+    text = f"Of {len(verdicts)} claims, " + ", ".join(f"{count} {word}" for word, count in number_of.items()) + "."
+    printed = [v.verdict for v in verdicts if v.kind == "printed" and v.verdict in JUDGED]
+    text += f" Our own number equals a non-zero printed one in {printed.count('passed')} of {len(printed)} cases."
+    if missing := sorted({v.missing for v in verdicts if v.missing}):
+        files = ", ".join(f"`{name}`" for name in missing)
+        text += f" `trocar fetch` downloads every file; this table was written without {files}, "
+        text += f"so {sum(bool(v.missing) for v in verdicts)} claims are not run here."
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def overview(verdicts: Iterable[Verdict]) -> str:
+    """The block of docs/reproductions.md, which is also the end of that in README.md."""
+    verdicts = list(verdicts)
+    return f"{counts(verdicts)}\n\n{totals(verdicts)}"
 
 
 def block(readme: str) -> str:
@@ -171,12 +246,18 @@ def rewritten(readme: str, content: str) -> str:
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise SystemExit(f"{README} has no block between {BEGIN!r} and {END!r}")
+        raise SystemExit(f"the page has no block between {BEGIN!r} and {END!r}")
     return f"{before}{begin}\n\n{content}\n\n{end}{after}"
 
 
+def main(path: Path) -> None:
+    """Write the record and both pages from the claims of all publications."""
+    claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+    verdicts = record(claims)
+    write_whole(RECORD, record_text(verdicts))
+    for page, content in ((README, f"{table(claims)}\n\n{overview(verdicts)}"), (PAGE, overview(verdicts))):
+        write_whole(page, rewritten(page.read_text(encoding="utf-8"), content))
+
+
 if __name__ == "__main__":
-    claims = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["claims"]
-    README.write_text(
-        rewritten(README.read_text(encoding="utf-8"), f"{table(claims)}\n\n{totals(claims)}"), encoding="utf-8"
-    )
+    main(Path(sys.argv[1]))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tests.support.monitored_arm import TOUCHES, contact_detector, faults, mismatched, steps, watched
 from trocar.control import JointPID, hold, sinusoid
-from trocar.control.observers import FaultIsolation
+from trocar.control.observers import FaultIsolation, external_effort
 from trocar.errors import TrocarError
-from trocar.experiments.wang2019.contact import faults, mismatched, watched
 from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
 
 
@@ -106,12 +106,30 @@ def isolation():
     return FaultIsolation(mismatched(), watched(4.0))
 
 
-@pytest.mark.parametrize(("fault", "kind", "part"), faults(quick=True), ids=lambda x: x if isinstance(x, str) else "")
-def test_faults_are_isolated_with_an_inaccurate_model(isolation, fault, kind, part):
-    found = isolation.diagnosis(watched(2.0, (fault,)))
-    assert found is not None
-    assert (found.kind, found.part) == (kind, part), found
-    assert 1.0 <= found.time < 1.6
+# Its disc carries so little load that its break reaches 0.68 of the threshold, even with an exactly known effort bias.
+MISSED = {("cable break", "disc_3")}
+
+
+def test_all_faults_but_one_are_isolated_with_an_inaccurate_model(isolation):
+    wrong = set()
+    for fault, kind, part in faults():
+        found = isolation.diagnosis(watched(3.0, (fault,)))
+        if found is None or (found.kind, found.part) != (kind, part):
+            wrong.add((kind, part))
+        else:
+            assert 1.0 <= found.time < 1.6, (kind, part)
+    assert wrong == MISSED
+
+
+def test_a_newton_at_the_tip_is_detected_within_a_tenth_of_a_second_by_an_inaccurate_model():
+    known, free = watched(10.0), watched(6.0, phase=7.35)
+    runs = steps((0.0,))
+    for inertia in (0.01, 0.05):
+        model = mismatched(inertia=inertia)
+        detector = contact_detector(model, known)
+        assert not detector.alarms(external_effort(model, free)).any()
+        for run in runs:
+            assert 0.0 <= detector.first(run.t[1:], external_effort(model, run)[1:]) - TOUCHES < 0.1
 
 
 def test_a_healthy_run_has_no_fault_and_a_push_is_not_a_fault(isolation):
@@ -125,3 +143,13 @@ def test_a_healthy_run_has_no_fault_and_a_push_is_not_a_fault(isolation):
 def test_a_recording_too_short_for_isolation_is_rejected(isolation):
     with pytest.raises(TrocarError, match="too short"):
         isolation.diagnosis(watched(0.1))
+
+
+def test_the_monitoring_model_has_errors_and_a_known_bias_changes_nothing_else():
+    right, off, exact = tr.load_mechanism("PSM"), mismatched(1), mismatched(1, bias=0.0)
+    np.testing.assert_array_equal(exact.effort_bias, right.effort_bias)
+    share = np.abs(off.effort_bias - right.effort_bias) / np.abs(right.effort_bias).max()
+    assert 0.005 < share.max() < 0.3
+    for a, b, c in zip(off.parameters.drives, exact.parameters.drives, right.parameters.drives, strict=True):
+        assert (a.Fc, a.Fv, a.K0) == (b.Fc, b.Fv, b.K0)
+        assert a.Fv == 0.0 or a.Fv != c.Fv

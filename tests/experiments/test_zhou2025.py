@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tools.gravity_sensitivity import sensitivity
 from trocar.control import GravityCompensation
 from trocar.experiments.zhou2025 import other_arms, printed, runs
-from trocar.experiments.zhou2025.other_arms import sensitivity, unlike
+from trocar.experiments.zhou2025.other_arms import unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
 from trocar.identification.si.gravity import fit_gravity, identified, table_two

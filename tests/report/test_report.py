@@ -142,7 +142,7 @@ def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
     assert [list(entry) for entry in written["claims"]] == [KEYS] * 3
     assert [entry["holds"] for entry in written["claims"]] == [True, False, None]
     assert written["claims"][0] == dict(
-        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "engine", "Table 1", "why"], strict=True)
+        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "printed", "Table 1", "why"], strict=True)
     )
 
 
@@ -321,22 +321,28 @@ def test_claims_are_counted_by_kind_of_evidence(tmp_path: Path) -> None:
             claim(id="d", kind="log"),
             claim(id="e", kind="fit", relation="at_most"),
             not_run(id="f", kind="own"),
+            claim(id="g", published=0.0, ours=0.1),
+            claim(id="h", kind="signal"),
         ],
     )
     assert report.evidence() == [
-        ("engine", 1, 1, 0),
+        ("printed", 1, 1, 0),
+        ("signal", 1, 0, 0),
+        ("statement", 1, 0, 0),
         ("log", 1, 0, 0),
         ("fit", 1, 0, 0),
         ("one-sided", 1, 0, 0),
         ("own", 0, 0, 1),
     ]
     assert [entry["kind"] for entry in report.to_json()["claims"]] == [
-        "engine",
-        "engine",
+        "printed",
+        "printed",
         "one-sided",
         "log",
         "fit",
         "own",
+        "statement",
+        "signal",
     ]
     assert "a bound chosen by us" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):

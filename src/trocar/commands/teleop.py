@@ -21,7 +21,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 
 if TYPE_CHECKING:
-    from trocar.teleoperation.devices import DeviceConsole, TrackedHand
+    from trocar.teleoperation.devices import DeviceConsole
     from trocar.view.panels.endoscope import EndoscopeRenderer
 
 POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
@@ -216,8 +216,14 @@ def serve_tracked(
         from trocar.view.webxr.certificate import certificate_file, fingerprint
     except ModuleNotFoundError as error:
         raise TrocarError(f"a phone or headset needs {error.name}: pip install 'trocar[vr]'") from error
+    from trocar.teleoperation.devices import TrackedHand
+
+    hands: dict[str, dict[str, TrackedHand]] = {}  # by device and side: a phone is one right hand, a headset has both
+    for hand in (hand.device for hand in console.hands.values()):
+        if isinstance(hand, TrackedHand):
+            hands.setdefault(hand.page, {})[hand.side] = hand
     certificate = certificate_file(host)
-    server = PoseServer(_tracked_hands(console), host, TRACKED_PORT if port is None else port, certificate)
+    server = PoseServer(hands, host, TRACKED_PORT if port is None else port, certificate)
     running.callback(server.close)
     server.status = lambda: _status(console)
     if endoscope is not None:
@@ -230,17 +236,6 @@ def serve_tracked(
     if host != TRACKED_HOST:
         warning = "anyone on the network with this address can drive the simulation"
         typer.echo(f"warning: --host {host}: {warning}", err=True)
-
-
-def _tracked_hands(console: DeviceConsole) -> dict[str, dict[str, TrackedHand]]:
-    """Hands by device and side: a phone is one right hand, a headset has both."""
-    from trocar.teleoperation.devices import TrackedHand
-
-    hands: dict[str, dict[str, TrackedHand]] = {}
-    for hand in (hand.device for hand in console.hands.values()):
-        if isinstance(hand, TrackedHand):
-            hands.setdefault(hand.page, {})[hand.side] = hand
-    return hands
 
 
 def _status(console: DeviceConsole) -> list[str]:

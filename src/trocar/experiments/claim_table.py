@@ -14,7 +14,7 @@ The name of an entry is the claim's id within the publication:
 `rows` makes one claim per item; any other value may then be a list of the same length. The code that computes our
 numbers fills in the fields in braces. `published` may name another entry to use its numbers; if it is computed from
 several printed numbers, the code provides it. `kind` is the type of evidence, one of `trocar.report.KINDS`. Defaults:
-tolerance 0, kind "engine", no unit, no note. The table `[texts]` has paragraphs of the report and captions of its
+tolerance 0, kind "printed", no unit, no note. The table `[texts]` has paragraphs of the report and captions of its
 figures, by name, likewise with fields in braces.
 """
 
@@ -29,7 +29,7 @@ from trocar.errors import TrocarError, check_known
 from trocar.report import KINDS, RELATIONS, Claim
 
 REQUIRED = {"relation", "source"}
-DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": "", "kind": "engine"}
+DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": "", "kind": "printed"}
 
 
 class ClaimTable:

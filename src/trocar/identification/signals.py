@@ -50,7 +50,13 @@ class Signals:
 
 
 def prepare(
-    recording: Recording, motion_cutoffs: Sequence[float], effort_cutoff: float, trim: float, *, delay: float = 0.0
+    recording: Recording,
+    motion_cutoffs: Sequence[float],
+    effort_cutoff: float,
+    trim: float,
+    *,
+    delay: float = 0.0,
+    refill: bool = True,
 ) -> Signals:
     """Filter a recording.
 
@@ -58,13 +64,14 @@ def prepare(
         motion_cutoffs: for each column, and `effort_cutoff` [Hz]; infinity leaves a signal unchanged.
         trim: time cut off at both ends, where filters and friction have no history [s].
         delay: delay of the recorded effort [s].
+        refill: interpolate the motion in rows that repeat the row before.
     """
     if recording.tau is None:
         raise TrocarError("the recording has no effort: every joint needs a column tau for identification")
     recording = uniform(recording)
     rate = sampling_rate(recording)
     repeated = repeated_rows(recording)
-    q, dq = (refilled(x, repeated) for x in (recording.q, recording.dq))
+    q, dq = (refilled(x, repeated) if refill else x for x in (recording.q, recording.dq))
     q, dq = (np.column_stack([lowpass(x[:, j], fc, rate) for j, fc in enumerate(motion_cutoffs)]) for x in (q, dq))
     raw = np.asarray(recording.tau)
     tau = shifted(recording.t, lowpass(raw, effort_cutoff, rate), delay)

@@ -10,14 +10,16 @@ from typing import Any, Literal, get_args
 from trocar.errors import TrocarError
 
 Relation = Literal["equal", "at_most", "at_least"]
-Kind = Literal["engine", "log", "fit", "one-sided", "own"]
+Kind = Literal["printed", "signal", "statement", "log", "fit", "one-sided", "own"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
 KINDS: dict[str, str] = {
-    "engine": "our engine or equations give a printed number or track a logged signal",
+    "printed": "our engine or equations give a number that the source prints, other than zero",
+    "signal": "our engine or equations follow a signal that the authors logged",
+    "statement": "our engine or equations agree with a printed table, formula or sentence: a difference of zero",
     "log": "a printed number recomputed from its authors' log or table",
     "fit": "our number was fitted to the data it is compared with",
-    "one-sided": "our number stays below or above a printed one",
+    "one-sided": "our number stays below or above a printed or logged one",
     "own": "a bound chosen by us; the source prints no number",
 }
 JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
@@ -35,7 +37,8 @@ class Claim:
         unit: unit of published, ours and tolerance; empty for a pure number.
         relation: required relation of ours to published: equal, at_most or at_least.
         tolerance: allowed excess over the relation, >= 0, in `unit`.
-        kind: kind of evidence, one of `KINDS`. "engine" with a relation other than equal becomes "one-sided".
+        kind: kind of evidence, one of `KINDS`. "printed" with another relation than equal becomes "one-sided", with a
+            published 0 "statement".
         source: source of the published number (publication, table, page).
         note: remark; if a number is missing, the reason: "not run: ..." or "not reproducible: ...".
     """
@@ -48,7 +51,7 @@ class Claim:
     tolerance: float
     source: str
     note: str = ""
-    kind: Kind = "engine"
+    kind: Kind = "printed"
 
     def __post_init__(self) -> None:
         for name in ("id", "unit", "source", "note"):
@@ -61,8 +64,10 @@ class Claim:
             raise self._error("relation", f"one of {', '.join(RELATIONS)}")
         if self.kind not in KINDS:
             raise self._error("kind", f"one of {', '.join(KINDS)}")
-        if self.kind == "engine" and self.relation != "equal":
+        if self.kind == "printed" and self.relation != "equal":
             object.__setattr__(self, "kind", "one-sided")
+        elif self.kind == "printed" and self.published == 0:
+            object.__setattr__(self, "kind", "statement")
         self._take_number("tolerance", "a finite number >= 0", low=0.0)
         if self.published is not None:
             self._take_number("published", "a finite number or None")

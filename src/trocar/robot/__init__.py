@@ -29,57 +29,15 @@ clients, `robot.readings(arm)` (values without messages), `robot.now` [ns], `rob
 `robot.wait_for(condition, timeout)`, `robot.every(period, action)` and `robot.devices` (kind of every device by name).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from trocar.lazy_names import loaded, origins
 
-if TYPE_CHECKING:
-    from trocar.robot.bus import Bus, Subscription
-    from trocar.robot.clients.device import MoveHandle
-    from trocar.robot.clients.devices import ArmClient as Arm
-    from trocar.robot.clients.devices import ConsoleClient as Console
-    from trocar.robot.clients.devices import ECMClient as ECM
-    from trocar.robot.clients.devices import MTMClient as MTM
-    from trocar.robot.clients.devices import PSMClient as PSM
-    from trocar.robot.clients.devices import SUJClient as SUJ
-    from trocar.robot.clients.devices import SystemClient as System
-    from trocar.robot.clients.devices import TeleopECMClient as TeleopECM
-    from trocar.robot.clients.devices import TeleopPSMClient as TeleopPSM
-    from trocar.robot.controller.actuators import Sensors
-    from trocar.robot.interface import INTERFACES
-    from trocar.robot.laws import LAWS
-    from trocar.robot.messages import ArmFrame, Frame
-    from trocar.robot.robot import Robot
-    from trocar.robot.settings import ArmSettings
-    from trocar.robot.track import Track
-
-__all__ = [
-    "ECM", "INTERFACES", "LAWS", "MTM", "PSM", "SUJ", "Arm", "ArmFrame", "ArmSettings", "Bus", "Console", "Frame",
-    "MoveHandle", "Robot", "Sensors", "Subscription", "System", "TeleopECM", "TeleopPSM", "Track",
-]  # fmt: skip
-
-# Public names by defining module, imported on first use: the ROS processes need the table and the messages, but no
-# engine.
-_NAMES = {
-    "bus": ("Bus", "Subscription"),
-    "clients.device": ("MoveHandle",),
-    "clients.devices": ("Arm", "Console", "ECM", "MTM", "PSM", "SUJ", "System", "TeleopECM", "TeleopPSM"),
-    "controller.actuators": ("Sensors",),
-    "interface": ("INTERFACES",),
-    "laws": ("LAWS",),
-    "messages": ("ArmFrame", "Frame"),
-    "robot": ("Robot",),
-    "settings": ("ArmSettings",),
-    "track": ("Track",),
-}
-_HOME = {name: home for home, names in _NAMES.items() for name in names}
+_ORIGINS = origins(__file__)
+__all__ = list(_ORIGINS)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'trocar.robot' has no attribute {name!r}")
-    module = import_module(f"trocar.robot.{_HOME[name]}")
-    globals()[name] = public = getattr(module, f"{name}Client" if _HOME[name] == "clients.devices" else name)
-    return public
+    """Import names on first use: the ROS processes need the table and the messages, but no engine."""
+    return loaded(__name__, _ORIGINS, name)
 
 
 def __dir__() -> list[str]:

@@ -42,6 +42,20 @@ class Topic:
     ros: str
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of its message with the values of a command or event; () if that is nothing, or the whole message."""
+        if self.message is m.JointState:
+            field = {"v": "velocity", "f": "effort"}.get(self.name[-1], "position")
+            return (field, "velocity") if self.name.endswith("servo_jp") else (field,)
+        return tuple(TABLE["getters"].get(self.message.__name__, ())[:1])
+
+    def values(self, message: m.Message) -> tuple[Any, ...]:
+        """Values of a message, the arguments of the command."""
+        if not self.fields and self.message is not m.Empty:
+            return (message,)
+        return tuple(getattr(message, field) for field in self.fields)
+
+    @property
     def latched(self) -> bool:
         return self.direction is Direction.event
 
@@ -105,9 +119,11 @@ def _interface(kind: str) -> Interface:
     return _interface(rows["like"]) + own if "like" in rows else own
 
 
-# Interfaces of the dVRK by kind of device.
-_OTHER = ("messages", "commands", "DEVICE", "SIMULATION", "SIMULATED_ARM")
-INTERFACES: Mapping[str, Interface] = MappingProxyType({kind: _interface(kind) for kind in TABLE if kind not in _OTHER})
+# Interfaces of the dVRK by kind of device; the other tables have names in lower case.
+_OTHER = ("DEVICE", "SIMULATION", "SIMULATED_ARM")
+INTERFACES: Mapping[str, Interface] = MappingProxyType(
+    {kind: _interface(kind) for kind in TABLE if kind.isupper() and kind not in _OTHER}
+)
 ARM, PSM, ECM, MTM, SUJ, SUJ_ARM = (INTERFACES[kind] for kind in ("ARM", "PSM", "ECM", "MTM", "SUJ", "SUJ_ARM"))
 SYSTEM, CONSOLE, FOOT_PEDALS = (INTERFACES[kind] for kind in ("SYSTEM", "CONSOLE", "FOOT_PEDALS"))
 TELEOP_PSM, TELEOP_ECM = INTERFACES["TELEOP_PSM"], INTERFACES["TELEOP_ECM"]

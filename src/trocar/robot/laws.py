@@ -150,12 +150,12 @@ class ActiveLaw(Remembering):
         if controller is None or not hardware.tracks:
             self.memory = None
             return
-        if self.memory is None or hardware.cycle % self._interval == 0:
+        if self.memory is None or hardware.loop.cycle % self._interval == 0:
             if self._mechanism is not hardware.sim.mechanism:  # another instrument, or another direction of gravity
                 self._make()
                 controller = self.controller
                 assert controller is not None
-            state = State(hardware.time, hardware.q, hardware.dq)
+            state = State(hardware.loop.time, hardware.q, hardware.dq)
             self.memory = np.asarray(controller(state, self._setpoint(controller)), dtype=float)
             if not np.isfinite(self.memory).all():
                 raise TrocarError(f"{self.name} of {self.arm.name}: efforts are not finite: {self.memory}")

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.arms import Arm as ArmFacts
+from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
@@ -47,7 +48,7 @@ MIN_SPEED, MAX_SPEED = 0.05, 10.0  # ratio of simulated to real time
 T = TypeVar("T")
 
 
-class Robot:
+class Robot(Closable):
     """A simulated dVRK under its own controllers.
 
     Args:
@@ -246,12 +247,6 @@ class Robot:
         self._closing.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10.0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     @property
     def arms(self) -> tuple[str, ...]:

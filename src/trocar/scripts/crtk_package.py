@@ -21,6 +21,7 @@ from trocar.robot import messages as m
 from trocar.robot.clients.device import DeviceClient, StatefulDevice, time_of_command
 from trocar.robot.clients.methods import Method, methods, part
 from trocar.robot.interface import Direction, Interface, Topic
+from trocar.scripts import PACKAGES
 from trocar.scripts.node import node_of, ral
 from trocar.scripts.pykdl import Frame, Rotation
 from trocar.scripts.session import FOREVER, current
@@ -30,21 +31,8 @@ from trocar.transports.ros_time import Time
 
 __all__ = ["joystick_button", "measured_cp", "ral", "utils", "wait_move_handle"]
 
-STATE_METHODS = (
-    "operating_state", "wait_for_operating_state", "wait_for_homed", "wait_for_busy", "state_command", "enable",
-    "disable", "home", "unhome", "is_enabled", "is_disabled", "is_homed", "is_busy",
-)  # fmt: skip
-_ADDED = (  # features that scripts can add to their own classes
-    "setpoint_js", "setpoint_cp", "measured_js", "measured_cp", "measured_cv", "measured_cf", "jacobian", "hold",
-    "free", "servo_jp", "servo_jr", "servo_jv", "servo_jf", "servo_cp", "servo_cv", "servo_cf", "move_jp", "move_jr",
-    "move_cp", "forward_kinematics", "inverse_kinematics",
-)  # fmt: skip
-_OFFERED = frozenset((
-    *_ADDED, "body/set_cf_orientation_absolute", "use_gravity_compensation", "trajectory_j/set_ratio",
-    "trajectory_j/ratio", "lock_orientation", "unlock_orientation", "servo_ci", "emulate_tool_present", "power_on",
-    "power_off", "home", "set_volume", "string_to_speech", "teleop/set_scale", "teleop/scale", "teleop/select",
-    "teleop/unselect", "set_scale", "scale", "state_command",
-))  # fmt: skip
+_CRTK = PACKAGES["crtk"]
+_OFFERED = {*_CRTK["added"], *_CRTK["offered"]}
 
 
 class ScriptDevice(DeviceClient):
@@ -219,7 +207,7 @@ class utils:
         node.expect("state_command", "publisher")
         states = ScriptStates(current(), name, self.device.connection_timeout)
         self._instance.operating_state_topic = f"{name}/operating_state"  # for move handles
-        for method in STATE_METHODS if current().tuples else ("wait_while_busy", *STATE_METHODS):
+        for method in (*([] if current().tuples else ["wait_while_busy"]), *_CRTK["states"]):
             self._set(method, getattr(states, method))
 
     def add(self, feature: str) -> None:
@@ -236,7 +224,7 @@ class utils:
         setattr(self._instance, name, method)
 
 
-for _name in _ADDED:
+for _name in _CRTK["added"]:
     setattr(utils, f"add_{_name}", partialmethod(utils.add, _name))
 
 

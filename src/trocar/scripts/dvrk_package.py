@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from trocar.robot.clients import devices as clients
+from trocar.scripts import RELEASE_1
 from trocar.scripts.crtk_package import ScriptDevice, ScriptStates
 from trocar.scripts.node import node_of
 from trocar.scripts.pykdl import Frame, Rotation, Vector
 from trocar.scripts.session import current
-from trocar.scripts.topics import RELEASE_1, first_state
+from trocar.scripts.topics import first_state
 from trocar.spatial import Array
 
 ENABLE_TIMEOUT = 10.0  # [s]

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, TextIO
 
 from trocar.scripts import (
+    PACKAGES,
     conversions,
     crtk_package,
     dvrk_package,
@@ -26,7 +27,6 @@ from trocar.scripts import (
 )
 from trocar.scripts import session as sessions
 from trocar.scripts.session import Session
-from trocar.scripts.simulated_time import TimedInput
 from trocar.transports import ros_messages, rosbag
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
@@ -41,17 +41,6 @@ _PYTHON_2_LINE = re.compile(r"<>|`|^\s*raise \w+,|\bur[\"']|\d[lL]\b")
 # Errors of a script that was written for another release.
 _OTHER_RELEASE = re.compile(
     "tuple|unpack|inhomogeneous|PyKDL|Frame|object has no attribute|positional argument|have no method"
-)
-_SERVE = "start `trocar serve` and run the script in your ROS environment"
-_NOT_OFFERED = {
-    "rclpy": f"use crtk.ral, which is the same for ROS 1 and ROS 2, or {_SERVE.replace('serve', 'serve --ros2')}",
-    "tf2_ros": "read poses from the arms (measured_cp); PyKDL transforms them",
-    "tf2_geometry_msgs": "use PyKDL to transform poses",
-    "cv_bridge": "images are not published; trocar.appearance renders them",
-    "rosbag2_py": "read bags with rosbag.Bag or trocar.load_recording",
-} | dict.fromkeys(
-    ("message_filters", "actionlib", "moveit_commander", "ros_numpy", "dynamic_reconfigure", "visualization_msgs"),
-    _SERVE,
 )
 
 
@@ -118,9 +107,8 @@ class _Refusal(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         package = fullname.split(".")[0]
-        if package in _NOT_OFFERED:
-            text = f"trocar run does not offer {package}: {_NOT_OFFERED[package]}"
-            raise ModuleNotFoundError(text, name=package)
+        if remedy := PACKAGES["refused"].get(package):
+            raise ModuleNotFoundError(f"trocar run does not offer {package}: {remedy}", name=package)
 
 
 @contextmanager
@@ -160,7 +148,7 @@ def _command_line(
     sys.path = [str(script.resolve().parent), *sys.path]
     sys.stdin = answers if answers is not None else sys.stdin
     if session.fast:
-        sys.stdin = TimedInput(session, sys.stdin)
+        sys.stdin = simulated_time.TimedInput(session, sys.stdin)
     main.__dict__.update(raw_input=input, xrange=range)  # older scripts run in Python 2 and 3 except for these
     sys.modules["__main__"] = main
     try:

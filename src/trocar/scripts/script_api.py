@@ -7,20 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from trocar.scripts import RELEASE_1
+
 ARMS = {"arm", "psm", "ecm", "mtm"}
-FIRST = {
-    "get_current_position", "get_desired_position", "get_current_joint_position", "get_desired_joint_position",
-    "get_current_joint_velocity", "get_current_joint_effort", "get_current_jaw_position", "get_desired_jaw_position",
-    "get_current_wrench_body", "get_current_wrench_spatial", "get_current_gripper_position", "get_robot_state",
-    "move_joint", "move_joint_one", "move_joint_some", "dmove", "dmove_joint", "dmove_joint_one", "dmove_joint_some",
-    "open_jaw", "close_jaw", "move_jaw", "insert_tool", "set_effort_joint", "set_wrench_body",
-    "set_wrench_body_force", "set_wrench_spatial", "set_gravity_compensation",
-}  # fmt: skip
 POSES = {"measured_cp", "setpoint_cp"}
 JOINTS = {f"{kind}_j{letter}" for kind in ("measured", "setpoint") for letter in "pvf"}
-VALUES = (
-    JOINTS | POSES | {"measured_cv", "measured_cf", "jacobian"}
-)  # getters that return one value, or it and the time
+# getters that return one value, or it and the time
+VALUES = JOINTS | POSES | {"measured_cv", "measured_cf", "jacobian"}
 _KEYWORDS = {"expected_interval": "2.2", "connection_timeout": "2.4"}
 
 
@@ -106,7 +99,7 @@ def _of_call(node: ast.Call, mentions_node: bool) -> Iterator[Judgement]:
             if keyword.arg in _KEYWORDS:
                 yield Judgement(_KEYWORDS[keyword.arg], f"{line}: {name}({keyword.arg}=...)")
     first = node.args[0] if node.args else None
-    if name in FIRST:
+    if name in RELEASE_1["evidence"]:
         yield Judgement("1", f"{line}: {name}()")
     elif name == "utils" and len(node.args) > 1 and (_is_text(node.args[1]) or not mentions_node):
         yield Judgement("2.0", f"{line}: crtk.utils() without a node")

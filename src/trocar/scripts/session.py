@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import sys
 import threading
 import traceback
@@ -41,23 +42,10 @@ class _Waiter:
 
 
 class ThreadTurns:
-    """Scheduler of the script's threads: which compute, which wait, and which advances the robot.
+    """Scheduler of the threads of a session's script: which compute, which wait, and which advances the robot."""
 
-    Args:
-        now: the robot's clock [ns].
-        advance: advances the robot until a condition holds, at most by a time [s].
-        next_call: time of the next callback [ns], or None; due ones are run by `deliver`.
-        deliver: runs the callbacks that are due.
-    """
-
-    def __init__(
-        self,
-        now: Callable[[], int],
-        advance: Callable[[Callable[[], bool], float], object],
-        next_call: Callable[[], int | None],
-        deliver: Callable[[], None],
-    ) -> None:
-        self._now, self._advance, self._next_call, self._deliver = now, advance, next_call, deliver
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._changed = threading.Condition()
         self._script = {threading.current_thread()}
         self._computing = {threading.current_thread()}
@@ -89,7 +77,7 @@ class ThreadTurns:
                         self._let_time_pass()
                         with self._changed:
                             self._computing.add(waiter.thread)  # for the callbacks
-                        self._deliver()
+                        self._session.deliver()
                     finally:
                         self._give_turn(waiter)
         finally:
@@ -117,26 +105,21 @@ class ThreadTurns:
             self._computing.discard(waiter.thread)
             innermost = {other.thread: other for other in self._waiters}
             for other in self._waiters:
-                if not other.done and self._is_due(other):
+                if not other.done and (other.ready() or self._session.now >= other.end):
                     other.done = True
                 if other.done and innermost[other.thread] is other and other.thread in self._script:
                     self._computing.add(other.thread)
             self._changed.notify_all()
 
     def _let_time_pass(self) -> None:
-        waiters = tuple(self._waiters)
-        following = self._next_call()
-        ends = [waiter.end for waiter in waiters] + ([] if following is None else [following])
-        left = min(ends) - self._now()
+        session, waiters = self._session, tuple(self._waiters)
+
+        def called() -> bool:
+            return session.next_call() <= session.now
+
+        left = min(session.next_call(), *(waiter.end for waiter in waiters)) - session.now
         if left > 0:
-            self._advance(lambda: self._called() or any(waiter.ready() for waiter in waiters), left / 1e9)
-
-    def _called(self) -> bool:
-        following = self._next_call()
-        return following is not None and following <= self._now()
-
-    def _is_due(self, waiter: _Waiter) -> bool:
-        return waiter.ready() or self._now() >= waiter.end
+            session.robot.wait_for(lambda: called() or any(waiter.ready() for waiter in waiters), left / 1e9)
 
 
 class Session:
@@ -162,7 +145,7 @@ class Session:
         self._thread: threading.Thread | None = None
         self.turns: ThreadTurns | None = None
         if fast:
-            self.turns = ThreadTurns(lambda: robot.now, robot.wait_for, self._next_call, self._deliver)
+            self.turns = ThreadTurns(self)
         else:
             self._thread = threading.Thread(target=self._run, name="callbacks", daemon=True)
             self._thread.start()
@@ -197,7 +180,7 @@ class Session:
         if self.turns is None:
             holds = self._wait_in_real_time(condition, end, stoppable)
         else:
-            self._deliver()
+            self.deliver()
             if not condition():
                 self.turns.wait(lambda: condition() or self._ended(stoppable), end)
             holds = condition()
@@ -209,12 +192,12 @@ class Session:
         delivers = threading.current_thread() is self._thread
         while not condition():
             if delivers:
-                self._deliver()
+                self.deliver()
             before = self.now
             if before >= end or self._ended(stoppable):
                 return condition()
-            due = self._next_call() if delivers else None
-            left = (min(end, end if due is None else max(due, before + 1)) - before) / NANOSECONDS
+            due = max(self.next_call(), before + 1) if delivers else end
+            left = (min(end, due) - before) / NANOSECONDS
             self.robot.wait_for(lambda: condition() or (delivers and bool(self._calls)) or self._ended(stoppable), left)
         return True
 
@@ -231,13 +214,14 @@ class Session:
         """Run a callback when the robot's clock reaches a time [ns]."""
         heapq.heappush(self._timers, (time, next(self._numbers), call))
 
-    def _next_call(self) -> int | None:
-        """Time of the next callback [ns]; 0: immediately, None: no callback is scheduled."""
+    def next_call(self) -> float:
+        """Time of the next callback [ns]; 0: immediately, infinite: no callback is scheduled."""
         if self._calls:
             return 0
-        return self._timers[0][0] if self._timers else None
+        return self._timers[0][0] if self._timers else math.inf
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
+        """Run the callbacks that are due."""
         while self._timers and self._timers[0][0] <= self.now:
             self._guarded(heapq.heappop(self._timers)[2])
         for _ in range(len(self._calls)):  # callbacks posted meanwhile run in the next round

@@ -6,32 +6,21 @@ Topics of the robot are also reached by their names in release 1, and with other
 from __future__ import annotations
 
 import copy
-import tomllib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.interface import Direction
+from trocar.scripts import PACKAGES, RELEASE_1
 from trocar.scripts.session import Session
 from trocar.transports.ros_conversion import answer, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES
 
 MAX_QUEUE = 1000  # messages queued for a callback; older ones are dropped
-RELEASE_1 = tomllib.loads(Path(__file__).with_name("release_1.toml").read_text(encoding="utf-8"))
 _STATE, _TEXT = "crtk_msgs/OperatingState", "std_msgs/String"
-# Types with the same content, field by field, except for the parts in `_NO_CONTENT`.
-_FORMS = (
-    {"geometry_msgs/Pose", "geometry_msgs/PoseStamped", "geometry_msgs/Transform", "geometry_msgs/TransformStamped"},
-    {"geometry_msgs/Wrench", "geometry_msgs/WrenchStamped"},
-    {"geometry_msgs/Twist", "geometry_msgs/TwistStamped"},
-    {_TEXT, "crtk_msgs/StringStamped"},
-    {"std_msgs/Float32", "std_msgs/Float64"},
-    {_STATE, "crtk_msgs/operating_state"},
-)
 _NO_CONTENT = ("header", "child_frame_id")
 
 
@@ -176,7 +165,7 @@ def present_name(name: str) -> str:
 
 def convertible(a: str, b: str) -> bool:
     """True if messages of two types can be converted in either direction."""
-    return a == b or {a, b} == {_STATE, _TEXT} or any({a, b} <= form for form in _FORMS)
+    return a == b or {a, b} == {_STATE, _TEXT} or any({a, b} <= {*form} for form in PACKAGES["messages"]["forms"])
 
 
 def converted(message: Any, kind: str) -> Any:

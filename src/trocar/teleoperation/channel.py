@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -172,23 +174,7 @@ class Channel:
 
 # -- published network conditions --------------------------------------------------------------------------------------
 
-# NetFI (arXiv 2603.06824): delay is a minimum delay plus a mixture of two exponentials; losses are bursts of Pareto II
-# length in a two-state link; outages have uniform length and a fixed cool-down. Delays are rounded means, losses are
-# shares of packets lost.
-# minimum delay [ms]; weights; rates [1/ms]
-_DELAYS = {
-    100: (70.0, (0.73, 0.27), (0.027, 0.085)),
-    300: (210.0, (0.892, 0.108), (0.011, 0.016)),
-    500: (406.0, (0.895, 0.105), (0.010, 0.015)),
-}
-# alpha, lambda in the good and in the bad state, by percentage of packets lost
-_BURSTS = {
-    10: ((4.43, 1.64), (4.97, 0.27)),
-    30: ((4.60, 3.55), (3.90, 1.47)),
-    50: ((3.86, 3.32), (3.80, 6.05)),
-}
-# maximum outage and cool-down [s], by the same percentages
-_OUTAGES = {10: (3.0, 8.5), 30: (1.0, 1.0), 50: (2.0, 1.0)}
+_NETFI = tomllib.loads(Path(__file__).with_name("netfi.toml").read_text(encoding="utf-8"))
 
 
 def netfi(
@@ -204,16 +190,16 @@ def netfi(
 
     first_outage: time of the first outage [s]. Default: after one cool-down.
     """
-    for name, known, value in (("delay", _DELAYS, delay), ("loss", _BURSTS, loss), ("outage", _OUTAGES, outage)):
+    for name, value in (("delay", delay), ("loss", loss), ("outage", outage)):
         if value is not None:
-            check_known(f"{name} of a NetFI channel", [str(key) for key in known], str(value))
-    minimum, weights, rates = _DELAYS[delay]
+            check_known(f"{name} of a NetFI channel", _NETFI[name], str(value))
+    minimum, weights, rates = _NETFI["delay"][str(delay)]
     outages = None
     if outage is not None:
-        max_length, pause = _OUTAGES[outage]
+        max_length, pause = _NETFI["outage"][str(outage)]
         outages = Outages(lost=(0.0, max_length), good=(pause, pause), first=first_outage)
     jitter = Exponentials(weights, [1e-3 / rate for rate in rates])
-    bursts = 0.0 if loss is None else Bursts(*_BURSTS[loss])
+    bursts = 0.0 if loss is None else Bursts(*_NETFI["loss"][str(loss)])
     return Channel(1e-3 * minimum, jitter, bursts, outages, seed, playout)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from trocar.closing import Closable
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
+from trocar.robot.clients.methods import writer
+from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
 from trocar.teleoperation.ecm_teleoperation import EcmTeleoperation
@@ -22,12 +24,13 @@ CAMERA = "MTML_MTMR_ECM"
 JAW = 6  # index of a PSM's jaw
 BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master is not followed [rad]
 NOWHERE = np.eye(4)  # pose of a master that the robot does not have
-# commands with a value, of pairs; camera control has the first two
-COMMANDS = ("state_command", "set_scale", "set_align_MTM", "lock_rotation", "lock_translation")
+# Message of a value by topic, of commands to arms and of events of components.
+ROLES = ("MTM", "PSM", "ECM", "TELEOP_PSM", "TELEOP_ECM")
+MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFACES[kind].topics}
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 
-class Teleoperation(AbstractContextManager["Teleoperation"]):
+class Teleoperation(Closable):
     """The surgeon's console of a robot: pedals and masters drive its PSMs and ECM.
 
     Args:
@@ -85,16 +88,16 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
 
     def _add(self, name: str, component: PsmTeleoperation | EcmTeleoperation) -> None:
         """Add the topics of a component; it is disabled when one of its arms publishes a new error."""
-        topics = COMMANDS if name in self.pairs else COMMANDS[:2]
-        handlers: dict[str, Callable[[Any], None]] = {
-            topic: partial(_command, getattr(component, topic)) for topic in topics
-        }
         states: dict[str, Callable[[], m.Message]] = {}
         if isinstance(component, PsmTeleoperation):
             pair = component
-            handlers["following/mtm/body/servo_cf"] = lambda message: pair.following_mtm_body_servo_cf(message.vector)
             states["alignment_offset"] = lambda: m.Rotation(R=pair.state.offset.copy(), stamp=self._robot.now)
         kind = "TELEOP_PSM" if name in self.pairs else "TELEOP_ECM"
+        handlers = {
+            topic.name: partial(_command, topic, getattr(component, topic.name.replace("/", "_")))
+            for topic in INTERFACES[kind].topics
+            if topic.direction is Direction.command
+        }
         self._robot.add_device(name, kind, states=states, commands=handlers)
         for arm in self._arms.get(name, CAMERA.split("_")):
             if arm in self._read:
@@ -160,9 +163,6 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
         """Disable all components."""
         with self._bus.lock:
             self._update(enabled=False)
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     # -- hands and feet ------------------------------------------------------------------------------------------------
 
@@ -250,14 +250,16 @@ class Teleoperation(AbstractContextManager["Teleoperation"]):
         """Publish the commands of a component on the topics of its arms, by role, and its events on its own."""
         publish = self._bus.publish
         for arm, command, value in output.commands:
-            topic, message = _command_message(command, value)
-            publish(f"{arms.get(arm, arm)}/{topic}", message)
+            if command == "servo_cp":
+                T, twist = value
+                command, value = ("servo_cp", T) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
+            publish(f"{arms.get(arm, arm)}/{command}", MESSAGES[command](value))
         for topic, value in output.events:
-            publish(f"{name}/{topic}", _EVENTS[topic](value))
+            publish(f"{name}/{topic}", MESSAGES[topic](value))
 
 
-def _command(command: Callable[[Any], None], message: Any) -> None:
-    command(message.value)
+def _command(topic: Topic, command: Callable[..., None], message: m.Message) -> None:
+    command(*topic.values(message))
 
 
 def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | None, message: Any) -> None:
@@ -267,33 +269,3 @@ def _disable(component: PsmTeleoperation | EcmTeleoperation, past: m.Message | N
 
 def _is_pressed(message: m.Joy) -> bool:
     return message.buttons[:1] == (m.Joy.PRESSED,)
-
-
-def _command_message(command: str, value: Any) -> tuple[str, m.Message]:
-    """Topic of a command, relative to its arm, and its message."""
-    if command == "servo_cp":
-        T, twist = value
-        return ("servo_cp", m.Pose(T=T)) if twist is None else ("servo_cs", m.CartesianState(T=T, twist=twist))
-    return command, _MESSAGES[command](value)
-
-
-_MESSAGES: dict[str, Callable[[Any], m.Message]] = {
-    "jaw/servo_jp": lambda jaw: m.JointState(position=np.array([jaw])),
-    "servo_jp": lambda q: m.JointState(position=q),
-    "move_cp": lambda T: m.Pose(T=T),
-    "hold": lambda _: m.Empty(),
-    "body/servo_cf": lambda w: m.Wrench(vector=w),
-    "lock_orientation": lambda R: m.Rotation(R=R),
-    "unlock_orientation": lambda _: m.Empty(),
-    "use_gravity_compensation": lambda on: m.Bool(value=on),
-    "body/set_cf_orientation_absolute": lambda on: m.Bool(value=on),
-    "state_command": lambda command: m.String(value=command),
-}
-
-
-_EVENTS: dict[str, Callable[[Any], m.Message]] = {
-    **dict.fromkeys(("current_state", "desired_state", "error", "warning", "status"), lambda x: m.String(value=x)),
-    **dict.fromkeys(("rotation_locked", "translation_locked"), lambda locked: m.Joy(buttons=(int(locked),))),
-    **dict.fromkeys(("following", "align_mtm"), lambda on: m.Bool(value=on)),
-    "scale": lambda scale: m.Float(value=scale),
-}

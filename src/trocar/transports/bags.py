@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, scratch_folder
 from trocar.recording.bag_file import SUFFIXES
@@ -27,7 +28,6 @@ from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
 from trocar.transports.codec import bag_name, check_rosbags, codec
-from trocar.transports.link import Closable
 from trocar.transports.ros_conversion import from_ros
 from trocar.transports.rosbag import Bag
 

@@ -13,11 +13,10 @@ import pickle
 import signal
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from trocar.errors import TrocarError
 from trocar.robot.messages import Message
@@ -126,19 +125,6 @@ def received(pipe: Connection) -> Iterator[Any]:
     with contextlib.suppress(EOFError, OSError):
         while (value := receive(pipe)) is not None:
             yield value
-
-
-class Closable(ABC):
-    """A resource that a `with` block closes at its end."""
-
-    @abstractmethod
-    def close(self) -> object: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
 
 class ConnectedProcess:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from trocar.closing import Closable
 from trocar.errors import check_known
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.robot.messages import Empty, Message
-from trocar.transports.link import Closable, SystemState
+from trocar.transports.link import SystemState
 from trocar.transports.ros_messages import message_class
 
 POLL_INTERVAL = 0.001  # between checks of a condition [s]

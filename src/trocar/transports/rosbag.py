@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.recording.bag_file import opened_bag
-from trocar.transports.link import Closable
 from trocar.transports.ros_messages import MESSAGES, RosMessage
 from trocar.transports.ros_time import Time
 

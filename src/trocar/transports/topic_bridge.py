@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
+from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.robot.bus import Subscription
 from trocar.robot.interface import INTERFACES, RATE, Direction, Service
@@ -23,7 +24,7 @@ from trocar.robot.robot import Robot
 from trocar.transports import link
 from trocar.transports.camera import Camera, CameraSettings
 from trocar.transports.codec import Encoder, codec
-from trocar.transports.link import Answer, Call, Closable, Publish, Ready
+from trocar.transports.link import Answer, Call, Publish, Ready
 from trocar.transports.priority import urgent_thread
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics

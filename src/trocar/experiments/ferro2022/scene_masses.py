@@ -63,9 +63,14 @@ def scene_claims(context: Context, report: Report) -> list[Claim]:
             claims += TABLE.claims(TRACKS, reason, figure=FIGURES[session], session=session)
             continue
         scene = SceneReplay(log, session, *_mechanisms(SET))
-        alone, their_noise = scene.errors(), solver_noise(other)
-        ours = alone if session in EXCITATION else np.hypot(alone, their_noise)
-        fields |= {"alone": list(alone), "noise": list(their_noise), "slow": list(scene.slow())}
+        alone, noises = scene.errors(), scene.noises()
+        fields |= {"alone": list(alone), "slow": list(scene.slow()), "our_noise": list(noises[0])}
+        if session in EXCITATION:
+            ours, fields["noise"] = alone, list(noises[1])
+        else:
+            their_noise, own = solver_noise(other), solver_noise(log)
+            ours = np.hypot(alone, their_noise)
+            fields |= {"noise": list(their_noise), "own_noise": list(own), "with_own": list(np.hypot(alone, own))}
         claims += TABLE.claims(entry, ours, **fields)
         claims += _tracking(scene, session)
         masses = SceneReplay(log, session, *_mechanisms("wang2019"))
@@ -104,6 +109,11 @@ class SceneReplay:
     def errors(self) -> Array:
         """RMS (3,) of our engine against the reference of the paper."""
         return rms(self.engine - self.reference)
+
+    def noises(self) -> tuple[Array, Array]:
+        """RMS (3,) of our effort and of theirs above the frequencies of the motion."""
+        ours, theirs = (rms(x - below_noise(x, self._period)) for x in (self.engine, self.theirs))
+        return ours, theirs
 
     def slow(self) -> Array:
         """RMS (3,) of the difference of the engines below the frequencies of the noise."""
@@ -179,7 +189,9 @@ def _tracking(scene: SceneReplay, session: int) -> list[Claim]:
         else c
         for a, b, c in zip(noise(scene.theirs), scene.engine.std(axis=0), compared.correlation, strict=True)
     ]
+    ours, theirs = scene.noises()
     means: dict[str, Any] = {"rms": list(compared.rms), "mean": list(compared.mean), "slow": list(scene.slow())}
+    means |= {"noise": list(theirs), "our_noise": list(ours)}
     return TABLE.claims(TRACKS, correlations, figure=FIGURES[session], session=session, **means)
 
 

@@ -56,8 +56,10 @@ def run(context: Context) -> Report:
     for case in simulation.CASES:
         context.progress(f"Fig. 10, {case.name}")
         runs.append(simulation.track(case))
-        report.add_claims(simulation.tracking_claims(runs[-1]))
-    report.add_claims(simulation.real_time_claims(context, 0.2 if context.quick else 2.0))
+        report.add_claim(simulation.tracking_claim(runs[-1]))
+    rows = [(run.case.remark, *(f"{x:.3g}" for x in run.rms)) for run in runs]
+    report.add_table(TABLE.text("errors"), ("amplitude", *runs[0].recording.joints[:6]), rows)
+    report.add_claims(simulation.real_time_claims(context, 1 if context.quick else 3))
     context.progress("figures")
     report.add_figure(_figure(), TABLE.text("chains"))
     try:

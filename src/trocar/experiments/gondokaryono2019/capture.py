@@ -15,12 +15,11 @@ from matplotlib.lines import Line2D
 from trocar.arms import Arm
 from trocar.calibration import Calibration, Pivot, calibrate, calibration_motion, model_distances, pivot
 from trocar.control import ComputedTorque, Reference, sinusoid
-from trocar.errors import TrocarError
 from trocar.experiments.gondokaryono2019.frames import TABLE
 from trocar.plots import COLOURS, panels, style
 from trocar.report import Claim
 from trocar.simulation import ElasticMount, Simulator
-from trocar.simulation.sensors.motion_capture import MotionCapture, poses_at_rest
+from trocar.simulation.sensors.motion_capture import MotionCapture
 from trocar.spatial import Array
 
 SET = "gondokaryono2019"
@@ -48,7 +47,6 @@ class Capture:
         rcm: pivot of the end link from exact poses, in the base frame, whose origin is the RCM of the geometry.
         calibration: calibration from noisy markers with gaps. T_camera_base: true pose of the cameras.
         wander: like `rcm`, on the elastic mount of `MOUNTS`, at rest at every pose. farthest: largest `rcm_error` [m].
-        elastic: calibration from noisy markers on that mount. true: pivot of the same poses without noise.
         distances: axis distances of the geometry [m].
     """
 
@@ -59,8 +57,6 @@ class Capture:
     distances: dict[str, float]
     wander: Pivot
     farthest: float
-    elastic: Calibration
-    true: Pivot
 
 
 def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -> Capture:
@@ -76,8 +72,6 @@ def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -
     cameras = MotionCapture(mechanism.arm, noise=NOISE, occlusion=OCCLUSION)
     soft = Simulator(arm, SET, contacts=False, elastic_mount=MOUNTS[arm])
     wander, farthest = wandering(soft)
-    t_soft, q_soft = calibration_motion(mechanism.arm, 20.0, rate=20.0)
-    poses = poses_at_rest(soft, cameras.bodies, q_soft)
     return Capture(
         arm=arm,
         rcm=pivot(seen.poses["end"], "the end link"),
@@ -86,8 +80,6 @@ def captured(arm: str, duration: float = 10.0, calibration_time: float = 60.0) -
         distances=model_distances(mechanism.arm),
         wander=wander,
         farthest=farthest,
-        elastic=calibrate(cameras.observed(t_soft, q_soft, poses), arm),
-        true=pivot(poses["end"]),
     )
 
 
@@ -117,16 +109,10 @@ def capture_claims(capture: Capture, table_6: dict[str, float]) -> list[Claim]:
     sides = [max(abs(lengths[a] - lengths[b]) for a, b in SIDES) for lengths in (table_6, measured)]
     apart = [round(_norm(theirs - other), 2) for other in (geometry, hardware)]
     cameras = {"noise": 1e3 * NOISE, "occlusion": OCCLUSION}
-    noisy, rigid = capture.elastic.rcm, capture.calibration.rcm
-    if noisy is None or rigid is None:
-        raise TrocarError(f"the calibration found no remote centre of {arm} in the markers: {capture.elastic.notes}")
     wander = np.abs(in_their_axes(arm, 1e3 * capture.wander.rms))
-    spreads = {"wander": 1e3 * capture.true.spread, "noise": 1e3 * rigid.spread}
-    spreads["published"] = round(1e3 * float(np.hypot(capture.true.spread, rigid.spread)), 3)
     return [
         *TABLE.claims(f"{arm.lower()}/rcm spread {{row}}", [1e3 * capture.rcm.spread] * 3),
         *TABLE.claims(f"{arm.lower()}/rcm spread, elastic mount {{row}}", wander, farthest=1e3 * capture.farthest),
-        TABLE.claim("{arm}/rcm spread found by calibration", 1e3 * noisy.spread, **spreads, **of),
         TABLE.claim("{arm}/rcm off its own geometry", off, published=apart[0], **of),
         TABLE.claim("{arm}/rcm from hardware", _norm(ours - hardware), published=apart[1], **of),
         TABLE.claim("{arm}/opposite sides", sides[1], published=round(sides[0], 4), **cameras, **of),

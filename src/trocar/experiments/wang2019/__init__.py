@@ -3,6 +3,8 @@
 Errors are |measured - predicted| / |measured| of each joint's effort. The published errors are in the notebooks
 of their repository (dvrk_dynamics_identification), on the first 1111 rows (PSM) or 2000 rows (MTM) after the ends of
 the filter are cut. Their filter is `butter(6, fc 2 pi / fs)`: its cut-offs are 16.965 and 5.65 Hz, not 5.4 and 1.8.
+Their MTM has a platform offset of 0.151 m (the dVRK's is 0.1506 m), and the effort of its platform's cable, a fixed
+polynomial, is subtracted from the recorded effort before anything is fitted or compared.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from trocar.arms.mtm import mtm
 from trocar.arms.parameters import Parameters
-from trocar.arms.tables import read
+from trocar.arms.tables import Geometry, read
 from trocar.experiments.experiment import Context, Experiment, data_file
-from trocar.experiments.wang2019.contact import contact_claims, fault_claims
 from trocar.experiments.wang2019.engine import in_engine
 from trocar.experiments.wang2019.external_loads import payload_claims, tip_force_claims
-from trocar.experiments.wang2019.identification import excitation_claims, half_speed_claim, left_out_error
+from trocar.experiments.wang2019.identification import excitation_claims, left_out_error
 from trocar.experiments.wang2019.recordings import DATA, NO_WEIGHT, ONE, TABLE, identified_arm, listed
 from trocar.identification.estimators import base_estimate
 from trocar.identification.figures import effort_figure, effort_labels, error_figure
@@ -37,16 +39,23 @@ JOINTS = tuple(f"J{j + 1}" for j in range(7))
 
 @dataclass(frozen=True)
 class Prepared:
-    """One arm's published model on one recording, prepared as published."""
+    """One arm's published model on one recording, prepared as published.
+
+    Attributes:
+        mechanism: the model without `known`. T: joints from the columns of the file.
+        known: effort (N, 7) of the platform's cable at every row, not part of the errors; zero for the PSM [N m, N].
+    """
 
     mechanism: Mechanism
     T: Array
     signals: Signals
+    known: Array
 
     def errors(self, predicted: Array, rows: int) -> Array:
         """Relative error (7,) over the first rows after the cut; predicted (N, 7) at the used rows."""
-        tau = self.signals.tau[self.signals.used]
-        return relative_error(tau[:rows], predicted[:rows])
+        used = self.signals.used
+        known = self.known[used][:rows]
+        return relative_error(self.signals.tau[used][:rows] - known, predicted[:rows] - known)
 
 
 def run(context: Context) -> Report:
@@ -55,7 +64,7 @@ def run(context: Context) -> Report:
     parameters: Parameters | None = None
     for family, arm in (("PSM", "PSM"), ("MTM", "MTMR")):
         context.progress(f"{family}: base parameters")
-        report.add_claim(_base_count(family, arm))
+        report.add_claims(_base_counts(family, arm))
         identified = _identified(context, report, family, arm)
         if family == "PSM" and identified is not None and not context.quick:
             context.progress("PSM: the identified arm in the engine")
@@ -67,13 +76,9 @@ def run(context: Context) -> Report:
             report.paragraphs += lines
             report.add_claims(claims)
     if not context.quick:
-        context.progress("half speed: hysteresis or lag")
-        decision, lines = half_speed_claim(context.data)
-        report.paragraphs += lines
-        report.add_claim(decision)
         whole_arm = identified_arm(context.data, parameters)
         report.add_claims(payload_claims(context, whole_arm) + tip_force_claims(context, whole_arm))
-        report.add_claims(contact_claims(context) + fault_claims(context) + excitation_claims(context))
+        report.add_claims(excitation_claims(context))
     return report
 
 
@@ -99,22 +104,37 @@ def _identified(context: Context, report: Report, family: str, arm: str) -> Iden
         test = prepared_as_published(family, arm, two)
         report.add_claims([*_as_published(family, "two", fits, test), *ours_on_two(family, identified, two, test)])
     if family == "PSM":
-        report.add_claims(_ours_on_another_day(context, identified))
+        _add_another_day(context, report, identified)
     _describe(report, family, identified, train)
     return identified
 
 
-def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
+def their_model(arm: str, fitted_only: bool = False) -> Mechanism:
+    """The model of their notebooks with their parameters, `fitted_only`: without the cable of the MTM's platform."""
     mechanism = load_mechanism(arm, "wang2019_published")
+    parameters, facts = mechanism.parameters, mechanism.arm
+    assert parameters is not None
+    if facts.has_rcm:  # the PSM
+        return mechanism
+    lengths = read("mtm")["geometry"]["wang2019"]
+    shape = Geometry(name="wang2019", arm=arm, frames="wang2019", lengths=lengths | lengths["printed"], source="")
+    rest = tuple(e for e in parameters.elastics if e.name != "platform_cable")
+    return Mechanism(mtm(arm, shape), replace(parameters, elastics=rest) if fitted_only else parameters)
+
+
+def prepared_as_published(family: str, arm: str, path: Path) -> Prepared:
+    mechanism = their_model(arm, fitted_only=True)
     recording = load_recording(path, arm, as_recorded=True)
     T, cutoff = joint_from_columns(mechanism.arm, tuple(recording.joints)), PUBLISHED[family]["cutoff"]
-    return Prepared(mechanism, T, prepare(recording, [cutoff] * 7, cutoff, 1.0))
+    signals = prepare(recording, [cutoff] * 7, cutoff, 1.0, refill=False)
+    return Prepared(mechanism, T, signals, efforts(their_model(arm), T, signals) - efforts(mechanism, T, signals))
 
 
 def _fits(train: Prepared) -> dict[str, Array]:
     """Base parameters by method, from one recording. WLS divides each joint by the range of its effort."""
     mechanism, signals = train.mechanism, train.signals
-    Y, tau = regressor(mechanism, train.T, signals)[signals.used], signals.tau[signals.used]
+    Y = regressor(mechanism, train.T, signals)[signals.used]
+    tau = (signals.tau - train.known)[signals.used]
     base, names = mechanism.base_parameters, mechanism.parameter_names
     return {
         "OLS": base_estimate(Y, tau, base, names).values,
@@ -127,12 +147,11 @@ def _as_published(family: str, recording: str, fits: dict[str, Array], data: Pre
     claims = []
     signals, mechanism = data.signals, data.mechanism
     Y = regressor(mechanism, data.T, signals)[signals.used][..., mechanism.base_parameters.independent]
-    # Their MTM is evaluated with the dVRK's platform offset of 0.1506 m; theirs is 0.151 m.
     predicted = {method: Y @ fit for method, fit in fits.items()}
     predicted["SDP"] = efforts(mechanism, data.T, signals)[signals.used]
     for method in PUBLISHED[family][recording]:
         note = {"note": "their identified parameters, evaluated here"} if method == "SDP" else {}
-        ours = data.errors(predicted[method], PUBLISHED[family]["rows"])
+        ours = data.errors(predicted[method] + data.known[signals.used], PUBLISHED[family]["rows"])
         claims += _method_claims(family, method, recording, ours, **note)
     return claims
 
@@ -155,45 +174,67 @@ def _ours_on_one(family: str, identified: Identified) -> list[Claim]:
 def ours_on_two(family: str, identified: Identified, two: Path, data: Prepared) -> list[Claim]:
     """Our error on the same rows and filtered efforts as their figure."""
     recording = load_recording(two, data.mechanism.arm.name, as_recorded=True)
-    rows, published = PUBLISHED[family]["rows"], PUBLISHED[family]["two"]["SDP"]
-    ours = data.errors(identified.recorded_efforts(recording)[data.signals.used], rows)
-    fields = {"arm": family.lower(), "first": rows}
-    return [
-        *TABLE.claims("{arm}/ours on two/{row}", ours, published=published, **fields),
-        TABLE.claim("{arm}/ours on two/mean", ours.mean(), published=float(np.mean(published)), **fields),
-    ]
+    return _on_two(
+        family, data.errors(identified.recorded_efforts(recording)[data.signals.used], PUBLISHED[family]["rows"])
+    )
 
 
-def _ours_on_another_day(context: Context, identified: Identified) -> list[Claim]:
-    """Errors of both models, identified from 'one', on every row of a recording of another day."""
-    entry, path = "psm/ours on another day/{row}", data_file(context.data, NO_WEIGHT)
+def _on_two(family: str, ours: Array | str) -> list[Claim]:
+    """Our errors on 'two' against those of their model and, for the PSM, of the model of Fontanelli et al."""
+    published, fields = PUBLISHED[family], {"arm": family.lower(), "first": PUBLISHED[family]["rows"]}
+    mean = ours if isinstance(ours, str) else ours.mean()
+    theirs, other = published["two"]["SDP"], published.get("fontanelli")
+    claims = TABLE.claims("{arm}/ours on two/{row}", ours, published=theirs, **fields)
+    claims.append(TABLE.claim("{arm}/ours on two/mean", mean, published=float(np.mean(theirs)), **fields))
+    if other is not None:
+        claims += TABLE.claims("{arm}/ours on two, against Fontanelli's model/{row}", ours, published=other, **fields)
+    return claims
+
+
+def _add_another_day(context: Context, report: Report, identified: Identified) -> None:
+    """A table of the errors of both models, identified from 'one', on every row of a recording of another day."""
+    path = data_file(context.data, NO_WEIGHT)
     if isinstance(path, str):
-        return TABLE.claims(entry, path)
+        return
     data = prepared_as_published("PSM", "PSM", path)
     used = data.signals.used
     recording = load_recording(path, "PSM", as_recorded=True)
-    predictions = efforts(data.mechanism, data.T, data.signals), identified.recorded_efforts(recording)
-    theirs, ours = (data.errors(predicted[used], len(used)) for predicted in predictions)
-    return TABLE.claims(entry, ours, published=theirs.tolist())
+    predictions = {
+        "their parameters": efforts(data.mechanism, data.T, data.signals),
+        "ours": identified.recorded_efforts(recording),
+    }
+    rows = [(name, *(f"{e:.3f}" for e in data.errors(p[used], len(used)))) for name, p in predictions.items()]
+    report.add_table(TABLE.text("another day"), ("identified from 'one'", *JOINTS), rows)
 
 
 def _not_run(family: str, recording: str, reason: str) -> list[Claim]:
     claims = [c for method in PUBLISHED[family][recording] for c in _method_claims(family, method, recording, reason)]
     if recording == "two":
-        published = PUBLISHED[family]["two"]["SDP"]
-        claims += TABLE.claims("{arm}/ours on two/{row}", reason, published=published, arm=family.lower())
+        claims += _on_two(family, reason)
     return claims
 
 
-def _base_count(family: str, arm: str) -> Claim:
-    mechanism = load_mechanism(arm, "wang2019_published")
-    parameters = mechanism.parameters
+def _base_counts(family: str, arm: str) -> list[Claim]:
+    """Number of base parameters of their model and, for the PSM, of Fontanelli's as the authors implement it."""
+    model, published = their_model(arm, fitted_only=True), PUBLISHED[family]["base_parameters"]
+    claims = TABLE.claims(
+        "{arm}/base parameters", [len(model.base_parameters)], published=published, arm=family.lower()
+    )
+    if family == "PSM":
+        ours = len(_fontanelli(model).base_parameters)
+        claims.append(TABLE.claim("psm/base parameters of Fontanelli's model", ours))
+    return claims
+
+
+def _fontanelli(model: Mechanism) -> Mechanism:
+    """Without the bodies, rotors and biases that Fontanelli et al. leave out, with springs at yaw, pitch and roll."""
+    parameters = model.parameters
     assert parameters is not None
-    # Their MTM models the platform's cable as a fixed polynomial, not as a parameter.
-    fixed = replace(parameters, elastics=tuple(e for e in parameters.elastics if e.name != "platform_cable"))
-    ours = len(Mechanism(mechanism.arm, fixed).base_parameters)
-    published = PUBLISHED[family]["base_parameters"]
-    return TABLE.claim("{arm}/base parameters", ours, published=published, arm=family.lower())
+    inertias = {name: body for name, body in parameters.inertias.items() if name not in ("bottom", "front")}
+    sprung = dict.fromkeys(("yaw", "pitch", "roll"), ("Fv", "Fc", "K"))
+    drives = [replace(d, terms=sprung.get(d.name, ("Fv", "Fc")), Im=0.0, Fo=0.0) for d in parameters.drives]
+    kept = tuple(drive for drive in drives if drive.name != "finger_difference")
+    return Mechanism(model.arm, replace(parameters, inertias=inertias, drives=kept))
 
 
 def _describe(report: Report, family: str, identified: Identified, train: Prepared) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.control import ComputedTorque, GravityCompensation, JointPID, hold
+from trocar.control import GravityCompensation
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.zhou2025 import figures, other_arms, printed, runs
 from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop
@@ -21,7 +21,6 @@ from trocar.identification.si.gravity import StaticTable, coefficients, gravity_
 from trocar.identification.si.identification import table_one_columns
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
-from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
@@ -30,7 +29,7 @@ RESOLUTION = 0.03  # resolution of the search for bounds [N m, N]
 
 
 def run(context: Context) -> Report:
-    """Tables I and II, and the discussion of other arms."""
+    """Tables I and II, and the procedure of identification."""
     report = Report("Zhou et al. 2025: gravity compensation of the dVRK-Si PSM")
     table, model, truth = si.table_two(), load_mechanism(runs.ARM, runs.MODEL), load_mechanism(runs.ARM, runs.TRUTH)
     poses = range(1, 4, 2) if context.quick else range(5)
@@ -46,8 +45,6 @@ def run(context: Context) -> Report:
     report.add_claims(bound_claims(report, table, model, poses))
     context.progress("without compensation")
     report.add_claims(fall_claims(table, model, poses))
-    context.progress("arms drawn from the covariance, other mountings")
-    report.add_claims(generalisation_claims(report, model, 4 if context.quick else 20))
     context.progress("identify, then compensate")
     loops = [
         other_arms.close_loop(seed, table.q[-2 if context.quick else 0 :])
@@ -78,8 +75,7 @@ def drift_claims(report: Report, table: StaticTable, model: Mechanism, poses: Se
     ours = np.array([runs.PRINTED_UNITS * np.abs(as_written[k].PD_error) for k in poses])
     theirs = table.PD_error[list(poses)]
     remark = "; ".join(f"{JOINTS[j]} {np.abs(ours[:, j] - theirs[:, j]).max():.2f} {PRINTED[j]}" for j in range(3))
-    hand = TABLE.text("hand", **hand_test(sim, model, table.q[1]))
-    report.paragraphs += [TABLE.text("PD error", remark=remark), hand]
+    report.paragraphs.append(TABLE.text("PD error", remark=remark))
     return claims
 
 
@@ -102,25 +98,6 @@ def error_claims(table: StaticTable, alone: Array, compensated: Array, shaken: A
         TABLE.claim(name, reason or better, published=total // 2 + 1, **fields),
         TABLE.claim(f"{name}, as often as printed", reason or better, published=in_print, **fields),
     ]
-
-
-def hand_test(sim: Simulator, model: Mechanism, q: Array) -> dict[str, float]:
-    """Force [N]; motion of the tip under it and after it [mm]; tip error under computed torque and under PD [mm]."""
-    pose, force = runs.straight(q), 15.0
-    sim.reset(pose)
-    start = sim.tip_pose()[:3, 3]
-    sim.apply_wrench([0.0, force, 0.0, 0.0, 0.0, 0.0])
-    simulate(sim, GravityCompensation(model), hold(pose), 0.5, every=100)
-    sim.apply_wrench(np.zeros(6))
-    simulate(sim, GravityCompensation(model), hold(pose), 0.5, every=100)  # until it is at rest
-    left = sim.tip_pose()[:3, 3]
-    simulate(sim, GravityCompensation(model), hold(pose), runs.STILL, every=100)
-    moved = {"moved": left - start, "stays": sim.tip_pose()[:3, 3] - left}
-    for name, controller in (("computed", ComputedTorque(model, 2500.0, 100.0)), ("PD", JointPID(sim.arm))):
-        sim.reset(pose + runs.straight(runs.STEP))
-        simulate(sim, controller, hold(pose), 2.0, every=100)
-        moved[name] = sim.tip_pose()[:3, 3] - start
-    return {"force": force, **{name: 1e3 * float(np.linalg.norm(step)) for name, step in moved.items()}}
 
 
 def bound_claims(report: Report, table: StaticTable, model: Mechanism, poses: Sequence[int]) -> list[Claim]:
@@ -151,20 +128,7 @@ def fall_claims(table: StaticTable, model: Mechanism, poses: Sequence[int]) -> l
     return [TABLE.claim("without compensation/joints that fall", fell, published=expected, total=3 * len(poses))]
 
 
-# -- other arms, and the loop -----------------------------------------------------------------------------------------
-def generalisation_claims(report: Report, model: Mechanism, count: int) -> list[Claim]:
-    same, known, unknown = other_arms.arms_drawn(model, count)
-    rows = other_arms.sensitivity(model)
-    report.add_figure(figures.sensitivity(rows), TABLE.text("sensitivity"))
-    listed = "; ".join(f"{row.name}: {100 * row.held:.0f} %" for row in rows)
-    drawn = TABLE.text("other arms", same=same, known=known, unknown=unknown, count=count)
-    report.paragraphs += [drawn, TABLE.text("held", listed=listed)]
-    return [
-        *TABLE.claims("other arms, {row}/stay still", (same, known), count=count),
-        TABLE.claim("other arms, -45 degrees, mounting unknown/drift", count - unknown, count=count),
-    ]
-
-
+# -- other arms --------------------------------------------------------------------------------------------------------
 def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:
     claims: list[Claim] = []
     for k, columns in enumerate(COLUMNS):

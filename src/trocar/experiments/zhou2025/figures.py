@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop, Wrong
+from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop
 from trocar.experiments.zhou2025.runs import DRIFT, PRINTED_UNITS, DriftTest
 from trocar.identification.si.gravity import StaticTable
 from trocar.plots import COLOURS, panels, style
@@ -73,23 +73,6 @@ def bounds(table: StaticTable, ends: Array, compensation: Array) -> Figure:
         axes.set(title=f"{TITLES[j]} [{EFFORT[j]}]", xlabel="pose")
         axes.set_xticks(x, [str(k + 1) for k in x])
     axes.legend(fontsize="small", loc="upper left")
-    return figure
-
-
-@style()
-def sensitivity(rows: Sequence[Wrong]) -> Figure:
-    """Error over half-band by joint: 5th, 50th and 95th percentile of poses."""
-    y = np.arange(len(rows))[::-1]
-    figure, axes = panels((8.0, 3.6))
-    for j in range(3):
-        low, middle, high = (np.array([np.quantile(r.used[:, j], p) for r in rows]) for p in (0.05, 0.5, 0.95))
-        at = y + 0.22 * (1 - j)
-        axes.hlines(at, low, high, color=COLOURS[j], lw=4, alpha=0.5)
-        axes.plot(middle, at, "o", color=COLOURS[j], ms=4, label=TITLES[j])
-    axes.axvline(1.0, color="k", lw=0.8, ls="--")
-    axes.set_yticks(y, [row.name for row in rows])
-    axes.set(xlabel="compensation error / static friction (5, 50, 95 % of poses)", xscale="log", xlim=(1e-3, 20))
-    axes.legend(loc="lower left")
     return figure
 
 

@@ -1,5 +1,5 @@
-"""Gravity compensation of dVRK-Si PSMs that differ from the model: arms drawn from the covariance, wrong models, and
-the whole procedure of Zhou et al. 2025, which excites an arm, identifies it and compensates its gravity.
+"""The procedure of Zhou et al. 2025 on dVRK-Si PSMs that differ from the identified model: excite an arm, identify it
+and compensate its gravity.
 
 `trocar excite --arm PSM_Si --seconds 1200` found the motion (excitation.json). The simulated arm differs from
 the identified model in friction and links (see `unlike`).
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
-from typing import Any
 
 import numpy as np
 from scipy.signal import butter, filtfilt
@@ -20,9 +19,7 @@ from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories import Fourier
 from trocar.experiments.zhou2025 import runs
 from trocar.identification.excitation.file import load_coefficients
-from trocar.identification.si.gravity import identified, measured
 from trocar.identification.si.identification import IdentifiedSi, TermsByDrive, identify_si
-from trocar.identification.si.parameters import completed
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 from trocar.recording import Recording
@@ -30,7 +27,6 @@ from trocar.simulation.run import simulate
 from trocar.simulation.simulator import Simulator
 from trocar.spatial import Array
 
-OTHER = np.radians(-45.0)  # mounting of PSM1 and PSM2 on a Si cart
 # Drives with half of their Coulomb friction as friction with memory, and its distances [rad, m], as
 # identified on the Classic PSM. The friction of the cannula depends on depth and is unchanged.
 HYSTERESIS = {"yaw": (2e-3, 2e-2), "pitch": (3e-3, 2e-2), "insertion": (1e-4, 1e-3)}
@@ -51,58 +47,6 @@ CUT_OFF = 12.0  # cut-off of the filter of the recording [Hz]
 # Noise of positions (encoder and cable), velocities and efforts (current): one standard deviation.
 NOISE_Q = np.array([2e-5, 2e-5, 5e-6, 2e-4, 2e-4, 2e-4, 2e-4])  # [rad, m]
 NOISE_TAU = np.array([0.1, 0.1, 0.3, 2e-3, 2e-3, 2e-3, 2e-3])  # [N m, N]
-
-
-def arms_drawn(model: Mechanism, count: int, seed: int = 0) -> list[int]:
-    """Number of arms, drawn from the covariance of the measured gravity, that the model's compensation holds for 5 s.
-
-    Level; pitched, mounting known; pitched, compensated as if level.
-    """
-    rng = np.random.default_rng(seed)
-    fit, scatter = identified(), measured().covariance
-    arm = model.arm
-    known = load_mechanism(runs.ARM, runs.MODEL, mounting=OTHER)
-    held = np.zeros(3, dtype=int)
-    for _ in range(count):
-        x = rng.multivariate_normal(np.concatenate([fit.coefficients, fit.K0]), scatter)
-        other = completed(runs.ARM, "drawn", replace(fit, coefficients=x[:5], K0=x[5:]))
-        q = rng.uniform(arm.lower, arm.upper)
-        q[3:] = 0.0
-        for i, (mounting, compensation) in enumerate(((0.0, model), (OTHER, known), (OTHER, model))):
-            sim = runs.still_simulator(other, mounting)
-            held[i] += not runs.drifts(sim, q, compensation.gravity)
-    return held.tolist()
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """An error of the model: its name, the share of poses at which the arm stays still, error over half-band (N, 3)."""
-
-    name: str
-    held: float
-    used: Array
-
-
-def sensitivity(model: Mechanism, poses: int = 2000) -> list[Wrong]:
-    """Errors of a model relative to the static friction band of the true arm, here the model without them."""
-    arm = model.arm
-    q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (poses, arm.n))
-    true, band = runs.holding(model, q), runs.static_band(model, q)
-    K0 = model.drives.constant[:3]
-
-    def held(parameters: str = runs.MODEL, **option: Any) -> Array:
-        return runs.holding(load_mechanism(runs.ARM, parameters, **option), q)
-
-    cases = {
-        "links 10 % too light": 0.9 * (true - K0) + K0,
-        "links 10 % too heavy": 1.1 * (true - K0) + K0,
-        **{f"instrument {1e3 * mass:+.0f} g": held(added_mass=mass) for mass in (0.1, -0.1, 0.3)},
-        **{f"mounting {pitch:+.0f} deg": held(mounting=np.radians(pitch)) for pitch in (5.0, -5.0)},
-        "the dVRK's masses": held("saw"),
-        "no compensation": np.zeros_like(true),
-    }
-    used = {name: np.abs(tau - true) / band for name, tau in cases.items()}
-    return [Wrong(name, float((share <= 1.0).all(-1).mean()), share) for name, share in used.items()]
 
 
 def unlike(seed: int) -> Parameters:

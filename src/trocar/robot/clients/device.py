@@ -64,11 +64,17 @@ class DeviceClient:
             raise TypeError(f"{type(self).__name__} needs the name of a device")
         self.robot, self._name = robot, name or self.default_name
         self.connection_timeout = self.default_timeout if connection_timeout is None else connection_timeout
-        if states is not None:
+        if isinstance(self, StatefulDevice):
+            self.states = self
+        elif states is not None:
             self.states = states
         for space, kind in self.parts.items():
             part = kind(robot, f"{self._name}/{space}", self.connection_timeout, getattr(self, "states", None))
             setattr(self, space, part)
+        self._connect()
+
+    def _connect(self) -> None:
+        """Subscribe to topics, at the end of `__init__`."""
 
     def name(self) -> str:
         return self._name
@@ -118,20 +124,10 @@ class DeviceClient:
 class StatefulDevice(DeviceClient):
     """A device with operating states."""
 
-    def __init__(
-        self,
-        robot: Clock,
-        name: str = "",
-        connection_timeout: float | None = None,
-        states: StatefulDevice | None = None,
-    ) -> None:
-        super().__init__(robot, name, connection_timeout, self)
+    def _connect(self) -> None:
         self._states: deque[OperatingState] = deque(maxlen=MAX_STATES)
-        robot.bus.subscribe(f"{self._name}/operating_state", self._remember)
-
-    def _remember(self, message: Message) -> None:
-        assert isinstance(message, OperatingState)
-        self._states.append(message)
+        append: Any = self._states.append
+        self.robot.bus.subscribe(f"{self._name}/operating_state", append)
 
     def operating_state(self) -> str:
         """DISABLED, ENABLED, PAUSED or FAULT; "" before the first message."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot import interface
-from trocar.robot.clients.device import Clock, DeviceClient, MoveHandle, StatefulDevice
+from trocar.robot.clients.device import DeviceClient, MoveHandle, StatefulDevice
 from trocar.robot.clients.methods import part
 from trocar.robot.messages import Bool, Floats
 
@@ -119,15 +119,15 @@ class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
 
     default_name = "console"
 
-    def __init__(self, robot: Clock, name: str = "", connection_timeout: float | None = None) -> None:
-        super().__init__(robot, name, connection_timeout)
+    def _connect(self) -> None:
         self._selected: set[str] = set()
         actions = {"selected": self._selected.add, "unselected": self._selected.discard}
         topics = {f"{self._name}/teleop/{word}": action for word, action in actions.items()}
-        with robot.bus.lock:
-            past = [(message, action) for topic, action in topics.items() for message in robot.bus.history(topic)]
+        bus = self.robot.bus
+        with bus.lock:
+            past = [(message, action) for topic, action in topics.items() for message in bus.history(topic)]
             for topic, action in topics.items():
-                robot.bus.subscribe(topic, lambda message, action=action: action(message.value))
+                bus.subscribe(topic, lambda message, action=action: action(message.value))
             self._selected.clear()
             for message, action in sorted(past, key=lambda entry: entry[0].stamp):
                 action(message.value)
@@ -153,9 +153,8 @@ class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
 
     default_name = "MTML_MTMR_ECM"
 
-    def __init__(self, robot: Clock, name: str = "", connection_timeout: float | None = None) -> None:
-        super().__init__(robot, name, connection_timeout)
-        if f"{self._name}/state_command" not in robot.bus.topics:
+    def _connect(self) -> None:
+        if f"{self._name}/state_command" not in self.robot.bus.topics:
             raise TrocarError(
                 f"the robot has no teleoperation {self._name}; trocar.teleoperation.Teleoperation(robot) adds it"
             )

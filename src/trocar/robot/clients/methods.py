@@ -20,30 +20,6 @@ Stamped = tuple[Array, float]  # a value and the time of measurement [s]
 Gains = Mapping[str, float]  # of a control law, by name
 Joints = tuple[Array, Array, Array, float]  # positions, velocities, efforts and the time of measurement [s]
 
-# Field of a message that a getter returns, its type and description; all of JointState in `_JOINTS`.
-_CONTENT: dict[type[m.Message], tuple[str, str, str]] = {
-    m.Pose: ("T", "Array", "Pose (4, 4) [m]"),
-    m.Twist: ("vector", "Array", "Twist (6,) [m/s, rad/s]"),
-    m.Wrench: ("vector", "Array", "Wrench (6,) [N, N m], computed from motor currents,"),
-    m.Matrix: ("values", "Array", "Jacobian (6, n), linear rows first,"),
-    m.Rotation: ("R", "Array", "Rotation (3, 3)"),
-    m.Bool: ("value", "bool", "Last value"),
-    m.Float: ("value", "float", "Last value"),
-    m.String: ("value", "str", "Last text"),
-    m.Joy: ("buttons", "tuple[int, ...]", "Last state (0 released, 1 pressed, 2 clicked)"),
-}
-_JOINTS = {
-    "s": (("position", "velocity", "effort"), "Joint positions [rad, m], velocities, efforts [N m, N]"),
-    "p": (("position",), "Joint positions [rad, m]"),
-    "v": (("velocity",), "Joint velocities [rad/s, m/s]"),
-    "f": (("effort",), "Joint efforts [N m, N]"),
-}
-# Parameters of services, by their type in ROS.
-_SERVICES = {
-    "crtk_msgs/QueryForwardKinematics": "jp: ArrayLike, extra: Any = None",
-    "crtk_msgs/QueryInverseKinematics": "jp: ArrayLike, cp: ArrayLike, extra: Any = None",
-    "cisst_msgs/ConvertFloat64Array": "values: ArrayLike",
-}
 Row = TypeVar("Row", Topic, Service)
 _UNSTAMPED = (m.Rotation,)  # states whose getters return the bare value
 
@@ -106,20 +82,20 @@ def methods(interface: Interface) -> Iterator[Method]:
                 yield replace(getter, name=f"get_{end}")
     for service in interface.services:
         space, _, end = service.name.rpartition("/")
-        parameters = _SERVICES.get(service.ros, service.parameters)
+        parameters = TABLE["parameters"].get(service.ros, service.parameters)
         doc = f"Answer of {service.name}{'; with extra: (value, result, message)' * ('extra' in parameters)}."
         yield Method(space, end, "ask", (service.name,), parameters, service.result, service.about or doc)
 
 
 def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:
-    parameters = "wait_timeout: float | None = None"
+    parameters, content = "wait_timeout: float | None = None", TABLE["getters"].get(topic.message.__name__)
     if topic.message is m.JointState:
-        for letter, (fields, doc) in _JOINTS.items():
+        for letter, (fields, doc) in content.items():
             result = "Joints" if len(fields) > 1 else "Stamped"
             doc = f"{doc} and the time of measurement [s]."
-            yield Method(space, end[:-1] + letter, "read", (topic.name, fields, True), parameters, result, doc)
-    elif topic.message in _CONTENT:
-        field, kind, doc = _CONTENT[topic.message]
+            yield Method(space, end[:-1] + letter, "read", (topic.name, tuple(fields), True), parameters, result, doc)
+    elif content is not None:
+        field, kind, doc = content
         stamped = topic.direction is Direction.state and topic.message not in _UNSTAMPED
         doc = f"{doc} and the time of measurement [s]." if stamped else f"{doc} of {topic.name}."
         result = "Stamped" if stamped else kind
@@ -129,7 +105,7 @@ def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:
 def _command(topic: Topic, space: str, end: str) -> Method:
     default = end.removeprefix("set_") if end.startswith("set_") else "value"
     name, doc = TABLE["commands"].get(end, (default, f"Send a command to {topic.name}."))
-    kind, message = _writer(topic)
+    kind, message = writer(topic)
     parameters = f"{name}: {kind}" if kind else ""
     if end == "servo_jp":
         parameters += ", setpoint_v: ArrayLike = ()"
@@ -138,28 +114,32 @@ def _command(topic: Topic, space: str, end: str) -> Method:
     return Method(space, end, "command", first, parameters, "MoveHandle" if moves else "None", doc)
 
 
-def _writer(topic: Topic) -> tuple[str, Callable[..., m.Message]]:
-    """Type of the argument of a command, and the message made from it. The device checks the content."""
+def writer(topic: Topic) -> tuple[str, Callable[..., m.Message]]:
+    """Type of the value that a topic transports, and the message made from it. The device checks the content."""
     kind: Any = topic.message
+    if kind is m.Empty:
+        return "", lambda *_: kind()
+    if not topic.fields:
+        return kind.__name__, lambda message: message
     if topic.message is m.JointState:
-        if topic.name.endswith("servo_jp"):
-            return "ArrayLike", lambda p, v: kind(position=_row(p), velocity=_row(v))
-        field = {"v": "velocity", "f": "effort"}.get(topic.name[-1], "position")
-        return "ArrayLike", lambda values: kind(**{field: _row(values)})
-    if kind in (m.Twist, m.Wrench):
-        return "ArrayLike", lambda vector: kind(vector=_row(vector))
-    if kind in (m.Pose, m.Rotation):
-        field = "T" if kind is m.Pose else "R"
-        return "ArrayLike", lambda matrix: kind(**{field: np.array(matrix, dtype=float)})
-    if kind in (m.Bool, m.Float):
-        convert = bool if kind is m.Bool else float
-        return convert.__name__, lambda value: kind(value=convert(value))
-    return {
-        m.String: ("str", lambda value: kind(value=value)),
-        m.Joy: ("int", lambda button: kind(buttons=(button,))),
-        m.Empty: ("", kind),
-    }.get(kind, (kind.__name__, lambda message: message))
+        return "ArrayLike", lambda *values: kind(**dict(zip(topic.fields, map(_row, values), strict=False)))
+    field, content, _ = TABLE["getters"][kind.__name__]
+    argument, convert = _CONVERTERS.get(content, ("ArrayLike", _row if field == "vector" else _matrix))
+    return argument, lambda value: kind(**{field: convert(value)})
 
 
 def _row(values: ArrayLike) -> Array:
     return np.array(values, dtype=float).reshape(-1)
+
+
+def _matrix(values: ArrayLike) -> Array:
+    return np.array(values, dtype=float)
+
+
+# Argument of a command and its conversion to the content of a message, by the type of the content.
+_CONVERTERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "bool": ("bool", bool),
+    "float": ("float", float),
+    "str": ("str", lambda text: text),
+    "tuple[int, ...]": ("int", lambda button: (int(button),)),
+}

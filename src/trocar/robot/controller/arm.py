@@ -21,7 +21,7 @@ from trocar.robot.controller.power_on import MOVING, PoweredArm
 from trocar.robot.controller.reports import Reports
 from trocar.robot.controller.states import ENABLED, MAX_VALUE, CommandQueue, Refused, plain, usable
 from trocar.robot.controller.tip import Tip, body_and_spatial, rates, turned
-from trocar.robot.interface import Direction, Interface
+from trocar.robot.interface import Direction, Interface, Topic
 from trocar.robot.messages import Bool, Float, Message
 from trocar.spatial import Array, checked_pose
 
@@ -68,12 +68,8 @@ class ArmController(PoweredArm):
     # -- bus -----------------------------------------------------------------------------------------------------------
 
     def _put_on_bus(self) -> None:
-        handlers = self.handlers()
-        commands = {
-            topic.name: self._inbox.accept(handlers[topic.name])
-            for topic in self.interface.topics
-            if topic.direction is Direction.command
-        }
+        topics = [topic for topic in self.interface.topics if topic.direction is Direction.command]
+        commands = {topic.name: self._inbox.accept(self._handler(topic)) for topic in topics}
         self.bus.add(
             self.name, self.interface, states=self.sources(), commands=commands, services=self.reports.services()
         )
@@ -83,19 +79,10 @@ class ArmController(PoweredArm):
     def sources(self) -> dict[str, Callable[[], Message]]:
         return self.reports.states()
 
-    def handlers(self) -> dict[str, Callable[[Any], None]]:
-        return {
-            "state_command": lambda m: self.state_command(m.value),
-            "hold": lambda m: self.hold(),
+    def _handler(self, topic: Topic) -> Callable[[Any], None]:
+        """The function of a command: one of these, or the method of its name with the values of the message."""
+        others: dict[str, Callable[[Any], None]] = {
             "free": lambda m: self.servo_jf(np.zeros(self.n_tip), "free"),
-            "servo_jp": lambda m: self.servo_jp(m.position, m.velocity),
-            "servo_jr": lambda m: self.servo_jr(m.position),
-            "servo_jf": lambda m: self.servo_jf(m.effort),
-            "servo_cp": lambda m: self.servo_cp(m.T),
-            "servo_cs": self.servo_cs,
-            "move_jp": lambda m: self.move_jp(m.position),
-            "move_jr": lambda m: self.move_jr(m.position),
-            "move_cp": lambda m: self.move_cp(m.T),
             "body/servo_cf": lambda m: self.servo_cf("body", m.vector),
             "spatial/servo_cf": lambda m: self.servo_cf("spatial", m.vector),
             "set_base_frame": self.reports.set_base_frame,
@@ -105,6 +92,10 @@ class ArmController(PoweredArm):
             "trajectory_j/set_ratio_v": lambda m: self.set_ratio(m.value, of="v"),
             "trajectory_j/set_ratio_a": lambda m: self.set_ratio(m.value, of="a"),
         }
+        if topic.name in others:
+            return others[topic.name]
+        method = getattr(self, topic.name.replace("/", "_"))
+        return lambda message: method(*topic.values(message))
 
     def post(self, action: Callable[[ArmController], None]) -> None:
         """Let another device act on this arm at the start of its next cycle."""
@@ -135,7 +126,7 @@ class ArmController(PoweredArm):
         feed = self.pushed
         if self.gravity_compensation and (self.constants.compensates_positions or self.mode != POSITION):
             # gravity changes little in 2 ms and costs as much as the rest of an arm's control
-            if self._gravity is None or self.hardware.cycle % c.GRAVITY_CYCLES == 0:
+            if self._gravity is None or self.hardware.loop.cycle % c.GRAVITY_CYCLES == 0:
                 self._gravity = self.hardware.gravity()
             feed = self._gravity if feed is None else self._gravity + feed
         else:
@@ -178,10 +169,10 @@ class ArmController(PoweredArm):
         if self.states.state == ENABLED and self.substate == "HOMED" and able:
             self._refusals, self._warned = 0, -np.inf
             return True
-        if self.hardware.time - self._warned > c.WARNING_INTERVAL:
+        if self.hardware.loop.time - self._warned > c.WARNING_INTERVAL:
             more = f" ({self._refusals} errors)" if self._refusals > 1 else ""
             self.states.warning(f"{command}, arm not ready{more}")
-            self._warned = self.hardware.time
+            self._warned = self.hardware.loop.time
         self._refusals += 1
         return False
 

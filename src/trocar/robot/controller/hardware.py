@@ -21,7 +21,8 @@ class Hardware(Remembering):
     """One arm in the control loop. Joints are (n,) [rad, m; N m, N]; the loop works on actuators.
 
     Attributes:
-        name, bus: name and bus of the device. arm: facts. sim: the simulated arm (ground truth). part: its actuators.
+        loop: the control loop, with its cycle and clock. name, bus: name and bus of the device. arm: facts.
+        sim: the simulated arm (ground truth). part: its actuators.
         model: model for gravity compensation. None: the model of the simulated arm.
     """
 
@@ -29,7 +30,7 @@ class Hardware(Remembering):
 
     def __init__(self, name: str, loop: ControlLoop, part: slice) -> None:
         self.name, self.bus, self.part = name, loop.bus, part
-        self._loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
+        self.loop, self._servo, self._sensors = loop, loop.servo, loop.sensors
         self._bind()
         # views of the servo's arrays, written in every cycle
         servo = loop.servo
@@ -43,14 +44,14 @@ class Hardware(Remembering):
 
     def remembered(self) -> dict[str, Any]:
         cycle, tau = self._tau
-        return super().remembered() | {"_tau": (cycle - self.cycle, tau)}
+        return super().remembered() | {"_tau": (cycle - self.loop.cycle, tau)}
 
     def recall(self, memory: dict[str, Any]) -> None:
         age, tau = memory["_tau"]
-        super().recall({**memory, "_tau": (self.cycle + age, tau)})
+        super().recall({**memory, "_tau": (self.loop.cycle + age, tau)})
 
     def _bind(self) -> None:
-        self.arm, self._stepped = self._loop.scene.arms[self.name].arm, self._loop.scene.stepped[self.name]
+        self.arm, self._stepped = self.loop.scene.arms[self.name].arm, self.loop.scene.stepped[self.name]
         self._joint_from_motor = self.arm.motors.coupling
         self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
         self._effort_to_motor = np.ascontiguousarray(self._joint_from_motor.T)
@@ -69,21 +70,7 @@ class Hardware(Remembering):
 
     @property
     def sim(self) -> SimulatedArm:
-        return self._loop.scene.arms[self.name]
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return self._loop.time
-
-    @property
-    def cycle(self) -> int:
-        return self._loop.cycle
-
-    @property
-    def stamp(self) -> int:
-        """Time of the measurement [ns]."""
-        return self._loop.now
+        return self.loop.scene.arms[self.name]
 
     @property
     def gripper(self) -> float:
@@ -93,12 +80,12 @@ class Hardware(Remembering):
     @property
     def q(self) -> Array:
         """Measured positions (n,); do not change them."""
-        return self._loop.q[self.part]
+        return self.loop.q[self.part]
 
     @property
     def dq(self) -> Array:
         """Measured velocities (n,); do not change them."""
-        return self._loop.dq[self.part]
+        return self.loop.dq[self.part]
 
     @property
     def tau(self) -> Array:
@@ -106,10 +93,10 @@ class Hardware(Remembering):
 
         They are measured once per cycle, so that all topics report the same.
         """
-        if self._tau[0] != self.cycle:
-            applied = self._sensors.efforts(self._loop.applied[self.part], self.part)
+        if self._tau[0] != self.loop.cycle:
+            applied = self._sensors.efforts(self.loop.applied[self.part], self.part)
             tau = self._effort_to_joint.dot(applied)
-            self._tau = self.cycle, tau + self.sim.mechanism.effort_bias if self._loop.options.bias else tau
+            self._tau = self.loop.cycle, tau + self.sim.mechanism.effort_bias if self.loop.options.bias else tau
         return self._tau[1]
 
     def gravity(self) -> Array:
@@ -118,12 +105,12 @@ class Hardware(Remembering):
 
     def calibrate(self) -> None:
         self._sensors.calibrate(self.part)
-        self._loop.measure()
+        self.loop.measure()
 
     def preload(self, joint: int, position: float) -> None:
         """Preset the encoder of a joint with a separate motor to a position [rad, m]."""
         self._sensors.preload(self.part.start + joint, position)
-        self._loop.measure()
+        self.loop.measure()
 
     @property
     def inconsistent(self) -> bool:
@@ -142,7 +129,7 @@ class Hardware(Remembering):
 
     def setpoint_effort(self) -> Array:
         """Efforts (n,) commanded to the motors in the last cycle."""
-        return self._effort_to_joint @ self._loop.applied[self.part]
+        return self._effort_to_joint @ self.loop.applied[self.part]
 
     def track(
         self, q: Array, dq: Array | None, *, check: bool | None = None, joints: slice = ALL, asked: Array | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,13 +51,6 @@ class MTMController(ArmController):
         self.bus.publish(f"{self.name}/gripper/closed", Bool(value=False))
         self.bus.publish(f"{self.name}/orientation_locked", Bool(value=False))
 
-    def handlers(self) -> dict[str, Callable[[Any], None]]:
-        return super().handlers() | {
-            "lock_orientation": lambda m: self.lock_orientation(m.R),
-            "unlock_orientation": lambda m: self.unlock_orientation(),
-            "servo_ci": self.servo_ci,
-        }
-
     def sources(self) -> dict[str, Callable[[], Message]]:
         return super().sources() | {"gripper/measured_js": self.gripper_js}
 
@@ -71,8 +64,8 @@ class MTMController(ArmController):
             return
         closed = self.hardware.gripper <= GRIPPER_CLOSED
         if closed != self._closed:
-            self._closed, self._changed = closed, self.hardware.time
-        if closed != self._reported and self.hardware.time - self._changed > DEBOUNCE:
+            self._closed, self._changed = closed, self.hardware.loop.time
+        if closed != self._reported and self.hardware.loop.time - self._changed > DEBOUNCE:
             self._reported = closed
             self.bus.publish(f"{self.name}/gripper/closed", Bool(value=bool(closed)))
             if closed:
@@ -80,10 +73,7 @@ class MTMController(ArmController):
 
     def lock_orientation(self, R: Array) -> None:
         """Lock an orientation (3, 3), in the frame of reference, while efforts are controlled in Cartesian space."""
-        try:
-            checked_pose(pose(R=R) if np.shape(R) == (3, 3) else R)
-        except TrocarError as error:
-            raise Refused(f"lock_orientation, {error}") from None
+        self.checked_pose("lock_orientation", pose(R=R) if np.shape(R) == (3, 3) else R)
         if self.ready("lock_orientation", CARTESIAN):
             if self._locked is None:
                 self._wrist = self.hardware.q[WRIST].copy()

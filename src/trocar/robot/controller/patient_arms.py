@@ -59,9 +59,6 @@ class ECMController(ClutchedArm):
         self.endoscope = f"{generation}_HD_{self.arm.instrument.upper()}"
         self.bus.publish(f"{self.name}/endoscope_type", String(value=self.endoscope))
 
-    def handlers(self) -> dict[str, Callable[[Any], None]]:
-        return super().handlers() | {"set_endoscope_type": lambda m: self.set_endoscope_type(m.value)}
-
     def set_endoscope_type(self, name: str) -> None:
         """The mounted endoscope is part of the scene: only its own name is accepted."""
         if name != self.endoscope:
@@ -93,16 +90,6 @@ class PSMController(ClutchedArm):
         self.instrument = load_instrument(self.arm.instrument, self.arm.name)
         self._publish_tool()
 
-    def handlers(self) -> dict[str, Callable[[Any], None]]:
-        return super().handlers() | {
-            "jaw/servo_jp": lambda m: self.jaw_servo_jp(m.position),
-            "jaw/move_jp": lambda m: self.jaw_move_jp(m.position),
-            "jaw/servo_jf": lambda m: self.jaw_servo_jf(m.effort),
-            "emulate_tool_present": lambda m: self.set_tool_present(m.value),
-            "emulate_adapter_present": lambda m: self.set_adapter_present(m.value),
-            "set_tool_type": lambda m: self.set_tool_type(m.value),
-        }
-
     def adopt(self) -> None:
         super().adopt()
         instrument = load_instrument(self.arm.instrument, self.arm.name)
@@ -110,7 +97,7 @@ class PSMController(ClutchedArm):
             self.instrument = instrument
             self._publish_tool()
 
-    def set_tool_present(self, present: bool) -> None:
+    def emulate_tool_present(self, present: bool) -> None:
         if present == self.tool_present:
             return
         self.tool_present, self.tool_engaged = present, False
@@ -121,7 +108,7 @@ class PSMController(ClutchedArm):
         self._publish_tool()
         self.states.set(homed=self.is_homed())
 
-    def set_adapter_present(self, present: bool) -> None:
+    def emulate_adapter_present(self, present: bool) -> None:
         if present == self.adapter_present:
             return
         self.adapter_present, self.adapter_engaged = present, False
@@ -223,7 +210,7 @@ class PSMController(ClutchedArm):
             q[2] = max(seed[2], q[2]) if seed[2] <= least else least
         return q
 
-    def jaw_servo_jp(self, position: Array) -> None:
+    def jaw_servo_jp(self, position: Array, _velocity: Array) -> None:
         angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])
         if self.ready("jaw_servo_jp", CARTESIAN) and self.switch(self.space or JOINT, POSITION):
             self._jaw = angle

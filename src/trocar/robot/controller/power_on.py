@@ -56,10 +56,10 @@ class PoweredArm(Remembering):
         self.constants = self.arm.controller
 
     def remembered(self) -> dict[str, Any]:
-        return super().remembered() | {"_since": self._since - self.hardware.time}
+        return super().remembered() | {"_since": self._since - self.hardware.loop.time}
 
     def recall(self, memory: dict[str, Any]) -> None:
-        super().recall({**memory, "_since": self.hardware.time + memory["_since"]})
+        super().recall({**memory, "_since": self.hardware.loop.time + memory["_since"]})
 
     def desire(self, state: str) -> None:
         self.desired = state
@@ -121,7 +121,7 @@ class PoweredArm(Remembering):
     def enter(self, substate: str) -> None:
         self.interrupt()
         self.substate = self.states.substate = substate
-        self._since = self.hardware.time
+        self._since = self.hardware.loop.time
         match substate:
             case "DISABLED" | "FAULT" | "ENABLED":
                 self.powered = substate == ENABLED
@@ -146,7 +146,7 @@ class PoweredArm(Remembering):
 
     def progress(self) -> None:
         """Power-on and homing: enter the next state when this one is done."""
-        elapsed, path, roll = self.hardware.time - self._since, self.trajectory, self.n - 1
+        elapsed, path, roll = self.hardware.loop.time - self._since, self.trajectory, self.n - 1
         match self.substate:
             case "POWERING" if elapsed >= c.POWER_TIME:
                 self.states.status("power on")
@@ -187,7 +187,7 @@ class PoweredArm(Remembering):
             case "HOMING" if path.active:
                 path.advance(c.PERIOD)
                 self.hardware.track(path.q, path.dq)
-                self._since = self.hardware.time
+                self._since = self.hardware.loop.time
             case "HOMING" if (np.abs(path.goal - self.hardware.q) < self.constants.goal_tolerance).all():
                 self.enter("HOMED")
             case "HOMING" if elapsed > c.HOMING_EXTRA_TIME:

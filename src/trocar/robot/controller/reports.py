@@ -12,7 +12,7 @@ from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.controller.states import MAX_VALUE, Refused, usable
+from trocar.robot.controller.states import MAX_VALUE, usable
 from trocar.robot.controller.tip import body_and_spatial, turned, wrench
 from trocar.spatial import Array, checked_pose, inverse
 
@@ -61,12 +61,12 @@ class Reports:
             "spatial/measured_cf": lambda: self._wrench(2),
             "body/jacobian": lambda: self._jacobian(1),
             "spatial/jacobian": lambda: self._jacobian(2),
-            "period_statistics": lambda: m.IntervalStatistics(stamp=self._hardware.stamp, **STATISTICS),
+            "period_statistics": lambda: m.IntervalStatistics(stamp=self._hardware.loop.now, **STATISTICS),
         }
 
     def services(self) -> dict[str, Callable[..., Any]]:
         return {
-            "operating_state": lambda: self._arm.states.message(self._hardware.stamp),
+            "operating_state": lambda: self._arm.states.message(self._hardware.loop.now),
             "forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=True),
             "local/forward_kinematics": lambda jp: self.forward_kinematics(jp, reference=False),
             "inverse_kinematics": self.inverse_kinematics,
@@ -127,7 +127,7 @@ class Reports:
         self, position: Array, velocity: Array, effort: Array, names: tuple[str, ...], valid: bool = True
     ) -> m.JointState:
         return m.JointState(
-            stamp=self._hardware.stamp if valid else 0,
+            stamp=self._hardware.loop.now if valid else 0,
             frame_id=f"{self._arm.name}_base",
             name=names,
             position=np.array(position),
@@ -149,10 +149,8 @@ class Reports:
 
     def set_base_frame(self, message: m.Pose) -> None:
         """Set the base frame from a command; it stays until the next one."""
-        try:
-            frame = checked_pose(message.T), message.frame_id or f"{self._arm.name}_base"
-        except TrocarError as error:
-            raise Refused(f"set_base_frame, {error}") from None
+        T = self._arm.checked_pose("set_base_frame", message.T)
+        frame = T, message.frame_id or f"{self._arm.name}_base"
         self.base_frame = lambda: frame
 
     def _pose(self, q: Array, reference: bool) -> m.Pose:
@@ -160,11 +158,11 @@ class Reports:
         if not self._arm.tip_ready:
             return m.Pose(T=np.eye(4), frame_id=name)
         T = self.tip.pose(q)
-        return m.Pose(T=T_reference @ T if reference else T, frame_id=name, stamp=self._hardware.stamp)
+        return m.Pose(T=T_reference @ T if reference else T, frame_id=name, stamp=self._hardware.loop.now)
 
     def tip_motion(self) -> tuple[Array, Array]:
         """Tip pose (4, 4) in the base and its Jacobian (6, n) in base axes at the measured joints, once per cycle."""
-        cycle = self._hardware.cycle
+        cycle = self._hardware.loop.cycle
         if self._cache[0] != cycle:
             self._cache = cycle, self.tip.pose_and_jacobian(self.q)
         motion: tuple[Array, Array] = self._cache[1]
@@ -172,7 +170,7 @@ class Reports:
 
     def jacobians(self) -> tuple[Array, Array, Array]:
         """Tip pose in the base, body and spatial Jacobian at the measured joints, once per cycle."""
-        cycle = self._hardware.cycle
+        cycle = self._hardware.loop.cycle
         if self._jacobians[0] != cycle:
             self._jacobians = cycle, body_and_spatial(*self.tip_motion())
         jacobians: tuple[Array, Array, Array] = self._jacobians[1]
@@ -196,7 +194,7 @@ class Reports:
         name = self.base_frame()[1] if reference else f"{self._arm.name}_base"
         if not self._arm.tip_ready:
             return m.Twist(vector=np.zeros(6), frame_id=name)
-        return m.Twist(vector=self.twist(reference), frame_id=name, stamp=self._hardware.stamp)
+        return m.Twist(vector=self.twist(reference), frame_id=name, stamp=self._hardware.loop.now)
 
     def _wrench(self, which: int) -> m.Wrench:
         if not self._arm.tip_ready:
@@ -205,12 +203,12 @@ class Reports:
         w = wrench(jacobians[which], self._hardware.tau[: self._arm.n_tip])
         if which == 1 and self._arm.absolute_wrenches:
             w = turned(self.T_reference_base[:3, :3] @ jacobians[0][:3, :3], w)
-        return m.Wrench(vector=w, frame_id=f"{self._arm.name}_base", stamp=self._hardware.stamp)
+        return m.Wrench(vector=w, frame_id=f"{self._arm.name}_base", stamp=self._hardware.loop.now)
 
     def _jacobian(self, which: int) -> m.Matrix:
         if not self._arm.tip_ready:
             return m.Matrix(values=np.zeros((6, self._arm.n_tip)))
-        return m.Matrix(values=self.jacobians()[which].copy(), stamp=self._hardware.stamp)
+        return m.Matrix(values=self.jacobians()[which].copy(), stamp=self._hardware.loop.now)
 
     def forward_kinematics(self, jp: ArrayLike, reference: bool) -> m.KinematicsResult:
         """Pose of link k for k joint positions, with the base frame (`reference`) or in the arm's base."""

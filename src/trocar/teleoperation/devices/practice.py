@@ -11,7 +11,6 @@ from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
 from trocar.simulation.objects.solid import objects_below
-from trocar.spatial import Array
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
@@ -39,26 +38,18 @@ def training_scene(arms: Sequence[str] = PSMS[:1], task: str = "practice", *, co
 
 
 class Scripted(PassiveDevice):
-    """A device whose samples are a function of the time since its first reading [s].
-
-    Attributes:
-        felt: the last wrench (6,) displayed.
-    """
+    """A device whose samples are a function of the time since its first reading [s]."""
 
     name = "script"
     help = "plays by itself: pinch, circle, press on the plate, clutch, camera"
 
     def __init__(self, sample: Callable[[float], DeviceSample] | None = None) -> None:
-        self.felt = np.zeros(6)
         self._sample = sample or demonstration
         self._begun: float | None = None
 
     def read(self, t: float) -> DeviceSample:
         self._begun = t if self._begun is None else self._begun
         return self._sample(t - self._begun)
-
-    def feel(self, wrench: Array) -> None:
-        self.felt = np.array(wrench)
 
 
 def demonstration(t: float) -> DeviceSample:

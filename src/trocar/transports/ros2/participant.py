@@ -18,10 +18,10 @@ from cyclonedds.topic import Topic as DdsTopic
 from cyclonedds.util import duration
 from rosbags.interfaces import Nodetype
 
+from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.transports.codec import bag_name, codec
-from trocar.transports.link import Closable
 from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete
 from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
 

@@ -48,7 +48,7 @@ class CartesianImpedance(TipController):
         hold: float = HOLD,
         period: float | None = None,
     ) -> None:
-        rows = max(3, *np.shape(checks.real_array("stiffness", stiffness))[-1:])
+        rows = max((3, *np.shape(checks.real_array("stiffness", stiffness))[-1:]))
         self.stiffness, self.damping = _matrix(stiffness, "stiffness", rows), _matrix(damping, "damping", rows)
         self.inertia = None if inertia is None else _matrix(inertia, "inertia", rows)
         if self.inertia is not None:

@@ -169,9 +169,11 @@ class Bus:
 
     def unsubscribe(self, name: str, callback: Callback) -> None:
         """End a subscription."""
-        with self.lock:
-            self._line(name).subscribers.remove(callback)
-            self._find_listened()
+        line = self._line(name)
+        line.subscribers.remove(callback)  # atomic; finalizers of clients must not wait for the lock
+        if line.source is not None:
+            with self.lock:
+                self._find_listened()
 
     def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""

@@ -70,9 +70,8 @@ class DeviceClient:
             raise TypeError(f"{type(self).__name__} needs the name of a device")
         self.robot, self._name = robot, name or self.default_name
         self.connection_timeout = self.default_timeout if connection_timeout is None else connection_timeout
-        if isinstance(self, StatefulDevice) and type(self) is not StatefulDevice:
-            # not the client itself: without reference cycles a forgotten robot ends with its last client
-            states = StatefulDevice(robot, self._name, self.connection_timeout)
+        if isinstance(self, StatefulDevice):
+            states = self._shared_states()
         if states is not None:
             self.states = states
         for space, kind in self.parts.items():
@@ -145,7 +144,7 @@ class StatefulDevice(DeviceClient):
 
     def _connect(self) -> None:
         self._states: deque[OperatingState]
-        if hasattr(self, "states"):
+        if getattr(self, "states", self) is not self:
             self._states = self.states._states
             return
         bus, topic = self.robot.bus, f"{self._name}/operating_state"
@@ -153,6 +152,11 @@ class StatefulDevice(DeviceClient):
             past: Any = bus.history(topic)[:-1]  # subscribing adds the last one
             self._states = deque(past, maxlen=MAX_STATES)
             self._subscribe("operating_state", self._states.append)
+
+    def _shared_states(self) -> StatefulDevice | None:
+        """Device whose states all parts use: not this one, so that no reference cycle keeps a forgotten robot alive."""
+        plain = type(self) is StatefulDevice
+        return None if plain else StatefulDevice(self.robot, self._name, self.connection_timeout)
 
     def operating_state(self) -> str:
         """DISABLED, ENABLED, PAUSED or FAULT; "" before the first message."""

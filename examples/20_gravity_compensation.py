@@ -6,7 +6,7 @@ import trocar as tr
 from trocar.control import GravityCompensation, JointPID, hold, quintic
 from trocar.files import write_whole
 from trocar.identification.si.gravity import COEFFICIENTS, coefficients, fit_gravity
-from trocar.identification.si.identification import to_json
+from trocar.identification.si.gravity_file import to_json
 
 # The arm to measure: here a simulated one, with the gravity found from the non-drift bounds of Table II.
 sim = tr.Simulator("PSM_Si", "zhou2025_measured", timestep=1 / 1500, contacts=False)

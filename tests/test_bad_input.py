@@ -330,7 +330,10 @@ def test_a_batch_of_seeds_must_match_the_batch_of_poses(psm, T, method):
         getattr(psm, method)(np.tile(T, (2, 1, 1)), np.tile(HOME, (3, 1)))
 
 
+FAR = np.diag([1.0, -1.0, -1.0, 1.0])
+FAR[2, 3] = 1e308
 REFUSED = {
+    "a pose far away": (lambda: tr.load_mechanism("PSM").inverse_kinematics(FAR), "the pose is more than 1e+09 m away"),
     "arms of a scene by kind": (lambda: tr.Scene({"a": "PSM"}), "the arm a of a scene must be a SceneArm"),
     "arms of a scene as a list": (lambda: tr.Scene(["PSM"]), "arms must be a dictionary of SceneArm"),
     "efforts of a scene": (lambda: tr.load_scene("psm").step(None), "tau must be a dictionary with the efforts of PSM"),

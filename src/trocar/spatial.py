@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trocar.checks import numbers
+from trocar.checks import MAX_COMMAND, numbers
 from trocar.errors import TrocarError
 
 Array = NDArray[Any]
@@ -159,6 +159,9 @@ def checked_pose(T: ArrayLike) -> Array:
     unknown = np.asarray(~np.isfinite(T).all((-1, -2)))
     if unknown.any():
         raise TrocarError(f"{_which(unknown)} has a value that is NaN or infinite")
+    far = np.asarray(~(np.abs(T[..., :3, 3]) <= MAX_COMMAND).all(-1))
+    if far.any():
+        raise TrocarError(f"{_which(far)} is more than {MAX_COMMAND:g} m away; positions are in metres")
     affine = (T[..., 3, :] == [0.0, 0.0, 0.0, 1.0]).all(-1)
     if not affine.all():
         raise TrocarError(f"{_which(~affine)} does not end with the row 0 0 0 1; is it transposed?")
@@ -187,7 +190,7 @@ def _is_pose(T: Array) -> bool:
         and abs(a * g + b * h + c * i) <= small
         and abs(d * g + e * h + f * i) <= small
         and a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) > 0.0
-        and math.isfinite(x + y + z)  # a sum that overflows is left to the caller's slower checks
+        and abs(x) + abs(y) + abs(z) <= MAX_COMMAND  # the caller's slower checks name the reason
     )
 
 

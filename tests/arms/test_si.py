@@ -15,7 +15,7 @@ from trocar.arms.parameters import load_parameters
 from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID, Setpoint, State, hold
 from trocar.identification.si.gravity import coefficients, fit_gravity, gravity_regressor, identified, table_two
-from trocar.identification.si.identification import fitted_links, identify_si, si_model, table_one_columns, to_json
+from trocar.identification.si.gravity_file import fitted_links, to_json
 from trocar.identification.si.parameters import links
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
@@ -245,8 +245,6 @@ def test_a_heavier_instrument_adds_its_weight():
         (lambda: fit_gravity(np.zeros((4, 3)), np.zeros((4, 3))), "do not determine the 8 numbers"),
         (lambda: fit_gravity(np.zeros((4, 2)), np.zeros((4, 3))), r"must be \(N, 3 or more\)"),
         (lambda: fit_gravity(np.full((9, 3), np.nan), np.zeros((9, 3))), "finite"),
-        (lambda: identify_si(*np.zeros((4, 500, 7)), gravity=np.zeros(3)), "excite every joint"),
-        (lambda: identify_si(*np.zeros((4, 500, 6)), gravity=np.zeros(3)), r"must all be \(N, 7\)"),
     ],
 )
 def test_bad_input_is_rejected_with_the_reason(call, message):
@@ -338,30 +336,3 @@ def test_the_command_fits_and_writes_and_reports_errors(tmp_path):
     run = CliRunner().invoke(app, ["gravity", str(poses)])
     assert run.exit_code != 0
     assert "has no column insertion, tau_yaw" in run.output
-
-
-# -- Table I ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_columns_are_those_of_table_one():
-    mech = tr.Mechanism(tr.load_arm("PSM_Si"), si_model())
-    names, drives = mech.parameter_names, table_one_columns()["drives"]
-    assert set(table_one_columns()["links"].values()) == {"1", "2", "2''", "2''''", "3"}
-    assert {drives[n.split(".")[0]]["frames"] for n in names if n.endswith(".Im")} == {"4", "5", "M6", "M7"}
-    assert [n for n in names if n.endswith(".K")] == ["roll.K"]
-    assert sum(n.endswith(".Fc") for n in names) == len(drives)
-
-
-def test_identification_recovers_gravity_from_clean_motion_with_physical_sets():
-    truth = tr.load_mechanism("PSM_Si", "zhou2025_measured")
-    rng, arm = np.random.default_rng(0), truth.arm
-    q = rng.uniform(arm.lower, arm.upper, (1500, 7))
-    dq, ddq = rng.normal(size=(2, *q.shape)) * [[[0.5]], [[1.0]]]
-    tau = truth.inverse_dynamics(q, dq, ddq, friction=True)
-    found = identify_si(q, dq, ddq, tau, gravity=truth.gravity_vector)
-    assert found.status == "optimal"
-    ours = tr.Mechanism(arm, found.parameters)
-    np.testing.assert_allclose(coefficients(ours), coefficients(truth), atol=5e-3)
-    for body in found.parameters.inertias.values():
-        assert np.linalg.eigvalsh(pseudo_inertia(barycentric(body)))[0] > 0
-    assert all(getattr(d, t) >= 0 for d in found.parameters.drives for t in d.terms if t not in ("K0", "Fx"))

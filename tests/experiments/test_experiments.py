@@ -36,7 +36,6 @@ FAILING = {
     "ferro2022/fig 6 excitation, no counterweight, friction off/J3",
     "ferro2022/fig 6 excitation, with counterweight, friction off/J3",
     "zhou2025/error, PD with GC below PD alone, as often as printed",
-    "zhou2025/identify and compensate, columns of Table I/drift/J1",
     "zhou2025/identify and compensate, columns of Table I/error over friction/J1",
     "ferro2022/program against log 8 (rectilinear)/J3 command minus model, peak",
     "ferro2022/program against log 8 (rectilinear)/J3 engine minus model, first row",

@@ -9,13 +9,14 @@ import pytest
 
 import trocar as tr
 from tools.gravity_sensitivity import sensitivity
+from trocar.arms.tables import read
 from trocar.control import GravityCompensation
 from trocar.experiments.zhou2025 import other_arms, printed, runs
-from trocar.experiments.zhou2025.other_arms import unlike
+from trocar.experiments.zhou2025.other_arms import table_one, unlike
 from trocar.identification.excitation.criterion import Criterion
 from trocar.identification.excitation.search import SAMPLES, sampled
+from trocar.identification.pipeline import identify
 from trocar.identification.si.gravity import fit_gravity, identified, table_two
-from trocar.identification.si.identification import extended_terms, identify_si, si_model
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
 TABLE = table_two()
@@ -125,8 +126,18 @@ def test_the_motion_of_the_loop_keeps_the_limits_and_has_the_stated_condition_nu
     assert criterion.condition_number(*states) == pytest.approx(stated["condition_number"], rel=1e-3)
 
 
+def test_the_columns_are_those_of_table_one():
+    names, one = table_one().mechanism().parameter_names, read("identification_zhou2025")
+    drives = one["drives"]
+    assert {name.split(".")[0] for name in names if name.endswith(".m")} == one["links"].keys()
+    assert set(one["links"].values()) == {"1", "2", "2''", "2''''", "3"}
+    assert {drives[n.split(".")[0]]["frames"] for n in names if n.endswith(".Im")} == {"4", "5", "M6", "M7"}
+    assert [n for n in names if n.endswith(".K")] == ["roll.K"]
+    assert sum(n.endswith(".Fc") for n in names) == len(drives)
+
+
 def test_the_identified_model_differs_in_structure_from_the_simulated_arm(truth):
-    arm, columns = unlike(0), si_model(extended_terms())
+    arm, columns = unlike(0), table_one().template
     assert [drive.name for drive in arm.drives if drive.hysteresis] == ["yaw", "pitch", "insertion"]
     assert not any(drive.hysteresis for drive in columns.drives)
     assert {"roll", "wrist_pitch"} <= arm.inertias.keys() - columns.inertias.keys()
@@ -143,12 +154,10 @@ def test_the_band_of_static_friction_counts_friction_with_memory(truth):
 def test_the_error_of_the_identified_compensation_is_below_friction():
     parameters = unlike(0)
     sim = tr.Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
-    data = other_arms.noisy(other_arms.record(sim))
-    result = identify_si(*data, gravity=sim.mechanism.gravity_vector)
-    assert result.status == "optimal"
-    assert other_arms.holding_error(parameters, result.parameters).max() < 1.0
-    plain = identify_si(*data, gravity=sim.mechanism.gravity_vector, added={})
-    assert other_arms.holding_error(parameters, plain.parameters)[:, 0].max() > 1.5  # friction attributed to gravity
+    recording = other_arms.noisy(other_arms.record(sim))
+    own, printed = (identify(recording, runs.ARM, recipe=r, cross_validate=False) for r in (None, table_one()))
+    assert (other_arms.holding_error(parameters, own.parameters).max(0) < [0.8, 0.15, 0.2]).all()
+    assert other_arms.holding_error(parameters, printed.parameters)[:, 0].max() > 1.4  # friction attributed to gravity
 
 
 def test_a_wrong_model_uses_part_of_the_friction_and_no_model_exceeds_it(model):

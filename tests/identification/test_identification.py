@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import trocar as tr
+from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.identification.consistency import prior
 from trocar.identification.cross_validation import bins
@@ -238,11 +240,34 @@ def held(j, value=0.0):
         ({"dq": lambda x: 2 * x}, r"sampling rate is probably 400 Hz"),
         ({"q": held(3), "dq": held(3)}, "roll does not move"),
         ({"tau": lambda x: np.clip(x, -0.3, 0.3)}, "saturated"),
+        ({"tau": lambda x: 0.0 * x}, "effort of yaw, pitch, .* is constant"),
+        ({"tau": held(3)}, "effort of roll is constant"),
+        ({"tau": lambda x: -x}, "efforts are not those of this motion"),
+        ({"tau": lambda x: np.random.default_rng(0).normal(size=x.shape)}, "efforts are not those of this motion"),
     ],
 )
 def test_invalid_recordings_are_reported(simulated, changes, message):
     with pytest.raises(TrocarError, match=message):
         identify(spoiled(simulated, **changes), "PSM")
+
+
+def test_a_joint_that_is_not_explained_is_named(simulated, tmp_path):
+    assert identify(simulated, "PSM", cross_validate=False).unexplained == ()
+    noise = spoiled(
+        simulated, tau=lambda x: np.where(np.arange(7) == 2, np.random.default_rng(0).normal(size=x.shape), x)
+    )
+    found = identify(noise, "PSM", cross_validate=False)
+    assert found.unexplained == ("insertion",)
+    assert "NOT EXPLAINED by the model, and not to be used: insertion." in identified_text(found, "noise.npz")
+    path = noise.save(tmp_path / "noise.npz")
+    result = CliRunner().invoke(app, ["identify", str(path)])
+    assert result.exit_code == 0, result.output
+    assert "does not explain the effort of insertion" in result.output
+
+
+def test_nothing_is_not_a_recording():
+    with pytest.raises(TrocarError, match="recording must be a Recording"):
+        identify(None)
 
 
 def test_short_and_one_way_recordings_are_rejected(simulated):

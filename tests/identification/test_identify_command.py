@@ -70,7 +70,7 @@ def test_the_real_arm_is_predicted_on_a_held_out_quarter_of_its_motion():
     signals = prepared(recipe, recording)
     problem = problem_of(recipe, mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), signals)
     bin_of_row = bins(signals, period(signals))
-    grams = problem.grams(bin_of_row, np.ones(len(bin_of_row), dtype=bool))
+    grams = problem.grams(bin_of_row, np.ones(problem.tau.shape, dtype=bool))
     square, total = np.zeros((2, 7))
     for start in range(24):
         after = (np.arange(24) - start) % 24  # bins: 0 to 5 are tested; 22, 23, 6 and 7 are neither fitted nor tested

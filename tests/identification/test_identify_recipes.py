@@ -1,6 +1,7 @@
 """Recipes: general ones, recipe files, and the search for a recipe."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import trocar as tr
 from trocar.arms import load_arm
 from trocar.arms.parameters import Dahl, load_parameters
 from trocar.cli import app
-from trocar.control import JointPID
+from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import FOLDS, SHIFTS, Validation, folds
@@ -19,7 +20,8 @@ from trocar.identification.recipes import search as recipe_search
 from trocar.identification.recipes.recipe import RECIPES, load_recipe, recipe_of, recipe_table
 from trocar.identification.recipes.search import SearchResult, alternatives, search, simpler
 from trocar.identification.signals import efforts, relative_error
-from trocar.mechanics import Mechanism
+from trocar.mechanics import Mechanism, friction_share
+from trocar.mechanics.drives import check_dissipative
 from trocar.recording import Recording
 from trocar.simulation import Simulator
 from trocar.simulation.run import simulate
@@ -103,11 +105,15 @@ def test_a_simulated_ecm_under_its_controller_is_identified():
     assert (found.relative_error(run(1))[:3] < 0.15).all()
 
 
-def test_general_recipes_have_no_terms_that_depend_on_position_or_load():
+def test_general_recipes_have_the_friction_terms_of_the_arms_set():
     for arm in OTHERS:
-        table = recipe_table(arm)
-        assert not {term for d in table["drives"].values() for term in d["terms"]} & {"K2", "Fx", "mu", "Fc"}
+        table, known = recipe_table(arm), load_parameters(arm)
+        assert not {term for d in table["drives"].values() for term in d["terms"]} & {"K2"}
         assert not any("slope" in d for d in table["drives"].values())
+        for term in ("Fc", "Fx", "mu"):
+            joints = {joint for d in known.drives if term in d.terms for joint in d.joints}
+            entries = [entry for entry in table["drives"].values() if term in entry["terms"]]
+            assert {joint for entry in entries for joint in entry.get("joints", ())} == joints
         drives = load_recipe(arm).mechanism().drives
         assert np.linalg.matrix_rank(drives.A[sorted(set(drives.owner))]) == drives.A.shape[1]  # friction everywhere
 
@@ -272,21 +278,58 @@ def test_delayed_efforts_are_fitted_in_time_and_predicted_with_the_delay(ecm):
     np.testing.assert_allclose(error, found.train_relative_error, rtol=0.02)
 
 
-def test_slow_rows_are_scored_but_not_fitted():
+def test_a_joint_is_scored_but_not_fitted_while_it_is_slow():
     """Coulomb friction, which Dahl elements match everywhere except at reversals."""
     recording, table = moved(invented("ECM"), 0), recipe_table("ECM")
-    table["filters"]["slower_than"] = 0.05
-    found = identify(recording, "ECM", recipe=recipe_of("ECM", table), cross_validate=False)
-    all_rows = identify(recording, "ECM", cross_validate=False)
+    for drive in table["drives"].values():
+        drive["terms"] = [term for term in drive["terms"] if term != "Fc"]
+
+    def fit(slower_than):
+        table["filters"]["slower_than"] = slower_than
+        return identify(recording, "ECM", recipe=recipe_of("ECM", table), cross_validate=False)
+
+    found, all_rows = fit(0.05), fit(0.0)
     fast = found.signals.faster_than(0.05)
-    assert 0.3 < fast.mean() < 0.95
+    assert 0.3 < fast.mean() < 0.98
     assert len(found.predicted) == found.signals.used.sum()
 
     def error(which, rows):
-        return relative_error(which.signals.tau[which.signals.used][rows], which.predicted[rows]).mean()
+        tau = which.signals.tau[which.signals.used]
+        return relative_error(np.where(rows, tau, 0.0), np.where(rows, which.predicted, 0.0)).mean()
 
     assert error(found, fast) < error(all_rows, fast)
     assert error(found, ~fast) > error(all_rows, ~fast)
+
+
+def test_friction_that_depends_on_load_and_depth_is_found_and_passive():
+    known, arm = load_parameters("PSM_Si"), load_arm("PSM_Si")
+    robot = Mechanism(arm, known)
+    found = identify(moved(robot, 0), "PSM_Si", cross_validate=False).parameters
+    drives, true = ({drive.name: drive for drive in p.drives} for p in (found, known))
+    for name in ("yaw", "pitch"):
+        assert drives[name].mu == pytest.approx(true[name].mu, rel=0.1)
+        assert drives[name].Fc == pytest.approx(true[name].Fc, rel=0.15)
+    assert drives["insertion"].Fx == pytest.approx(true["cannula"].Fx, rel=0.2)
+    check_dissipative(Mechanism(arm, found).drives, arm)
+
+
+def test_a_si_arm_identified_by_two_commands_holds_its_weight_everywhere(tmp_path):
+    """Zhou et al. 2025: `trocar excite`, then `trocar identify` on its rehearsal; 60 random poses."""
+    motion = files("trocar.experiments").joinpath("zhou2025", "excitation.json")
+    options = ["--from", str(motion), "--starts", "1", "--seconds", "0.1", "--periods", "2", "-o", str(tmp_path)]
+    result = CliRunner().invoke(app, ["excite", "--arm", "PSM_Si", *options])
+    assert result.exit_code == 0, result.output
+    result = command(tmp_path / "rehearsal.npz", "--arm", "PSM_Si", "-o", tmp_path / "mine.toml")
+    assert result.exit_code == 0, result.output
+    true, mine = tr.load_mechanism("PSM_Si"), tr.load_mechanism("PSM_Si", tmp_path / "mine.toml")
+    q = np.random.default_rng(5).uniform(true.arm.lower, true.arm.upper, (60, true.n))
+    error = mine.gravity(q) - true.gravity(q)
+    assert (np.abs(error).max(0)[:3] < 0.15).all()
+    assert max(friction_share(true, pose, e) for pose, e in zip(q, error, strict=True)) < 0.9
+    engine = tr.Simulator("PSM_Si", timestep=1 / 1500, contacts=False)
+    engine.reset(q[0])
+    simulate(engine, GravityCompensation(mine), None, 1.0, every=100)
+    assert np.abs(engine.q - q[0]).max() < 1e-4
 
 
 def test_an_ecm_is_recalibrated_with_the_recipe_of_its_identification(ecm):

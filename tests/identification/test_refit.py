@@ -188,3 +188,39 @@ def test_the_joint_test_of_the_platform_shows_its_cables_and_no_bias():
         assert 0.06 < 0.5 * (up - down) < 0.085
     assert np.abs(gap).max() < 0.008
     assert np.mean(gap) == pytest.approx(0.003, abs=0.002)
+
+
+@needs_recordings
+@pytest.mark.parametrize(("arm", "joints"), [("PSM", [0, 1, 2]), ("MTMR", [0, 1])])
+def test_effort_along_filters_a_recording_as_its_identification_did(arm, joints):
+    """The error of the prediction is the one in the file, on joints that have a motor of their own."""
+    path = RECORDINGS / arm[:3].lower() / "measured_trajectory" / "one_results.csv"
+    recording, raw = load_recording(path, arm=arm), load_recording(path, arm=arm, as_recorded=True)
+    signals = prepared(load_recipe(arm), raw)
+    mechanism = tr.load_mechanism(arm, NAME)
+    T = joint_from_columns(mechanism.arm, tuple(raw.joints))
+    predicted = mechanism.effort_along(recording)
+    np.testing.assert_allclose((predicted @ T)[signals.used], efforts(mechanism, T, signals)[signals.used], atol=2e-3)
+    stated = read_toml(committed(arm[:3]), "parameter file")["residuals"]["train_relative_error"]
+    error = relative_error(signals.tau[signals.used], (predicted @ T)[signals.used])
+    np.testing.assert_allclose(error[joints], np.array(stated)[joints], rtol=0.03)
+
+
+@needs_recordings
+def test_after_a_reversal_a_real_master_yields_as_its_dahl_elements_do():
+    """Share of the change of effort over the first milliradians: the platform's own recording, not used in the fit."""
+    q, _, tau = np.loadtxt(RECORDINGS / "mtm" / "joint_test" / "one_results.csv", delimiter=",").T
+    turn, drives = int(np.argmax(q)), tr.load_mechanism("MTMR", NAME).drives
+    back = np.argsort(q[turn:])
+
+    def change(distance):
+        there = np.interp(q[turn] - distance, q[:turn], tau[:turn])
+        return there - np.interp(q[turn] - distance, q[turn:][back], tau[turn:][back])
+
+    distances = np.array([2e-3, 5e-3, 1e-2, 2e-2])
+    measured = change(distances) / np.median(change(np.linspace(0.3, 1.0, 50)))
+    own = np.flatnonzero(np.abs(drives.A[drives.owner])[:, 3] > 0)
+    weight = np.abs(drives.A[drives.owner[own], 3])
+    F = drives.F[own] * weight
+    model = (F * -np.expm1(-distances[:, None] * weight / drives.delta[own])).sum(1) / F.sum()
+    np.testing.assert_allclose(model, measured, atol=0.08)

@@ -16,7 +16,7 @@ from tests.support.model_folders import MODELS, assert_committed
 from trocar.arms.parameters import CableTorque, Dahl, to_toml
 from trocar.cli import app
 from trocar.simulation import Simulator
-from trocar.simulation.engine import STIFFENING, ArmSlice
+from trocar.simulation.engine import ArmSlice, stiffen
 from trocar.simulation.export import FORMATS, model_files, write_model
 from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.arm_forces import CableForces
@@ -85,8 +85,7 @@ def test_meshes_are_closed(sim):
 def run(sim, model, steps, stiffened):
     """Joints after some steps of the exported model under a varying effort, from home, and of the simulator."""
     if stiffened:
-        for name in ("body_invweight0", "dof_invweight0", "tendon_invweight0"):
-            getattr(model, name)[:] *= STIFFENING["fast"]
+        stiffen(model)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     cables = [e for e in sim.parameters.elastics if isinstance(e, CableTorque)]

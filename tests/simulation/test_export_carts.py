@@ -12,7 +12,7 @@ import trocar as tr
 from tests.support.model_folders import assert_committed
 from tests.support.sdf_reader import SdfModel
 from trocar.cli import app
-from trocar.simulation.engine import STIFFENING
+from trocar.simulation.engine import stiffen
 from trocar.simulation.export import model_files, write_model
 
 
@@ -36,8 +36,7 @@ def test_mjcf_of_a_cart_moves_as_the_scene_does(cart):
     files = model_files(smooth, ["mjcf"], name)
     assets = {path.rpartition("/")[2]: content for path, content in files.items() if path.startswith("assets/")}
     model = mujoco.MjModel.from_xml_string(files[f"{name}.xml"].decode(), assets)
-    for weight in ("body_invweight0", "dof_invweight0", "tendon_invweight0"):
-        getattr(model, weight)[:] *= STIFFENING["fast"]
+    stiffen(model)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     assert model.nu == 25

@@ -41,8 +41,9 @@ def facing(y):
 # -- motion ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("accuracy", "bound"), [("fast", 1e-9), ("exact", 1e-11)])
+@pytest.mark.parametrize(("accuracy", "bound"), [("fast", 1e-9), ("exact", 1e-10)])
 def test_an_arm_that_touches_nothing_moves_as_it_does_alone(accuracy, bound):
+    """Up to rounding, which the stiff loops amplify."""
     scene = tr.load_scene("cart_classic", accuracy=accuracy)
     alone = {}
     for name, arm in scene.arms.items():
@@ -238,8 +239,7 @@ def test_a_free_object_of_a_scene_file_rests_at_any_mass(tmp_path, mass):
         scene.step({"PSM": np.zeros(7)})
         places.append(scene.objects["cube"].pose[:3, 3].copy())
     np.testing.assert_allclose(places[200:], np.broadcast_to(places[-1], (200, 3)), rtol=0, atol=1e-9)
-    # it sinks in by about its weight over the stiffness of four corners, 5e4 N/m each
-    assert -0.195 - places[-1][2] == pytest.approx(9.81 * mass / 2e5, rel=0.25)
+    assert abs(-0.195 - places[-1][2]) < 1e-7  # solids are rigid to each other
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,15 @@ RATES = np.array([2.0, 1.5, 0.6, 0, 0, 0, 0])
 BODY_OF_SPRING = {"yaw": 0, "back": 1, "insertion": 2}
 
 
-def equations(duration, every):
-    """Joint positions (k, 7) at multiples of `every` [s]."""
-    mech = tr.load_mechanism("PSM")
+def equations(duration, every, wrench=None):
+    """Joint positions (k, 7) at multiples of `every` [s], with a wrench (6,) at the tip."""
+    mech, push = tr.load_mechanism("PSM"), np.zeros(7)
 
     def rate(_, x):
         q, dq = x[:7], x[7:]
-        return np.concatenate([dq, mech.forward_dynamics(q, dq, -SPRING * (q - REST))])
+        if wrench is not None:
+            push[:6] = mech.jacobian(q).T @ wrench
+        return np.concatenate([dq, mech.forward_dynamics(q, dq, push - SPRING * (q - REST))])
 
     t = every * np.arange(1, round(duration / every) + 1)
     x0 = np.concatenate([START, RATES])

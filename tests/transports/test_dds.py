@@ -359,8 +359,8 @@ def test_the_node_is_not_announced_to_other_machines_by_default():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "choose an interface with --ros1 or --ros2"),
-        (["--ros1", "--ros2"], "choose an interface with --ros1 or --ros2"),
+        ([], "choose an interface with --ros1, --ros2"),
+        (["--ros1", "--ros2"], "choose an interface with --ros1, --ros2"),
         (["--ros2", "--domain", "102"], "a ROS domain must be a number from 0 to 101, got 102"),
         (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
         (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),

@@ -192,6 +192,7 @@ class Parameters:
         source: origin of the numbers. path: the file, empty if there is none.
         physical: False for a set that was published with negative rotor inertias or friction, or with links that are
             not physical. Such a set predicts efforts but cannot be simulated.
+        motion_cutoffs: cut-offs with which its recording was filtered, by actuator [Hz]; empty if unknown.
     """
 
     name: str = "own"
@@ -203,6 +204,7 @@ class Parameters:
     path: str = ""
     elastics: tuple[Elastic, ...] = ()
     physical: bool = True
+    motion_cutoffs: tuple[float, ...] = ()
 
     def check_drives(self) -> None:
         """Raise an error that names the first drive with a negative inertia or friction."""
@@ -256,6 +258,7 @@ def _read(file: Path) -> Parameters:
         drives=tuple(_drive(name, fields) for name, fields in head.tables("drives").items()),
         path=path,
         elastics=tuple(elastic(name, entry) for name, entry in head.tables("elastics").items()),
+        motion_cutoffs=_motion_cutoffs(head),
     )
     if parameters.physical:
         try:
@@ -263,6 +266,14 @@ def _read(file: Path) -> Parameters:
         except TrocarError as error:
             raise TrocarError(f"{path}: {error}; a published set with such values must set physical = false") from None
     return parameters
+
+
+def _motion_cutoffs(head: Fields) -> tuple[float, ...]:
+    provenance = head.table("provenance") if "provenance" in head else Fields({}, head.path)
+    cutoffs = provenance.numbers("filter_motion_hz") if "filter_motion_hz" in provenance else ()
+    if not all(cutoff > 0 for cutoff in cutoffs):
+        raise provenance.error(f"'filter_motion_hz' must be positive [Hz], got {list(cutoffs)}")
+    return cutoffs
 
 
 def _inertia(fields: Fields) -> Inertia:

@@ -63,8 +63,8 @@ class Axis:
         return replace(self, h_a=-self.h_a, h_b=-self.h_b)
 
 
-def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
-    """Axis from poses (N, 4, 4) of link b in link a; `what` names the two in errors."""
+def revolute_axis(T_a_b: Array, what: str = "the links", *, checked: bool = False) -> Axis:
+    """Axis from poses (N, 4, 4) of link b in link a; `what` names the two in errors. checked: they have no jumps."""
     if len(T_a_b) < MIN_ROWS:
         raise TooLittleMotion(f"{what} are seen together in {len(T_a_b)} rows only; at least {MIN_ROWS} are needed")
     mean, direction = _mean_and_spread(T_a_b[:, :3, :3])
@@ -74,8 +74,7 @@ def revolute_axis(T_a_b: Array, what: str = "the links") -> Axis:
             f"{what} rotate by {turn:.3f} rad relative to each other, too little to find their axis "
             f"(at least {MIN_TURN} rad): move the joint further"
         )
-    jumps = _jumps(T_a_b)
-    if jumps.any():
+    if not checked and (jumps := _jumps(T_a_b)).any():
         raise Jump(f"{what} do not move like one joint in {jumps.sum()} of {len(jumps)} rows", jumps)
     return _fitted(T_a_b)
 

@@ -17,7 +17,7 @@ from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import ARMS, Linkage, measured_linkage
 from trocar.calibration.registration import Pivot, Registration, base_from_axes, pivot, register
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers
@@ -26,6 +26,8 @@ from trocar.spatial import Array, unit
 FRAMES = "gondokaryono2019"
 LINKS = ("yaw", "back", "front", "bottom", "top", "end", "insertion", "tip")
 STRANGE = 0.010  # [m] from the published axes: beyond it, the arm or the marker names are wrong
+PARTS, MIN_PARTS = 20, 8  # number of parts of the rows whose scatter gives standard deviations
+TOOTH = 0.1  # [s] length of their pieces: longer than the correlation of the cameras' noise
 MAX_DROPPED = 0.3  # largest fraction of dropped rows
 PERIODS = (7.3, 5.9, 9.7, 6.1, 4.3, 3.7, 5.3)  # [s] of the joints: the combined motion does not repeat
 REACH = 0.8  # fraction of the distance from the middle of a joint's range to its limits, at most 0.8 rad
@@ -109,6 +111,7 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
         arm: PSM or ECM (Classic). frames: published geometry whose lengths are fitted.
         drop_jumps: drop rows in which a tracked body jumps; otherwise they are an error.
     """
+    check_type("markers", markers, Markers, "Markers (Markers.load)")
     check_known("arm that can be calibrated", ARMS, arm)
     check_known(f"{markers.source}: marked link", LINKS, *markers.poses)
     free_lengths(arm, frames)
@@ -116,7 +119,7 @@ def calibrate(markers: Markers, arm: str = "PSM", frames: str = FRAMES, *, drop_
     linkage, markers = _linkage(markers, arm, frames, drop_jumps)
     _check_names(linkage, markers, arm, frames)
     notes: list[str] = []
-    lengths = fit_lengths(linkage, frames)
+    lengths = fit_lengths(linkage, frames, _parts(linkage, markers, arm))
     if linkage.insertion is None:
         notes.append("The pitch zero is that of the joint sensor: the insertion has no markers or does not move.")
     rcm, T_camera_base = _centre(linkage, markers, notes)
@@ -161,6 +164,23 @@ def _linkage(markers: Markers, arm: str, frames: str, drop_jumps: bool) -> tuple
                     f"{markers.source}: bodies jump in more than {MAX_DROPPED:.0%} of the rows; the first: {jump}"
                 ) from None
             markers = left
+
+
+def _parts(linkage: Linkage, markers: Markers, arm: str) -> list[Linkage]:
+    """Linkages with the same axes from disjoint parts of the rows, each a comb over the whole motion; [] if too few."""
+    part = np.floor((markers.t - markers.t[0]) / TOOTH).astype(int) % PARTS
+    parts = []
+    for k in range(PARTS):
+        try:
+            other = measured_linkage(markers.without(part != k), arm, checked=True)
+        except TrocarError:  # too few rows show two links together
+            continue
+        same = [(link, list(points)) for link, points in other.points.items()]
+        if same == [(link, list(points)) for link, points in linkage.points.items()] and (
+            (other.insertion is None, other.yaw is None) == (linkage.insertion is None, linkage.yaw is None)
+        ):
+            parts.append(other)
+    return parts if len(parts) >= MIN_PARTS else []
 
 
 def _check_names(linkage: Linkage, markers: Markers, arm: str, frames: str) -> None:

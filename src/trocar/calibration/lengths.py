@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,8 +43,13 @@ class Lengths:
     rms: float
 
 
-def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
-    """Least-squares lengths of a published geometry's links for measured axes."""
+def fit_lengths(linkage: Linkage, frames: str, parts: Sequence[Linkage] = ()) -> Lengths:
+    """Least-squares lengths of a published geometry's links for measured axes.
+
+    `parts` are linkages measured from disjoint parts of the rows. Their scatter gives the standard deviations: errors
+    of the axes are correlated (every link has one orientation, which turns all its axes), so the misfit of the axes
+    does not show them. Default: from the misfit.
+    """
     arm = linkage.arm
     free, base = free_lengths(arm, frames), published(arm)[frames]
     start = np.array([base[name] for name in free])
@@ -54,9 +60,11 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
         lengths |= {other: lengths[name] for name, other in SAME.items() if name in free}
         return Geometry(name="calibrated", arm=arm, frames=frames, lengths=lengths, source="")
 
+    def turned(x: Array) -> tuple[float, float]:
+        return x[len(free)], x[-1] if with_offset else 0.0
+
     def residual(x: Array) -> Array:
-        offset = x[-1] if with_offset else 0.0
-        return misfit(linkage, load_arm(arm, geometry(x)), x[len(free)], offset)
+        return misfit(linkage, load_arm(arm, geometry(x)), *turned(x))
 
     x0 = np.concatenate([start, [orientation(linkage, load_arm(arm, frames))], [0.0] * with_offset])
     J = approx_fprime(x0, residual, 1e-7)
@@ -75,7 +83,12 @@ def fit_lengths(linkage: Linkage, frames: str) -> Lengths:
         raise TrocarError(f"the lengths of {arm} do not converge: {solution.message}")
     x = moved(solution.x)
     dof = max(1, solution.fun.size - move.size)
-    covariance = np.linalg.pinv(solution.jac.T @ solution.jac) * (solution.fun @ solution.fun / dof)
+    J_inverse = np.linalg.pinv(solution.jac)
+    covariance = J_inverse @ J_inverse.T * (solution.fun @ solution.fun / dof)
+    if parts:
+        # first order: the lengths that each part alone would give
+        steps = np.array([J_inverse @ misfit(part, load_arm(arm, geometry(x)), *turned(x)) for part in parts])
+        covariance = np.cov(steps.T) / len(parts)
     sigma = {free[j]: float(np.sqrt(covariance[i, i])) for i, j in enumerate(move) if j < len(free)}
     return Lengths(
         geometry=geometry(x), sigma=sigma, pitch_offset=float(x[-1]) if with_offset else None, rms=_rms(solution.fun)

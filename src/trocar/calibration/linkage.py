@@ -110,8 +110,8 @@ class Linkage:
         return [("yaw", "3"), *((axes[number][1], number) for number in ("3", "4", "6", "7", "8"))]
 
 
-def measured_linkage(markers: Markers, arm: str) -> Linkage:
-    """Axes of the linkage of a PSM or ECM from markers on its links."""
+def measured_linkage(markers: Markers, arm: str, *, checked: bool = False) -> Linkage:
+    """Axes of the linkage of a PSM or ECM from markers on its links. checked: they are known to have no jumps."""
     poses = _with_yaw(markers)
     bodies = [body for body in ("yaw", *TURNING, *STILL) if body in poses]
     pitch = markers.joint("pitch")
@@ -119,7 +119,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
     axes: dict[str, Axis] = {}
     for number, (a, b) in axes_of(arm).items():
         if a in poses and b in poses:
-            axes[number] = _axis(markers, poses, a, b, h_yaw)
+            axes[number] = _axis(markers, poses, a, b, h_yaw, checked)
     if not axes:
         marked = ", ".join(sorted(markers.poses)) or "nothing"
         raise TrocarError(
@@ -142,7 +142,7 @@ def measured_linkage(markers: Markers, arm: str) -> Linkage:
             B = planes[link]
             points[link][number] = turns[link] @ (B.T @ g)
             sigma[link][number] = float(np.sqrt(np.trace(B.T @ covariance @ B) / 2))
-    u_yaw = _yaw_direction(markers)
+    u_yaw = _yaw_direction(markers, checked)
     return Linkage(
         arm=arm,
         axes=axes,
@@ -205,10 +205,10 @@ def _pitch_direction(markers: Markers, poses: dict[str, Array], bodies: list[str
     return unit(np.mean(slopes, axis=0))
 
 
-def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Array) -> Axis:
+def _axis(markers: Markers, poses: dict[str, Array], a: str, b: str, h_yaw: Array, checked: bool) -> Axis:
     T, rows = _relative(poses, a, b)
     try:
-        axis = revolute_axis(T, f"'{a}' and '{b}'")
+        axis = revolute_axis(T, f"'{a}' and '{b}'", checked=checked)
     except TooLittleMotion as error:
         raise TooLittleMotion(f"{markers.source}: {error}") from None
     except Jump as jump:
@@ -249,7 +249,7 @@ def _insertion(
     return unit(turns["end"] @ planes["end"].T @ d)
 
 
-def _yaw_direction(markers: Markers) -> Array | None:
+def _yaw_direction(markers: Markers, checked: bool) -> Array | None:
     """Yaw axis (3,) in the yaw link, positive yaw about it; None if the yaw hardly moves or is not marked."""
     if "yaw" not in markers.poses or "yaw" not in markers.joints:
         return None
@@ -257,7 +257,7 @@ def _yaw_direction(markers: Markers) -> Array | None:
     value = markers.joint("yaw")[rows]
     if len(value) < 2 or np.ptp(value) < MIN_TURN:
         return None
-    axis = revolute_axis(markers.poses["yaw"][rows], "the yaw link and the cameras")
+    axis = revolute_axis(markers.poses["yaw"][rows], "the yaw link and the cameras", checked=checked)
     R = markers.poses["yaw"][rows, :3, :3]
     v = Rotation.from_matrix(Rotation.from_matrix(R).mean().as_matrix().T @ R).as_rotvec() @ axis.h_b
     return axis.h_b if v @ (value - value.mean()) > 0 else -axis.h_b

@@ -130,7 +130,14 @@ def serve(
     scene: Annotated[str, argument("SCENE", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
     ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
     ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
+    fpga: Annotated[bool, flag("Serve the controller boards to the dVRK's own software, over UDP.", "--fpga")] = False,
     arms: Annotated[list[str] | None, option("NAMES", "Arms to control: PSM1,ECM; repeatable. Default: all.")] = None,
+    config: Annotated[
+        Path | None, option("SYSTEM.json", "With --fpga: system file. Default: nominal files in trocar-fpga/.")
+    ] = None,
+    boards: Annotated[str, option("KIND", "With --fpga and no --config: QLA1 or DQLA.")] = "QLA1",
+    instrument: Annotated[str | None, option("NUMBER", "With --fpga: instrument of the PSMs. Default: 400006.")] = None,
+    tools: Annotated[bool, flag("With --fpga: start with instruments mounted.", "--tools/--no-tools")] = True,
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: options.Start = "ready",
     speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
@@ -148,7 +155,8 @@ def serve(
         option("URI", "With --ros1: ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311."),
     ] = None,
     host: Annotated[
-        str, option("ADDRESS", "With --ros1: IP address to announce. Any but 127.x.x.x opens the node to the network.")
+        str,
+        option("ADDRESS", "With --ros1, --fpga: this machine's IP address. Any but 127.x.x.x opens it to the network."),
     ] = "127.0.0.1",
     domain: options.Domain = None,
     interface: options.Interface = "lo",
@@ -157,16 +165,43 @@ def serve(
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
     view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
-    port: options.Port = 8080,
+    port: Annotated[
+        int | None, option("N", "Port of the page (default: 8080), or of --coppelia (default: 19997); 0: a free one.")
+    ] = None,
+    coppelia: Annotated[
+        bool, flag("Serve the scene of Ferro et al. 2022 to clients of CoppeliaSim.", "--coppelia")
+    ] = False,
+    torque: Annotated[bool, flag("With --coppelia: the scene takes efforts, not velocities.", "--torque")] = False,
+    counterweight: Annotated[
+        bool, flag("With --coppelia: the scene with or without counterweight.", "--counterweight/--no-counterweight")
+    ] = True,
+    period: Annotated[float, option("S", "With --coppelia: simulation step, a multiple of 0.005 s.")] = 0.01,
+    parameters: Annotated[
+        str | None,
+        option("SET", "With --coppelia: parameter set. Default: the masses of the scene.", "--parameters", "-p"),
+    ] = None,
+    places: Annotated[
+        list[str] | None,
+        option("NAME=X,Y,Z", "With --coppelia: move a frame of the scene, such as Start; repeatable.", "--place"),
+    ] = None,
+    log: Annotated[Path | None, option("DIR", "With --coppelia: write the logs of each session to DIR.")] = None,
+    zmq_port: Annotated[
+        int | None, option("N", "With --coppelia: also serve the ZMQ remote API, usually on port 23000.", "--zmq")
+    ] = None,
 ) -> None:
-    """Serve the dVRK's ROS topics and services from a simulated robot in real time, until Ctrl-C.
+    """Serve the dVRK's ROS topics and services, or its controller boards, from a simulated robot until Ctrl-C.
+
+    --coppelia serves CoppeliaSim's remote API instead; see docs/coppeliasim.md.
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
-    More: [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
+    More: [bold]trocar serve --fpga --config system-PSM1.json[/bold] (the dVRK's own software),
+    [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
 
     Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
+
+    --fpga lets the dVRK's own software drive the simulated motors, as if they were a robot; see docs/fpga.md.
 
     --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
     anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
@@ -178,8 +213,17 @@ def serve(
         for path in write_launch_files(launch_files):
             typer.echo(path)
         return
-    if ros1 == ros2:
-        raise TrocarError("choose an interface with --ros1 or --ros2")
+    if ros1 + ros2 + fpga + coppelia != 1:
+        raise TrocarError("choose an interface with --ros1, --ros2, --fpga or --coppelia")
+    names = [name for group in arms or [] for name in group.split(",") if name]
+    if coppelia:
+        from trocar.commands.coppelia import serve_coppelia
+
+        chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
+        serve_coppelia(
+            names, 19997 if port is None else port, places=places or (), log=log, zmq_port=zmq_port, **chosen
+        )
+        return
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -190,7 +234,15 @@ def serve(
         raise TrocarError(f"--host must be an IP address, got {host!r}") from None
     if replay is not None and not replay.exists():
         raise TrocarError(f"--replay {replay}: the bag does not exist")
-    names = [name for group in arms or [] for name in group.split(",") if name]
+    if fpga:
+        from trocar.commands.boards import serve_boards
+
+        if view or record or replay or images:
+            raise TrocarError("--fpga answers packets only: omit --view, --record, --replay and --images")
+        serve_boards(scene, config, names, boards, instrument, host, tools)
+        return
+    if config is not None or instrument is not None:
+        raise TrocarError("--config and --instrument apply to --fpga only")
     if ros2 and master:
         raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
     number = _checked_domain(domain, interface, distro) if ros2 else 0
@@ -227,7 +279,7 @@ def serve(
         offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
         typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
         if view:
-            typer.echo(f"page: {open_page(running, 'served_page', robot, port=port).address}")
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=8080 if port is None else port).address}")
         if priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:

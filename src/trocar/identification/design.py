@@ -1,10 +1,11 @@
 """The linear problem: efforts = X theta, in well-scaled coordinates theta with known sign constraints.
 
 Links are in units of their prior: the pseudo-inertia of body k is P = r Q r' with P0 = r r' its prior and Q symmetric
-(ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative. An
-element whose friction changes with position has two coordinates: its values half a delta beyond both ends of the joint
-limits (or of the recording, if that is wider). If both are positive the element is passive: it returns no more
-energy than it stores (docs/dynamics.md). Coordinates other than those of links are scaled to columns of unit norm.
+(ten numbers, orthonormal), so that Q = 1 is the prior. Friction elements, viscous terms and rotors are not negative.
+Coulomb friction that changes with position (Fc and Fx) and such Dahl elements have two coordinates: their values at
+both ends of the joint limits (or of the recording, if that is wider), for elements half a delta beyond. If both are
+positive, friction is passive: it returns no more energy than it stores (docs/dynamics.md). Coordinates other than those
+of links are scaled to columns of unit norm.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, standard
 from trocar.spatial import Array
 
-FRICTION = ("hysteresis", "Fv", "Fc")
-POSITIVE = (*FRICTION, "Im", "amplitude", "mu")
+FRICTION = ("hysteresis", "Fv", "Fc", "mu")
+POSITIVE = (*FRICTION, "Im", "amplitude")
 _SYMMETRIC = np.triu_indices(4)
 
 
@@ -55,19 +56,31 @@ class Design:
         """(k,) coordinates that must not be negative."""
         return np.array([term.partition(".")[2] in POSITIVE for term in self.terms])
 
+    def curvature(self, theta: Array) -> Array:
+        """Half the second derivatives (k, k) of the penalties of `consistent` at theta: log det for links."""
+        H, (i, j) = np.diag(self.penalty), _SYMMETRIC
+        scale = np.where(i == j, 1.0, np.sqrt(0.5))
+        E = np.zeros((10, 4, 4))
+        E[np.arange(10), i, j] = E[np.arange(10), j, i] = scale
+        for k in range(len(self.links)):
+            own = slice(10 * k, 10 * k + 10)
+            S = np.linalg.solve(np.einsum("a,aij->ij", theta[own], E), E)  # Q^-1 dQ of each coordinate
+            H[own, own] = self.penalty[10 * k] * np.einsum("aij,bji->ab", S, S)
+        return H
+
     def weighted(self, weights: Weights) -> Design:
         """A copy of the problem with different weights."""
         return replace(self, penalty=penalties(weights, self.terms))
 
     def gram(self, rows: Array) -> tuple[Array, Array]:
-        """X'X and X'(tau - X theta_prior) over some rows, summed over the columns."""
+        """X'X and X'(tau - X theta_prior), over a mask of rows (N,) or of rows and columns (N, n)."""
         X = self.X[rows].reshape(-1, self.X.shape[-1])
         rest = self.tau[rows].ravel() - X @ self.theta_prior
         return X.T @ X, X.T @ rest
 
     def grams(self, bin_of_row: Array, fitted: Array) -> list[tuple[Array, Array]]:
-        """`gram` of each bin of rows, restricted to fitted rows (N,)."""
-        return [self.gram((bin_of_row == b) & fitted) for b in range(bin_of_row.max() + 1)]
+        """`gram` of each bin of rows, restricted to fitted rows and columns (N, n)."""
+        return [self.gram((bin_of_row == b)[:, None] & fitted) for b in range(bin_of_row.max() + 1)]
 
     def predicted(self, theta: Array) -> Array:
         """Efforts (N, n) [N m, N]."""
@@ -94,13 +107,14 @@ def design(
     }
     for name, i in place.items():
         owner, _, term = name.partition(".")
-        if term in NAMES or term.endswith("slope"):  # a link's parameter; a slope is handled together with its F
+        # a link's parameter; a slope is handled together with its F
+        slope = place.get(f"{owner}.Fx" if term == "Fc" else name.removesuffix("F") + "slope")
+        if term in NAMES or term.endswith("slope") or (term == "Fx" and f"{owner}.Fc" in place):
             continue
-        slope = place.get(name.removesuffix("F") + "slope")
         entries = [{i: 1.0}]
         if slope is not None:
-            d = drives.index(owner)
-            low, high = lower[d] - 0.5 * delta[name], upper[d] + 0.5 * delta[name]
+            d, margin = drives.index(owner), 0.5 * delta.get(name, 0.0)
+            low, high = lower[d] - margin, upper[d] + margin
             length = high - low
             entries = [{i: high / length, slope: -1.0 / length}, {i: -low / length, slope: 1.0 / length}]
         for entry in entries:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.ndimage import uniform_filter1d
 from scipy.optimize import nnls
 
 from trocar.errors import TrocarError
@@ -22,6 +23,8 @@ from trocar.identification.design import Design
 from trocar.mechanics.inertia import NAMES
 from trocar.mechanics.recursion import BaseParameters
 from trocar.spatial import Array
+
+BAND = 1.0  # [Hz]
 
 
 def expanded(problem: Design, G: Array, h: Array) -> Array:
@@ -141,6 +144,20 @@ def base_estimate(
     )
     covariance = inverse @ spread @ inverse / np.outer(scale, scale)
     return BaseEstimate(tuple(chosen), theta / scale, covariance, residual)
+
+
+def disturbance(X: Array, residual: Array, rows: Array, rate: float) -> Array:
+    """Covariance (k, k) of X'e over some rows (N,), for stationary noise e with the spectrum of the residual (N,).
+
+    The spectrum is averaged over bands of BAND, so that it includes the noise between the harmonics of the motion.
+    """
+    X, e = np.where(rows[:, None], X, 0.0), np.where(rows, residual, 0.0)
+    count = len(e)
+    width = 2 * round(0.5 * BAND * count / rate) + 1
+    power = np.abs(np.fft.fft(e)) ** 2 / max(1, rows.sum())
+    spectrum = uniform_filter1d(power, width, mode="wrap")
+    F = np.fft.fft(X, axis=0) * np.sqrt(spectrum)[:, None]
+    return np.asarray((F.real.T @ F.real + F.imag.T @ F.imag) / count)
 
 
 def noise_variance(residual: Array) -> float:

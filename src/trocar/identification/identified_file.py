@@ -31,6 +31,8 @@ def identified_text(identified: Identified, recording: str) -> str:
         "Fo is the bias of the measured effort, K0 a constant force.",
         "Only combinations of the link parameters can be seen in joint effort; the rest follows the prior.",
     ]
+    if identified.unexplained:
+        head.append(f"NOT EXPLAINED by the model, and not to be used: {', '.join(identified.unexplained)}.")
     tables = {
         "provenance": {
             "recording": recording,

@@ -8,7 +8,7 @@ old values as strongly as the recipe regularises them towards zero.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
-from trocar.identification.estimators import consistent, expanded, noise_variance
+from trocar.identification.estimators import consistent, disturbance, expanded
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.signals import (
     MIN_DURATION,
@@ -39,7 +39,10 @@ from trocar.recording import Recording
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
-REFITTED = ("Fv", "Fc", "Fo", "hysteresis")  # terms of drives
+UNEXPLAINED = 0.4  # smallest residual, relative to the standard deviation of the effort, of a joint not explained
+MIN_EXPLAINED = 0.25  # fraction of the joints that a usable fit explains
+REFITTED = ("Fv", "Fc", "Fx", "mu", "Fo", "hysteresis")  # terms of drives
+LOAD_ROUNDS = 3  # friction that grows with load is linear for a known load: each round has the gravity of the last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,7 @@ class Identified:
         columns: joints or motors of the effort columns.
         train_relative_error, cv_relative_error, raw_relative_error: (n,) on the fitted rows; on held-out rows; on the
             unfiltered effort. train_rms: (n,) [N m, N]. validation: the folds of cv_relative_error, or None.
+        unexplained: columns whose effort the model does not explain, where fitted.
         names, covariance: of the non-zero parameters, (k,) and (k, k).
         status: solver status. seconds: wall time.
     """
@@ -64,6 +68,7 @@ class Identified:
     cv_relative_error: Array
     raw_relative_error: Array
     train_rms: Array
+    unexplained: tuple[str, ...]
     names: tuple[str, ...]
     covariance: Array
     status: str
@@ -138,24 +143,28 @@ def identify(
     mechanism, T, signals = checked(recipe, recording)
     check_excitation(recording, signals)
     tell(0.1)
-    problem = problem_of(recipe, mechanism, T, signals)
-    tell(0.3)
-    validation = None
     repeats = period(signals)
-    bin_of_row = bins(signals, repeats)
-    grams = problem.grams(bin_of_row, signals.faster_than(recipe.slower_than))
+    bin_of_row, fitted = bins(signals, repeats), signals.faster_than(recipe.slower_than)
+    rounds = LOAD_ROUNDS if mechanism.drives.loaded else 1
+    for k in range(rounds):
+        problem = problem_of(recipe, mechanism, T, signals)
+        grams = problem.grams(bin_of_row, fitted)
+        G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
+        theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
+        fit = with_values(recipe.template, problem.names, problem.M @ theta)
+        mechanism = Mechanism(recipe.arm, _loaded(recipe.template, fit))
+        tell(0.1 + 0.5 * (k + 1) / rounds)
+    validation = None
     if cross_validate:
-        validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.3 + 0.4 * f))
-    G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
-    theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
-    tell(0.95)
+        validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.6 + 0.35 * f))
     predicted = problem.predicted(theta)
     used = signals.used
-    names, covariance = _covariance(problem, theta)
+    unexplained = _unexplained(recording.joints, signals.tau[used], predicted, fitted)
+    names, covariance = _covariance(problem, theta, G, fitted, signals.rate)
     tell(1.0)
     return Identified(
         recipe=recipe,
-        parameters=with_values(recipe.template, problem.names, problem.M @ theta),
+        parameters=fit,
         columns=tuple(recording.joints),
         signals=signals,
         predicted=predicted,
@@ -163,12 +172,25 @@ def identify(
         cv_relative_error=validation.error if validation else np.full(len(recording.joints), np.nan),
         raw_relative_error=relative_error(signals.raw[used], predicted),
         train_rms=root_mean_square(signals.tau[used], predicted),
+        unexplained=unexplained,
         names=names,
         covariance=covariance,
         status=status,
         seconds=time.perf_counter() - start,
         validation=validation,
     )
+
+
+def _unexplained(joints: Sequence[str], tau: Array, predicted: Array, fitted: Array) -> tuple[str, ...]:
+    """Columns with a large residual. An error if nearly all columns have one."""
+    residual = np.sqrt(((tau - predicted) ** 2).mean(0, where=fitted)) / tau.std(0, where=fitted)
+    unexplained = tuple(name for name, share in zip(joints, residual, strict=True) if share > UNEXPLAINED)
+    if len(unexplained) > (1.0 - MIN_EXPLAINED) * len(joints):
+        raise TrocarError(
+            f"the efforts are not those of this motion: no parameters explain {', '.join(unexplained)}. Check their "
+            "sign, their columns, and that they belong to this arm"
+        )
+    return unexplained
 
 
 def prepared(recipe: Recipe, recording: Recording) -> Signals:
@@ -190,18 +212,22 @@ def problem_of(recipe: Recipe, mechanism: Mechanism, T: Array, signals: Signals)
     return design(mechanism, recipe.priors, recipe.weights, Y, signals.tau[signals.used], s)
 
 
-def _covariance(problem: Design, theta: Array) -> tuple[tuple[str, ...], Array]:
-    """Names and covariance of the parameters not at zero; with the residual of each column as correlated noise."""
+def _loaded(template: Parameters, known: Parameters) -> Parameters:
+    """The template with the potentials of a set, which are the load of its drives."""
+    drives = {drive.name: drive for drive in known.drives}
+    own = [replace(d, **{x: getattr(drives[d.name], x) for x in ("K0", "K", "K2")}) for d in template.drives]
+    return replace(template, inertias=known.inertias, drives=tuple(own), elastics=known.elastics)
+
+
+def _covariance(problem: Design, theta: Array, G: Array, fitted: Array, rate: float) -> tuple[tuple[str, ...], Array]:
+    """Names and covariance of the parameters not at zero; the residual of each column is treated as stationary noise.
+
+    G: X'X over the fitted rows and columns (N, n); rate: of the rows [Hz].
+    """
     free = np.flatnonzero(~problem.positive | (theta > 1e-9))
-    residual = problem.tau - problem.X @ theta
-    G, V = np.zeros((2, len(theta), len(theta)))
-    for j in range(residual.shape[1]):
-        X = np.ascontiguousarray(problem.X[:, j])
-        square = X.T @ X
-        G += square
-        V += noise_variance(residual[:, j]) * square
-    G, V = (x[np.ix_(free, free)] for x in (G, V))
-    inverse = np.linalg.inv(G + np.diag(problem.penalty[free]))
+    X, residual = problem.X[..., free], problem.tau - problem.X @ theta
+    V = sum(disturbance(X[:, j], residual[:, j], fitted[:, j], rate) for j in range(residual.shape[1]))
+    inverse = np.linalg.inv((G + problem.curvature(theta))[np.ix_(free, free)])
     M = problem.M[:, free]
     covariance = M @ (inverse @ V @ inverse) @ M.T
     seen = np.flatnonzero(np.abs(M).any(1))
@@ -238,13 +264,14 @@ def recalibrate(
     """
     recipe = recipe or load_recipe(base.arm)
     _check_structure(recipe, base)
-    mechanism, T, signals = checked(recipe, recording)
+    _, T, signals = checked(recipe, recording)
     first = float(signals.t[0])
     if seconds is not None and seconds < MIN_DURATION:
         raise TrocarError(f"{seconds:g} s are too few to recalibrate from; use {MIN_DURATION:g} s or more")
     early = signals.t - first <= (np.inf if seconds is None else seconds)
     fitted, later = signals.used & early, signals.used & ~early
-    problem = problem_of(recipe, mechanism, T, replace(signals, used=fitted))
+    mechanism, fitted_signals = Mechanism(recipe.arm, _loaded(recipe.template, base)), replace(signals, used=fitted)
+    problem = problem_of(recipe, mechanism, T, fitted_signals)
     known = np.linalg.solve(problem.M, _values(base, recipe, problem.names))
     free = np.array([term.partition(".")[2] in REFITTED for term in problem.terms])
     rest = replace(
@@ -256,7 +283,7 @@ def recalibrate(
         penalty=problem.penalty[free],
     )
     theta = known.copy()
-    theta[free] = expanded(rest, *rest.gram(np.ones(len(rest.tau), dtype=bool)))
+    theta[free] = expanded(rest, *rest.gram(fitted_signals.faster_than(recipe.slower_than)))
     parameters = with_values(recipe.template, problem.names, problem.M @ theta)
     parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted

@@ -13,7 +13,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import Joint
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.recording.filters import derivative, lowpass, refilled, repeated_rows, sampling_rate, uniform
@@ -45,8 +45,8 @@ class Signals:
     repeated: Array
 
     def faster_than(self, fraction: float) -> Array:
-        """Mask of the used rows in which every column moves at least at this fraction of its largest speed."""
-        return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0)).all(1)[self.used])
+        """Mask (used rows, n): columns that move at least at this fraction of their largest speed."""
+        return np.asarray((np.abs(self.dq) >= fraction * np.abs(self.dq).max(0))[self.used])
 
 
 def prepare(
@@ -120,8 +120,13 @@ def root_mean_square(measured: Array, predicted: Array) -> Array:
 
 def check(recording: Recording, arm: Arm) -> None:
     """Raise an error with cause and remedy: too short, wrong units, wrong rate, no effort."""
+    check_type("recording", recording, Recording, "a Recording (tr.load_recording)")
     if recording.tau is None:
         raise TrocarError("the recording has no effort: a column tau of every joint is needed")
+    if still := [name for name, top in zip(recording.joints, np.ptp(recording.tau, axis=0), strict=True) if top == 0]:
+        raise TrocarError(
+            f"the effort of {', '.join(still)} is constant: it was not measured; record the effort of every joint"
+        )
     duration = float(recording.t[-1] - recording.t[0])
     if duration < MIN_DURATION:
         raise TrocarError(f"the recording is too short: {duration:.2f} s, at least {MIN_DURATION:g} s are needed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -143,17 +144,27 @@ class Mechanism(ArmKinematics):
         """Measured effort (N, n) that the model predicts along a recording in joints [N m, N].
 
         Dynamics, friction with its memory (relaxed at the first row) and `effort_bias`. A recording without ddq is
-        treated as measured: `trocar.recording.filtered` smooths its motion at 17 Hz, because differences of raw
-        velocities are mostly noise (fewer than 22 rows cannot be filtered and are differentiated directly).
+        treated as measured: `trocar.recording.filtered` smooths its motion, because differences of raw velocities are
+        mostly noise (fewer than 22 rows cannot be filtered and are differentiated directly). The cut-offs are those
+        with which the parameters were identified, by actuator, if their file has them; otherwise 17 Hz.
         """
         recording.check_joints(self.arm)
         if len(recording) < 2:
             raise TrocarError("a recording of one row has no motion; at least two rows are needed")
         if recording.ddq is None and len(recording) >= MIN_ROWS:
-            recording = filtered(recording)
+            recording = self._smoothed(recording)
         ddq = np.gradient(recording.dq, recording.t, axis=0) if recording.ddq is None else recording.ddq
         friction = self.friction_along(recording.q, recording.t, recording.dq)
         return self.inverse_dynamics(recording.q, recording.dq, ddq) + friction + self.effort_bias
+
+    def _smoothed(self, recording: Recording) -> Recording:
+        """A recording in joints, filtered in the coordinates of the actuators as in the identification of the set."""
+        cutoffs, coupling = self.dynamic_parameters.motion_cutoffs, self.arm.motors.coupling
+        if not cutoffs:
+            return filtered(recording)
+        motors = replace(recording, **{x: getattr(recording, x) @ np.linalg.inv(coupling).T for x in ("q", "dq")})
+        smooth = filtered(motors, motion=cutoffs)
+        return replace(smooth, **{x: getattr(smooth, x) @ coupling.T for x in ("q", "dq", "ddq")})
 
     def inverse_dynamics(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, friction: bool = False) -> Array:
         """Effort (..., n) of a motion [N m, N]; friction=True adds friction."""

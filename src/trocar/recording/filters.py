@@ -6,6 +6,7 @@ required while a robot moves. Cut-offs are the -3 dB frequencies of one pass, in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,11 +25,14 @@ JITTER = 0.02  # largest change of the time step that counts as uniform, as a fr
 MIN_ROWS = 3 * (ORDER + 1) + 1  # rows that the filter needs
 
 
-def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool = False) -> Recording:
+def filtered(
+    recording: Recording, cutoff: float | None = None, *, causal: bool = False, motion: Sequence[float] = ()
+) -> Recording:
     """The recording with low-passed q, dq and tau, and ddq as the derivative of dq, at the same times.
 
     Args:
         cutoff: [Hz]. Default: 17 Hz, or 0.4 of the sampling rate if that is lower.
+        motion: cut-offs of q and dq, by column. Default: `cutoff`.
         causal: filter forwards only, as while the robot moves: every channel is delayed by the same 36 ms. Accepts any
             sampling times; gaps are treated as straight lines. Default cut-off: 17 Hz.
     """
@@ -38,7 +42,15 @@ def filtered(recording: Recording, cutoff: float | None = None, *, causal: bool 
     rate = sampling_rate(grid)
     chosen = min(CUTOFF, 0.4 * rate) if cutoff is None else cutoff
     repeated = repeated_rows(grid)
-    q, dq = (lowpass(refilled(x, repeated), chosen, rate) for x in (grid.q, grid.dq))
+    if len(motion) not in (0, recording.n):
+        raise TrocarError(f"cut-offs of the motion must be {recording.n}, one for each column, got {len(motion)}")
+    cutoffs = np.minimum(motion, 0.4 * rate) if len(motion) else np.full(recording.n, chosen)
+    q, dq = (
+        np.column_stack(
+            [lowpass(column, fc, rate) for column, fc in zip(refilled(x, repeated).T, cutoffs, strict=True)]
+        )
+        for x in (grid.q, grid.dq)
+    )
     channels: dict[str, Any] = {"q": q, "dq": dq, "ddq": derivative(dq, rate)}
     if grid.tau is not None:
         channels["tau"] = lowpass(grid.tau, chosen, rate)

@@ -26,6 +26,7 @@ from trocar.files import write_whole
 from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
+    from trocar.simulation.forces.environment import AppliedWrenches
     from trocar.simulation.stepped_arm import ArmMemory, SteppedArm
 
 KEPT = "TROCAR_DIVERGED_STATES"  # environment variable: number of saved states to keep
@@ -34,6 +35,9 @@ IMPEDANCE = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp of constraints: as hard 
 # Scale applied to MuJoCo's inverse weights; smaller means stiffer constraints. Measured: below 1e-2, dry friction and
 # the implicit integrator are incompatible.
 STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
+# Additional scale of the bodies that close loops. A loop starts without load and yields at first: with 1, the first
+# acceleration is off by up to 0.1 rad/s^2, and the error of "exact" is of second order in the timestep.
+LOOP_STIFFENING = 1e-2
 RUNAWAY = 1e9  # norm of the accelerations above which a simulation has diverged [rad/s^2, m/s^2]
 SMALL = 20  # number of velocities up to which plain numbers are faster than numpy
 CHECKED = 20  # steps between two checks of loops and stops
@@ -92,6 +96,15 @@ def log_mujoco_warnings() -> None:
         mujoco.set_mju_user_warning(lambda message: logging.getLogger("mujoco").warning(message))
 
 
+def stiffen(model: mujoco.MjModel, accuracy: str = "fast") -> None:
+    """Make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to."""
+    for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
+        weights[:] *= STIFFENING[accuracy]
+    loops = model.eq_type == mujoco.mjtEq.mjEQ_CONNECT
+    anchors = np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]])
+    model.body_invweight0[np.unique(model.site_bodyid[anchors])] *= LOOP_STIFFENING
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """The complete state of a simulation, which determines its future; `memories` of every arm by name."""
@@ -138,7 +151,7 @@ class Engine:
         self.data = mujoco.MjData(model)
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
-        self._diverged: Callable[[str], None] = lambda what: None
+        self._diverged: Callable[[int | None, str], None] = lambda joint, what: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
         self._qacc_view, self._timestep = self.data.qacc, float(model.opt.timestep)
@@ -148,9 +161,7 @@ class Engine:
         self._warned: set[type[UserWarning]] = set()
         self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
         self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
-        # make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to
-        for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
-            weights[:] *= STIFFENING[accuracy]
+        stiffen(model, accuracy)
 
     @property
     def time(self) -> float:
@@ -177,7 +188,7 @@ class Engine:
         """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
-    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[str], None]) -> None:
+    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[int | None, str], None]) -> None:
         """Set the arms to step, and the function that raises the error of a divergence."""
         self._arms, self._diverged = arms, diverged
 
@@ -203,7 +214,7 @@ class Engine:
             self.data.time = self.time  # corrects the sum before it loses more than a few digits
             self._check()
         if not sound:
-            self._diverged("")
+            self._diverged(None, "")
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""
@@ -213,8 +224,9 @@ class Engine:
         if sum(arm.act_ahead() for arm in arms):
             mujoco.mj_forward(model, data)
         pulled = [(arm, source.force) for arm in arms for source in arm.forces.smooth]
-        if pulled:
-            self._runge_kutta(pulled)
+        pushed = [arm.wrenches for arm in arms if arm.wrenches.by_place]
+        if pulled or pushed:
+            self._runge_kutta(pulled, pushed)
         else:
             mujoco.mj_RungeKutta(model, data, 4)
         return qacc
@@ -238,7 +250,7 @@ class Engine:
             distance = float(worst.violation(q[worst.address]))
             what = f"{self.model.joint(worst.joint).name} is {distance:.2g} {worst.unit} beyond its stop"
             if distance > worst.runaway:
-                self._diverged(what)
+                self._diverged(worst.joint, f": {what}")
             self._warn(Inaccurate, what, "use a smaller timestep or less effort")
 
     def _warn(self, kind: type[UserWarning], what: str, remedy: str) -> None:
@@ -248,10 +260,14 @@ class Engine:
             dt, t = self.model.opt.timestep, self.data.time
             warnings.warn(f"{what} at t = {t:.4g} s, with a timestep of {dt:.3g} s: {remedy}", kind, stacklevel=4)
 
-    def _runge_kutta(self, pulled: Sequence[tuple[SteppedArm, Callable[[Array, Array], Array]]]) -> None:
-        """Fourth-order Runge-Kutta step with the forces of cables and elastic drives evaluated at each stage.
+    def _runge_kutta(
+        self,
+        pulled: Sequence[tuple[SteppedArm, Callable[[Array, Array], Array]]],
+        pushed: Sequence[AppliedWrenches],
+    ) -> None:
+        """Fourth-order Runge-Kutta step with the forces outside the model and applied wrenches evaluated at each stage.
 
-        MuJoCo's own step would hold these forces constant, which is first order.
+        MuJoCo's own step would hold these forces, and the levers of wrenches, constant, which is first order.
         """
         model, data = self.model, self.data
         h, t, q, v = model.opt.timestep, data.time, data.qpos.copy(), data.qvel.copy()
@@ -266,6 +282,9 @@ class Engine:
             data.qfrc_applied[:] = applied
             for arm, force in pulled:
                 data.qfrc_applied[arm.v] += force(arm.qpos, arm.qvel)
+            for wrenches in pushed:
+                self.posed = False
+                wrenches.act()
             mujoco.mj_forward(model, data)
             rates.append(data.qvel.copy())
             accelerations.append(data.qacc.copy())

@@ -393,13 +393,16 @@ class Scene:
         check_known("arm of the scene", self._options, arm)
         return arm
 
-    def _raise_diverged(self, what: str) -> None:
+    def _raise_diverged(self, joint: int | None, what: str) -> None:
         saved = save_states(self.data, np.concatenate([arm.tau for arm in self.arms.values()]))
         accelerations = {name: self.engine.qacc[stepped.v] for name, stepped in self._items}
         runaway = [name for name, qacc in accelerations.items() if not np.linalg.norm(qacc) < RUNAWAY]
-        diverged = f"{what}: the simulation" if what else f"the simulation of {' and '.join(runaway) or 'an object'}"
+        if joint is not None:
+            dof = int(self.model.jnt_dofadr[joint])
+            runaway = [name for name, stepped in self._items if stepped.v.start <= dof < stepped.v.stop]
+        diverged = f"the simulation of {' and '.join(runaway) or 'an object'} diverged at t = {self.time:.4f} s{what}"
         raise Diverged(
-            f"{diverged} diverged at t = {self.time:.4f} s; {saved}. "
+            f"{diverged}; {saved}. "
             "The usual causes are efforts too large for the timestep, or a controller that is unstable at it"
         )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
-from trocar.simulation.engine import MAX_EFFORT, ArmSlice, Engine
+from trocar.simulation.engine import MAX_EFFORT, ArmSlice, Diverged, Engine
 from trocar.simulation.forces.arm_forces import ArmForces, ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
@@ -96,7 +96,7 @@ class SteppedArm(ArmSlice):
             raise TrocarError(f"tau of {arm.name} has {arm.n} values [N m, N], got {got!r}") from None
         if not hypot(*self._ctrl_values.tolist()) < MAX_EFFORT:  # faster than numpy for so few values
             ctrl[:] = 0.0
-            raise TrocarError(f"tau must be finite and below {MAX_EFFORT:g} [N m, N], got {tau!r}")
+            self._refuse(tau)
         if self._always_acts or self._wrenches:
             self._act(ctrl)
 
@@ -128,8 +128,18 @@ class SteppedArm(ArmSlice):
         self.ctrl[:] = efforts
         if not efforts.dot(efforts) < MAX_EFFORT**2:
             self.ctrl[:] = 0.0
-            raise TrocarError(f"efforts of {self.arm.name} must be finite and below {MAX_EFFORT:g}, got {efforts!r}")
+            self._refuse(efforts)
         self._act(self.ctrl)
+
+    def _refuse(self, tau: ArrayLike) -> None:
+        """Raise the error of efforts that are not finite, or so large that MuJoCo would ignore them."""
+        if not np.isfinite(tau).all():
+            raise TrocarError(f"tau is not finite: {tau!r}")
+        name, t = self.prefix.rstrip("/") or self.arm.name, self.engine.time
+        raise Diverged(
+            f"the simulation of {name} diverged at t = {t:.4f} s: its efforts must be below {MAX_EFFORT:g}, got "
+            f"{tau!r}. The usual cause is a controller that is unstable at this timestep"
+        )
 
     def _act(self, ctrl: Array) -> None:
         """Limits, faults and the forces that are not in the model, once the motors' efforts are set."""

@@ -52,6 +52,12 @@ class Urgency:
             self._urgent = not self._urgent
             self._request(self._urgent)
 
+    def release(self) -> None:
+        """Give up the priority for good."""
+        if self.granted:
+            self._request(False)
+            self.granted = self._urgent = False
+
     def _request(self, urgent: bool) -> bool:
         if self._ordinary is None:  # on macOS
             return False

@@ -114,7 +114,7 @@ def gravity(
     from trocar.arms import gravity_vector, load_arm
     from trocar.arms.parameters import to_toml
     from trocar.identification.si.gravity import fit_gravity
-    from trocar.identification.si.identification import ARM, to_json
+    from trocar.identification.si.gravity_file import ARM, to_json
     from trocar.identification.si.parameters import completed
 
     check_toml(output, "a parameter set")

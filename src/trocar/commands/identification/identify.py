@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 KEYS = (
     *("joints", "train_relative_error", "cv_relative_error", "test_relative_error", "seconds"),
-    *("solver_status", "min_pseudo_inertia_eigenvalue", "rotor_inertia", "recipe"),
+    *("solver_status", "min_pseudo_inertia_eigenvalue", "rotor_inertia", "recipe", "unexplained"),
 )
 
 
@@ -153,6 +153,11 @@ def _identify(
     smallest = f"Smallest eigenvalue of a pseudo-inertia {identified.min_pseudo_inertia_eigenvalue:.2g}"
     largest = f"largest inertia of a link {identified.largest_link_inertia:.2g} kg m^2"
     typer.echo(f"{seconds:.2f} s from file to parameters. {smallest}, {largest}.")
+    if identified.unexplained:
+        names = ", ".join(identified.unexplained)
+        typer.echo(
+            f"warning: the model does not explain the effort of {names}; check its sign and its column.", err=True
+        )
     show_written(written)
     return {
         "joints": list(identified.columns),
@@ -164,6 +169,7 @@ def _identify(
         "min_pseudo_inertia_eigenvalue": identified.min_pseudo_inertia_eigenvalue,
         "rotor_inertia": list(identified.rotor_inertia.values()),
         "recipe": recipe.name,
+        "unexplained": list(identified.unexplained),
     }
 
 
@@ -175,7 +181,7 @@ def _advice(recipe_file: Path | None, arm: str) -> str:
         return ""
     if arm in RECIPES:
         return " It was chosen on a published recording of another arm of this type; --search chooses one for yours."
-    return " It has only the terms common to all arms; --search adds terms that fit your recording."
+    return " It has the terms of the arm's parameter set; --search chooses those that fit your recording."
 
 
 def _recalibrate(

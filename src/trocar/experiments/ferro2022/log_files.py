@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -48,16 +49,25 @@ def check_log_folder(folder: Path) -> None:
 
 
 def write_logs(run: TaskRun, folder: Path) -> list[Path]:
-    """Write the files of a session; numbers have six digits, as in the authors' logs."""
-    written = []
-    for name, columns in log_columns(run).items():
-        between, end = (",", ";\n") if name in JOINT_FILES else (", ", "; \n")
-        values = np.round(columns, 9) + 0.0
-        rows = (f"{t:g}, {between.join(f'{x:g}' for x in row)}{end}" for t, row in zip(run.t, values, strict=True))
-        written.append(write_whole(folder / f"{name}.txt", "".join(rows)))
+    """Write the files of a run."""
     about = run.about
     without = "" if about["counterweight"] else " - no counterweight"
     text = (
         f"{about['control']} {about['task']} - dt={1e3 * about['period']:g}ms{without} - trocar, {about['parameters']}"
     )
-    return [*written, write_whole(folder / f"{INFO}.txt", text)]
+    return write_session(folder, run.t, log_columns(run), text)
+
+
+def write_session(folder: Path, t: Array, columns: Mapping[str, Array], about: str) -> list[Path]:
+    """Write the files of a session; numbers have six digits, as in the authors' logs.
+
+    Args:
+        t: time (N,) [s]. columns: (N, k) by name of the file. about: text of `LogSessionInfo.txt`.
+    """
+    written = []
+    for name, values in columns.items():
+        between, end = (",", ";\n") if name in JOINT_FILES else (", ", "; \n")
+        rows = np.round(values, 9) + 0.0
+        lines = (f"{time:g}, {between.join(f'{x:g}' for x in row)}{end}" for time, row in zip(t, rows, strict=True))
+        written.append(write_whole(folder / f"{name}.txt", "".join(lines)))
+    return [*written, write_whole(folder / f"{INFO}.txt", about)]

@@ -9,6 +9,8 @@ from trocar.mechanics import Mechanism
 from trocar.simulation import Simulator
 from trocar.spatial import Array
 
+UNREACHABLE = 100.0  # least velocity that stands for a constant effort [rad/s, m/s]
+
 
 class VelocityMotors:
     """Motors that give all joints a velocity within one step, whatever the load: ODE's motors with a large force limit.
@@ -29,14 +31,25 @@ class VelocityMotors:
         """Start from efforts that hold the arm at its current position."""
         self._tau = self._sim.mechanism.gravity(self._sim.q)
 
-    def step(self, dq: Array) -> Array:
-        """Take a step after which the joint velocities are dq (7,); return the efforts (7,) [N m, N]."""
+    def step(self, dq: Array, force: Array | None = None) -> Array:
+        """Take a step after which the joint velocities are dq (7,); return the efforts (7,) [N m, N].
+
+        Args:
+            force: largest efforts (7,). A joint whose motor reaches its limit gets another velocity; its limit alone
+                acts if the velocity is out of reach (`UNREACHABLE`), which is how scripts of CoppeliaSim apply efforts.
+        """
         sim = self._sim
         before, q = sim.snapshot(), sim.q
         M = self._inertia.mass_matrix(q) / sim.timestep
+        limit = np.full(7, 1e9) if force is None else force  # 1e9: no limit
+        free = np.abs(dq) < UNREACHABLE
+        if not free.all():  # the inertia of these joints while the others accelerate
+            inverse, M = np.linalg.inv(M), np.zeros((7, 7))
+            M[np.ix_(free, free)] = np.linalg.inv(inverse[np.ix_(free, free)])
+        self._tau = np.where(free, np.clip(self._tau, -limit, limit), np.sign(dq) * limit)
         for _ in range(2):
             sim.step(self._tau)
-            self._tau = self._tau + M @ (dq - sim.dq)
+            self._tau = np.clip(self._tau + M @ (dq - sim.dq), -limit, limit)
             sim.restore(before)
         sim.step(self._tau)
         return self._tau

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar.arms.tables import read
 from trocar.control import GravityCompensation
 from trocar.experiments.experiment import Context, Experiment
 from trocar.experiments.zhou2025 import figures, other_arms, printed, runs
@@ -18,7 +19,6 @@ from trocar.experiments.zhou2025.other_arms import COLUMNS, ClosedLoop
 from trocar.experiments.zhou2025.printed import KP, TABLE
 from trocar.identification.si import gravity as si
 from trocar.identification.si.gravity import StaticTable, coefficients, gravity_regressor
-from trocar.identification.si.identification import table_one_columns
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.simulation.simulator import Simulator
@@ -151,13 +151,13 @@ def load_remark(loops: Sequence[ClosedLoop]) -> str:
 
 def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:
     fits = [[loop.models[k].identified for loop in loops] for k in range(len(COLUMNS))]
-    errors = [np.mean([identified.relative_error[:3] for identified in column], axis=0) for column in fits]
+    errors = [np.mean([identified.train_relative_error[:3] for identified in column], axis=0) for column in fits]
     listed = (f"{name} {', '.join(f'{e:.3f}' for e in row)}" for name, row in zip(COLUMNS, errors, strict=True))
     return TABLE.text("fits", arms=len(loops), listed="; ".join(listed))
 
 
 def paragraphs(table: StaticTable, model: Mechanism) -> list[str]:
-    fit, friction, one = si.identified(), si.static_friction(), table_one_columns()
+    fit, friction, one = si.identified(), si.static_friction(), read("identification_zhou2025")
     constants = ", ".join(f"{o:.3f} {u}" for o, u in zip(fit.K0, UNITS, strict=True))
     names = ", ".join(f"{value:.4f}" for value in coefficients(model)[:4])
     off = np.abs(gravity_regressor(table.q) @ fit.coefficients + fit.K0 - table.GC_torque).max()

@@ -2,24 +2,27 @@
 and compensate its gravity.
 
 `trocar excite --arm PSM_Si --seconds 1200` found the motion (excitation.json). The simulated arm differs from
-the identified model in friction and links (see `unlike`).
+the identified model in friction and links (see `unlike`). `trocar identify` finds the parameters, by two recipes: the
+arm's own, and one with the columns and constraints of Table I (`table_one`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 
 import numpy as np
-from scipy.signal import butter, filtfilt
 
 from trocar.arms import load_arm
 from trocar.arms.parameters import Dahl, Drive, Inertia, Parameters, load_parameters
+from trocar.arms.tables import read
 from trocar.control import GravityCompensation, JointPID
 from trocar.control.trajectories import Fourier
 from trocar.experiments.zhou2025 import runs
 from trocar.identification.excitation.file import load_coefficients
-from trocar.identification.si.identification import IdentifiedSi, TermsByDrive, identify_si
+from trocar.identification.pipeline import Identified, identify
+from trocar.identification.recipes.recipe import WEIGHTS, Recipe, load_recipe, recipe_of, recipe_table
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.mechanics.inertia import barycentric, from_pseudo_inertia, pseudo_inertia, standard
 from trocar.recording import Recording
@@ -39,12 +42,12 @@ WRIST = {
 }
 ARMS = 2  # number of random arms
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
-COLUMNS: dict[str, TermsByDrive | None] = {"columns of Table I": {}, "columns of Table I and more": None}
-LOADED: TermsByDrive = {"yaw": ("mu",), "pitch": ("mu",)}  # added to the columns of Table I: load-dependent friction
+COLUMNS = ("columns of Table I", "columns of Table I and more")  # the latter: those of the arm's recipe
+LOADED = {"yaw": ("mu",), "pitch": ("mu",)}  # added to the columns of Table I: load-dependent friction
+FREE = 1e-6  # weight of the prior of Table I's recipe: the paper has none, but not all of its columns are excited
 PERIODS = 4
 EVERY = 6  # recorded at 250 Hz
-CUT_OFF = 12.0  # cut-off of the filter of the recording [Hz]
-# Noise of positions (encoder and cable), velocities and efforts (current): one standard deviation.
+# Noise of positions (encoder and cable) and efforts (current): one standard deviation.
 NOISE_Q = np.array([2e-5, 2e-5, 5e-6, 2e-4, 2e-4, 2e-4, 2e-4])  # [rad, m]
 NOISE_TAU = np.array([0.1, 0.1, 0.3, 2e-3, 2e-3, 2e-3, 2e-3])  # [N m, N]
 
@@ -88,7 +91,7 @@ class Compensated:
         drift: (3,) largest distance in 5 s under compensation alone, after position control [rad, rad, m].
     """
 
-    identified: IdentifiedSi
+    identified: Identified
     worst: Array
     drift: Array
 
@@ -116,19 +119,36 @@ def record(sim: Simulator) -> Recording:
     return simulate(sim, controller, reference, PERIODS * reference.duration, every=EVERY)
 
 
-def noisy(recording: Recording, seed: int = 0) -> tuple[Array, Array, Array, Array]:
-    """q, dq, ddq and tau (N, 7) as on a robot: measured with noise, filtered and differentiated twice."""
+def noisy(recording: Recording, seed: int = 0) -> Recording:
+    """The recording as on a robot: positions and efforts with noise, velocities differentiated from the positions."""
     assert recording.tau is not None  # a simulation records it
     rng = np.random.default_rng(seed)
     q = recording.q + NOISE_Q * rng.normal(size=recording.q.shape)
     tau = recording.tau + NOISE_TAU * rng.normal(size=recording.q.shape)
-    dt = float(recording.t[1] - recording.t[0])
-    b, a = butter(4, CUT_OFF, fs=1.0 / dt)
-    q, tau = filtfilt(b, a, q, axis=0), filtfilt(b, a, tau, axis=0)
-    dq = np.gradient(q, dt, axis=0)
-    ddq = np.gradient(dq, dt, axis=0)
-    keep = slice(50, -50)  # without the ends of the filter
-    return q[keep], dq[keep], ddq[keep], tau[keep]
+    return replace(recording, q=q, dq=np.gradient(q, recording.t, axis=0), ddq=None, tau=tau)
+
+
+def table_one(added: Mapping[str, Sequence[str]] | None = None) -> Recipe:
+    """The recipe with the links, columns and constraints of Table I; `added`: more terms, by drive.
+
+    Links 1, 2, 2'', 2'''' and 3 have inertia, with the centre of mass in a box about the link; 4, 5 and the finger
+    motors M6, M7 have rotors; every joint has friction; the roll has a spring. Rows that turn with the same joint share
+    one friction. Pseudo-inertias are physically consistent, which the paper does not require.
+    """
+    printed, hull = read("identification_zhou2025"), read("links_si")["hull"]
+    drives = {
+        name: {key: entry[key] for key in ("joints", "motors") if key in entry}
+        | {"terms": [*entry["terms"], *(added or {}).get(name, ())]}
+        for name, entry in printed["drives"].items()
+    }
+    changes = {"prior": "saw", "drives": drives, "weights": dict.fromkeys(WEIGHTS, FREE)}
+    recipe = recipe_of(runs.ARM, {**recipe_table(runs.ARM), **changes}, "Table I")
+    priors = {
+        body: replace(recipe.priors[body], lower=np.array(hull[body]["lower"]), upper=np.array(hull[body]["upper"]))
+        for body in printed["links"]
+    }
+    inertias = {body: recipe.template.inertias[body] for body in priors}
+    return replace(recipe, priors=priors, template=replace(recipe.template, inertias=inertias))
 
 
 def close_loop(seed: int, poses: Array) -> ClosedLoop:
@@ -138,17 +158,16 @@ def close_loop(seed: int, poses: Array) -> ClosedLoop:
     """
     parameters = unlike(seed)
     sim = Simulator(runs.ARM, parameters, timestep=1.0 / runs.RATE, contacts=False)
-    data, gravity = noisy(record(sim), seed), sim.mechanism.gravity_vector
-    models = []
-    for added in COLUMNS.values():
-        identified = identify_si(*data, gravity=gravity, added=added)
+    recording, models = noisy(record(sim), seed), []
+    for recipe in (table_one(), load_recipe(runs.ARM)):
+        identified = identify(recording, runs.ARM, recipe=recipe, cross_validate=False)
         compensation = GravityCompensation(Mechanism(sim.arm, identified.parameters))
         drifts = [
             runs.drift_test(pose, np.full(3, (-1.0) ** k), compensation, feed_forward=False, sim=sim).drift
             for k, pose in enumerate(poses)
         ]
         models.append(Compensated(identified, holding_error(parameters, identified.parameters), np.max(drifts, axis=0)))
-    loaded = identify_si(*data, gravity=gravity, added=LOADED)
+    loaded = identify(recording, runs.ARM, recipe=table_one(LOADED), cross_validate=False)
     return ClosedLoop(tuple(models), holding_error(parameters, loaded.parameters))
 
 

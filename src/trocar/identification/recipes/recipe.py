@@ -3,10 +3,10 @@
 A recipe is a TOML table. Those of the PSM and the MTMs are `arms/data/recipe_ARM.toml`, chosen by cross-validation on a
 published recording. `trocar identify --search` writes a new one.
 
-Other arms get a general one: the drives of the arm's parameter set, with a row of Dahl elements as Coulomb friction.
-Friction that depends on position or load and quadratic stiffness are omitted: a recording must show that they reduce
-the error. Links are regularised towards those of the set. A constant effort is a force K0 if the set has one and no
-bias, otherwise a bias Fo of the measured effort: a recording cannot distinguish the two.
+Other arms get a general one: the drives of the arm's parameter set, with the friction terms of the set (on the Si arms
+they depend on load and depth) and a row of Dahl elements. At rest, Coulomb friction is unknown within a band: a joint
+is not fitted while it hardly moves. Links are regularised towards those of the set. A constant effort is a force K0 if
+the set has one and no bias, otherwise a bias Fo of the measured effort: a recording cannot distinguish the two.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ FILTERS = ("effort", "motion", "trim", "delay", "slower_than")
 DRIVE_KEYS = ("joints", "motors", "terms", "hysteresis", "slope", "least_Im", "held")
 RADIUS = 0.02  # minimum thickness of a link, so that its prior can change in all directions [m]
 MIN_ROTOR = 1e-6  # [kg m^2, kg]
+BY_STATE = ("Fx", "mu")  # terms of friction that depends on position or load
 DELTAS = {  # deltas of the Dahl elements [rad, m], three per decade
     "rad": [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1],
     "m": [0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002],
@@ -67,7 +68,7 @@ class Recipe:
         columns, rate: names and samples per second [Hz] of a table without header; None for the published layout.
         effort_cutoff, motion_cutoffs: of the zero-phase filters [Hz]. trim: time cut off at both ends [s].
         delay: assumed delay of recorded efforts [s].
-        slower_than: rows in which any column is slower than this fraction of its top speed are scored but not fitted.
+        slower_than: while a column is slower than this fraction of its top speed, it is scored but not fitted.
         weights: of the penalties. least_rotors: smallest rotor inertia by drive [kg m^2].
         priors: prior knowledge of each link.
         template: the structure of the model as a parameter set: link inertias are those of the prior, numbers of drives
@@ -213,8 +214,8 @@ def general_table(robot: Arm, known: Parameters) -> dict[str, Any]:
         "arm": robot.name,
         "geometry": known.geometry,
         "prior": known.name,
-        "filters": {"effort": 17.0, "motion": [8.0] * robot.n, "trim": 1.0},
-        "weights": {"prior": 4e-4, "friction": 0.03, "other": 2e-4},
+        "filters": {"effort": 17.0, "motion": [17.0] * robot.n, "trim": 1.0, "slower_than": 0.05},
+        "weights": {"prior": 4e-4, "friction": 1e-3, "other": 2e-4},
         "deltas": DELTAS,
         "drives": _drives(known, robot),
     }
@@ -242,7 +243,8 @@ def _drives(known: Parameters, robot: Arm) -> dict[str, Any]:
         same = [name for name, other in directions.items() if abs(other @ direction) > 1 - 1e-9]
         if same:  # two friction terms along one coordinate cannot be distinguished
             entry = entries[same[0]]
-            entry["terms"] += [term for term in ("Im", "K") if term in drive.terms and term not in entry["terms"]]
+            more = [term for term in ("Im", "K", *BY_STATE) if term in drive.terms and term not in entry["terms"]]
+            entry["terms"] += more
         else:
             directions[drive.name] = direction
             entry = entries[drive.name] = _entry(drive, robot)
@@ -258,6 +260,7 @@ def _entry(drive: Drive, robot: Arm) -> dict[str, Any]:
         return {space: dict(weights), "terms": ["Im"]}
     has_constant = not {"Fo", "K0"}.isdisjoint(drive.terms) or (space == "joints" and len(weights) == 1)
     constant = ["K0" if "K0" in drive.terms and "Fo" not in drive.terms else "Fo"] if has_constant else []
-    terms = [*(["Im"] if "Im" in drive.terms else []), "Fv", *constant, *(["K"] if "K" in drive.terms else [])]
+    own = [term for term in ("Im", "Fc", "K", *BY_STATE) if term in drive.terms]
+    terms = [*own, "Fv", *constant]
     units = {joint.name: joint.unit for joint in robot.joints}
     return {space: dict(weights), "terms": terms, "hysteresis": units.get(next(iter(weights)), "rad")}

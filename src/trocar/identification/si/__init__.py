@@ -1,1 +1,1 @@
-"""The da Vinci Si arms: gravity from static poses, and the published identification of their PSM."""
+"""The da Vinci Si arms: gravity from static poses, and the sets and files made from it."""

@@ -12,7 +12,7 @@ from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
 from trocar.mechanics.arm_kinematics import ArmKinematics
-from trocar.simulation.engine import STIFFENING
+from trocar.simulation.engine import LOOP_STIFFENING, STIFFENING
 from trocar.simulation.export.ambf import ambf_files
 from trocar.simulation.export.links import ROOT, own_inertias
 from trocar.simulation.export.meshes import BASE, Mesh, meshes
@@ -84,7 +84,7 @@ def _derivation(kind: str, simulated: SimulatedArm) -> list[str]:
 def _limits(kinds: dict[str, SimulatedArm], formats: tuple[str, ...]) -> list[str]:
     text, lines = texts()["limits"], []
     if "mjcf" in formats:
-        lines.append(text["stiffness"].format(stiffening=STIFFENING["fast"]))
+        lines.append(text["stiffness"].format(stiffening=STIFFENING["fast"], loops=LOOP_STIFFENING))
         for kind, simulated in kinds.items():
             varying = [d.name for d in simulated.parameters.drives if d.hysteresis or d.Fx or d.mu]
             if varying and simulated.options.friction:

@@ -314,7 +314,7 @@ class ArmForces:
     Attributes:
         constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
         hysteresis: Dahl friction, or None. port: body wall and seal, or None.
-        smooth: forces of cables and elastic drives, which depend on the state alone.
+        smooth: forces of cables, elastic drives and port, which depend on the state alone.
     """
 
     def __init__(
@@ -342,7 +342,8 @@ class ArmForces:
         # springs are in the model; cable torques are applied here
         cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]
         pull = CableForces(arm_slice, cables) if cables else None
-        self.smooth: list[CableForces | ElasticDrives] = [source for source in (pull, elastic) if source is not None]
+        smooth = pull, elastic, self.port
+        self.smooth: list[CableForces | ElasticDrives | PortForces] = [s for s in smooth if s is not None]
         sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]
         self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in sources]
         self._remembering = [s for s in sources if isinstance(s, MirroredCounterweight | Hysteresis)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import mujoco
 import numpy as np
@@ -15,7 +16,8 @@ from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.simulation.modelling.arm_model import build
-from trocar.simulation.objects.scene_object import FIXED_PRIORITY, SceneObject
+from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, SceneObject
+from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -26,6 +28,10 @@ FINGER_INERTIA = 1e-8
 # Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
 # defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
+# Friction between solids brakes slip at this rate [1/s], not at that of the normal contact, 1000 1/s. MuJoCo's convex
+# cone lifts a sliding body by friction * rate * velocity / stiffness: a block would hop and tumble down a slope.
+SLIP_RATE = 50.0
+PAIR_SOLIMP = (0.99, 0.99, 1e-3, 0.5, 2.0)  # of two solids: if harder, stacked bodies do not converge
 # With soft bodies the solver needs about 150 iterations at the arm's tolerance.
 SOFT_ITERATIONS = 300
 
@@ -116,18 +122,39 @@ def _add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: 
         raise TrocarError(f'{soft[0]} is soft: it needs accuracy="discrete", not {accuracy!r}')
     for thing in objects:
         thing.add_to(spec)
+    for one, other in combinations([thing for thing in objects if not thing.soft], 2):
+        if one.mass is not None or other.mass is not None:
+            _add_pairs(spec, one, other)
     if objects:
         spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     if soft:
         spec.option.iterations = SOFT_ITERATIONS
 
 
+def _add_pairs(spec: mujoco.MjSpec, one: SceneObject, other: SceneObject) -> None:
+    """Contact pairs of two solids: only a pair can have its own rate of slip."""
+    shapes = [[*spec.body(OBJECT + thing.name).geoms] for thing in (one, other)]
+    for thing, geoms in zip((one, other), shapes, strict=True):
+        for k, geom in enumerate(geoms):
+            geom.name = geom.name or f"{OBJECT}{thing.name}/{k}"
+    for first, second in product(*shapes):
+        spec.add_pair(geomname1=first.name, geomname2=second.name)
+
+
 def set_contacts(model: mujoco.MjModel, objects: Sequence[SceneObject], tips: Sequence[int]) -> None:
     """Set the contacts of all objects; tips: ids of the bodies at the tips of arms.
 
-    Between two objects, the settings of the lighter one apply.
+    Between two objects, the friction of the lighter one applies, and the contact is hard.
     """
     masses = sorted({thing.mass for thing in objects if thing.mass is not None}, reverse=True)
     for thing in objects:
         priority = FIXED_PRIORITY if thing.mass is None else FIXED_PRIORITY + 1 + masses.index(thing.mass)
         thing.set_contact(model, tips, priority)
+    solids = {int(model.body(OBJECT + thing.name).id) for thing in objects}
+    for k, pair in enumerate(zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)):
+        lighter = max(pair, key=lambda geom: model.geom_priority[geom])
+        if int(model.geom_bodyid[lighter]) in solids:
+            slide, spin, roll = model.geom_friction[lighter]
+            model.pair_dim[k], model.pair_friction[k] = model.geom_condim[lighter], (slide, slide, spin, roll, roll)
+            model.pair_solref[k], model.pair_solimp[k] = HARD_SOLREF, PAIR_SOLIMP
+            model.pair_solreffriction[k] = -1.0, -SLIP_RATE

@@ -17,6 +17,8 @@ MAX_NAME = 60  # [characters] of an arm or an object in a scene
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
 OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
 FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
+# A soft object has the highest: settings for a solid's weight would be far too soft for its light nodes.
+SOFT_PRIORITY = 1_000_000
 
 
 class SceneObject:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJECT_GROUP, SceneObject, check_name
+from trocar.simulation.objects.scene_object import OBJECT, OBJECT_GROUP, SOFT_PRIORITY, SceneObject, check_name
 from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.spatial import checked_pose, quaternion
 
@@ -28,7 +28,7 @@ class SoftSlab(SceneObject):
         size: edges (3,) [m] along its axes. pose: T_base_slab (4, 4) of its centre; z points to the free face.
         young: [Pa]. poisson: below 0.5. damping: time constant of its viscosity [s].
         density: [kg/m^3]. spacing: largest edge of the grid [m]; the cost grows with the number of nodes.
-        friction: coefficient of Coulomb friction. colour: (red, green, blue).
+        friction: coefficient of Coulomb friction, also against a `Solid`. colour: (red, green, blue).
     """
 
     soft: ClassVar[bool] = True
@@ -83,7 +83,7 @@ class SoftSlab(SceneObject):
         )
         flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
         flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
-        flex.priority, flex.condim, flex.friction = FIXED_PRIORITY, 3, [self.friction, 0.0, 0.0]
+        flex.priority, flex.condim, flex.friction = SOFT_PRIORITY, 3, [self.friction, 0.0, 0.0]
         flex.solref, flex.solimp = HARD_SOLREF, SOFT_SOLIMP
         flex.group, flex.rgba = OBJECT_GROUP, [*self.colour, 1.0]
         lowest = -(size[2] / 2 - radius)

@@ -1,0 +1,79 @@
+"""`trocar serve --fpga`: the dVRK's controller boards."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import typer
+
+import trocar as tr
+from trocar.errors import TrocarError, check_known
+
+HARDWARE = ("QLA1", "DQLA")
+OUTPUT = Path("trocar-fpga")
+
+
+def serve_boards(
+    scene: str, config: Path | None, arms: list[str], hardware: str, instrument: str | None, host: str, tools: bool
+) -> None:
+    """Serve the boards of a system file, or of nominal files that are written first, until Ctrl-C."""
+    from trocar.robot.controller.constants import PERIOD
+    from trocar.transports.fpga import nominal
+    from trocar.transports.fpga.bedside import Bedside
+    from trocar.transports.fpga.controller import BoardController
+    from trocar.transports.fpga.io_file import read_system
+    from trocar.transports.fpga.plant import RobotPlant
+    from trocar.transports.fpga.server import BoardServer
+
+    check_known("boards", HARDWARE, hardware)
+    configuration = None if config is None else read_system(config)
+    if configuration is not None:
+        if old := [name for name, generation in configuration.generations.items() if generation != "Classic"]:
+            raise TrocarError(
+                f"{', '.join(old)} of {config} is a dVRK-Si arm; its boards (dRAC) are not simulated yet. Use a system "
+                "file of Classic arms"
+            )
+        names = [robot.name for robot in configuration.robots if robot.name in configuration.types]
+        check_known(f"arm of {config}", names, *arms)
+        names = arms or names
+    else:
+        names = arms or [name for name in nominal.BOARDS if name in tr.load_scene(scene).arms]
+    if not names:
+        raise TrocarError(f"{config} has no arm with an IO file next to it; there is nothing to simulate")
+    built = tr.load_scene(scene, arms=names, timestep=PERIOD)
+    if instrument is not None:
+        carriers = [name for name in names if built.arms[name].arm.carries == "instrument"]
+        built = built.changed({name: {"instrument": instrument} for name in carriers})
+    if configuration is None:
+        config = nominal.write_system(OUTPUT, built, names, hardware)
+        configuration = read_system(config)
+    plant = RobotPlant(built, configuration)
+    if not tools:
+        for name in plant.discs:
+            plant.remove(name)
+    server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host, report=typer.echo)
+    boards = ", ".join(
+        f"{number} ({kind.name})" for number, kind in zip(plant.boards.numbers, plant.boards.kinds, strict=True)
+    )
+    place = "this machine only" if host.startswith("127.") else "OPEN TO THE NETWORK"
+    typer.echo(f"SIMULATED controller, not a robot: {', '.join(names)}; boards {boards}")
+    typer.echo(f"UDP {host}:{server.address[1]} ({place}); hands, pedals and truth: UDP 127.0.0.1:1395")
+    for note in plant.notes:
+        typer.echo(f"note: {note}")
+    numbers = " ".join(map(str, plant.boards.numbers))
+    typer.echo(f'system file: {Path(str(config)).resolve()}; its "IOs" must have "port": "udp:{host}"')
+    typer.echo(f"start the dVRK:   ros2 run dvrk_robot dvrk_system -j {Path(str(config)).resolve()}")
+    typer.echo(f"or test programs: qladisp -pudp:{host} {numbers}")
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background processes ignore the first
+        signal.signal(number, signal.default_int_handler)
+    started, used = time.monotonic(), time.process_time()
+    try:
+        server.serve()
+    except KeyboardInterrupt:
+        share = (time.process_time() - used) / max(time.monotonic() - started, 1e-3)
+        priority = "with" if server.prioritised else "without (limit rtprio)"
+        typer.echo(f"stopped: {server.summary()}; {100 * share:.0f} % of a processor, {priority} real-time priority")
+    finally:
+        server.close()

@@ -1,0 +1,80 @@
+"""`trocar serve --coppelia`: the scene of Ferro et al. 2022 for clients of CoppeliaSim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import typer
+
+from trocar import checks
+from trocar.errors import TrocarError
+
+POLL_INTERVAL = 0.5  # between checks of the server [s]
+
+
+def serve_coppelia(
+    arms: Sequence[str],
+    port: int,
+    *,
+    torque: bool,
+    counterweight: bool,
+    period: float,
+    parameters: str | None,
+    places: Sequence[str],
+    log: Path | None,
+    zmq_port: int | None,
+) -> None:
+    """Serve the scene until Ctrl-C."""
+    from trocar.experiments.ferro2022.remote_scene import PARAMETERS, FerroScene
+    from trocar.experiments.ferro2022.session_log import SessionLog
+    from trocar.transports.coppelia.server import RemoteApiServer
+
+    checks.positive("--period", period)
+    placed = dict(_place(text) for text in places)
+    observe = SessionLog(log, typer.echo) if log is not None else (lambda scene: None)
+    scene = FerroScene(
+        arms or ("PSM1",),
+        torque=torque,
+        counterweight=counterweight,
+        period=period,
+        parameters=parameters or PARAMETERS,
+        places=placed,
+        report=typer.echo,
+        observe=observe,
+    )
+    with ExitStack() as running:
+        if log is not None:
+            running.callback(observe, None)  # after the server has ended
+        server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
+        place = f"127.0.0.1:{server.port}"
+        if zmq_port is not None:
+            from trocar.transports.coppelia.zmq_server import ZmqApiServer
+
+            place += f", ZMQ on port {running.enter_context(ZmqApiServer(server.stepping, zmq_port, typer.echo)).port}"
+        control = "efforts" if torque else "velocities"
+        weight = "with" if counterweight else "without"
+        typer.echo(
+            f"serving {', '.join(scene.psms)} of Ferro et al. 2022, {weight} counterweight, {control}, steps of "
+            f"{1e3 * period:g} ms, on {place}; press Ctrl-C to stop"
+        )
+        try:
+            while server.serving:
+                server.wait(POLL_INTERVAL)
+        except KeyboardInterrupt:
+            typer.echo("stopped")
+            return
+        raise TrocarError("the server stopped")
+
+
+def _place(text: str) -> tuple[str, list[float]]:
+    """Name and position of NAME=X,Y,Z."""
+    name, _, numbers = text.partition("=")
+    try:
+        position = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        position = []
+    if len(position) != 3:
+        raise TrocarError(f"--place must be NAME=X,Y,Z in metres, such as Start=-1.539,-0.16781,0.71475, got {text!r}")
+    return name, [checks.number("--place", x, -100.0, 100.0, "m") for x in position]

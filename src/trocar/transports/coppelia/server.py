@@ -1,0 +1,276 @@
+"""The TCP server of CoppeliaSim's legacy remote API, on this machine only.
+
+One thread serves all clients. It answers a message after its commands were executed and, at a trigger, the step was
+taken; streams are read after that. CoppeliaSim answers with the values of before the step, and its clients send a ping
+to get those of after it. Here both read the same, so that runs are repeatable.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
+
+from trocar import checks
+from trocar.errors import TrocarError
+from trocar.transports.coppelia import commands, packets
+from trocar.transports.coppelia.packets import Assembly, MessageHead, PacketReader, ProtocolError, RemoteCommand
+from trocar.transports.coppelia.remote_scene import NotServed, RemoteScene
+from trocar.transports.coppelia.stepping import Stepping
+
+HOST, PORT = "127.0.0.1", 19997
+MAX_CLIENTS = 16
+MAX_STREAMS = 1000  # of a client
+MAX_UNSENT = 16 << 20  # bytes that wait for a client that does not read
+MAX_MESSAGES = 1000  # that wait for the triggers of other clients
+CHUNK = 1 << 18  # bytes read at once
+# Clients write each packet on its own without TCP_NODELAY: a delayed acknowledgement costs 40 ms (Linux only).
+QUICKACK = getattr(socket, "TCP_QUICKACK", None)
+
+
+class RemoteApiServer:
+    """Serves a scene to clients of the legacy remote API.
+
+        with RemoteApiServer(scene) as server:
+            server.wait()
+
+    Args:
+        scene: the scene. port: 0 selects a free one. report: called with one line about each client and each error.
+
+    Attributes:
+        port: the port it listens on. stepping: the steps of the simulation, shared with other servers.
+        scene, report, selector: of its clients.
+    """
+
+    def __init__(self, scene: RemoteScene, port: int = PORT, report: Callable[[str], None] = print) -> None:
+        self._socket = _listening(port)
+        self.port = int(self._socket.getsockname()[1])
+        self.scene, self.report, self.stepping = scene, report, Stepping(scene, report)
+        self._clients: set[_Client] = set()
+        self.selector = selectors.DefaultSelector()
+        self._waker, self._wakes = socket.socketpair()
+        self.selector.register(self._socket, selectors.EVENT_READ, self._accept)
+        self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: None)
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="trocar-coppelia", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the server ends, at most for a time [s]."""
+        self._thread.join(timeout)
+
+    @property
+    def serving(self) -> bool:
+        """The server runs."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Disconnect all clients and end the server."""
+        self._closing = True
+        self._waker.send(b"\0")
+        self._thread.join(timeout=10.0)
+        self.selector.close()
+        for one in (self._waker, self._wakes):
+            one.close()
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                with self.stepping.lock:
+                    delay = self.stepping.delay()
+                for key, events in self.selector.select(delay):
+                    key.data(events)
+                with self.stepping.lock:
+                    self.stepping.settle()
+                    self.stepping.run_free()
+                    steps = -1
+                    while steps != self.stepping.steps:  # a step releases clients that waited for others
+                        steps = self.stepping.steps
+                        for client in tuple(self._clients):
+                            client.work()
+        finally:
+            for client in tuple(self._clients):
+                client.leave("disconnected: the server ends")
+            self._socket.close()
+
+    def _accept(self, _events: int) -> None:
+        try:
+            link, (_, port) = self._socket.accept()
+        except OSError as error:  # it has left again, or this process has too many open files
+            self.report(f"a client was refused: {error.strerror}")
+            return
+        if len(self._clients) >= MAX_CLIENTS:
+            self.report(f"a client was refused: {MAX_CLIENTS} are connected")
+            link.close()
+            return
+        self._clients.add(_Client(link, port, self))
+        self.report(f"client {port} connected")
+
+    def forget(self, client: _Client) -> None:
+        """A client has left; a simulation that waits for it goes on."""
+        self._clients.discard(client)
+        with self.stepping.lock:
+            self.stepping.synchronise(client, False)
+
+
+class _Client:
+    """One connection: reads messages, executes their commands and answers."""
+
+    def __init__(self, link: socket.socket, port: int, server: RemoteApiServer) -> None:
+        self._link, self._port, self._server = link, port, server
+        self._scene, self._stepping = server.scene, server.stepping
+        self._reader, self._assembly = PacketReader(), Assembly()
+        self._messages: deque[bytes] = deque()
+        self._executed: tuple[MessageHead, list[RemoteCommand]] | None = None  # message to be answered
+        self._unsent = bytearray()
+        self._streams: dict[tuple[int, bytes], tuple[RemoteCommand, float]] = {}  # with the time of the last reply [ms]
+        self._reported: set[int] = set()  # commands not served
+        self._open, self._finishing = True, False
+        link.setblocking(False)
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        server.selector.register(link, selectors.EVENT_READ, self._ready)
+
+    def leave(self, reason: str) -> None:
+        """Close the connection."""
+        if self._open:
+            self._open = False
+            self._report(reason)
+            self._server.selector.unregister(self._link)
+            self._link.close()
+            self._server.forget(self)
+
+    def work(self) -> None:
+        """Answer the messages that have come, unless this client waits for the triggers of others."""
+        try:
+            while self._open and not self._stepping.waits(self):
+                if self._executed is not None:
+                    self._answer(*self._executed)
+                elif self._messages:
+                    self._execute_message(self._messages.popleft())
+                else:
+                    break
+        except ProtocolError as error:
+            self.leave(f"disconnected: {error}")
+        except OSError as error:
+            self.leave(f"left: {error.strerror or error}")
+
+    def _ready(self, events: int) -> None:
+        try:
+            if events & selectors.EVENT_WRITE:
+                self._send()
+            if not (self._open and events & selectors.EVENT_READ):
+                return
+            data = self._link.recv(CHUNK)
+            if QUICKACK is not None:
+                self._link.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+            if not data:
+                self.leave("left within a message" if self._reader.in_message else "left")
+                return
+            self._messages += self._reader.messages(data)
+            if len(self._messages) > MAX_MESSAGES:
+                raise ProtocolError(f"it has sent {len(self._messages)} messages without waiting for a reply")
+        except BlockingIOError:
+            return
+        except ProtocolError as error:
+            self.leave(f"disconnected: {error}")
+        except OSError as error:
+            self.leave(f"left: {error.strerror or error}")
+        else:
+            with self._stepping.lock:
+                self.work()
+
+    def _execute_message(self, message: bytes) -> None:
+        head, pieces = packets.unpacked_message(message)
+        replies: list[RemoteCommand] = []
+        for piece in pieces:
+            command = self._assembly.command(piece)
+            if command is None:
+                continue
+            name = command.number, command.key
+            if command.mode == packets.DISCONTINUE:
+                self._streams.pop(name, None)
+                replies.append(command._replace(data=b"", full=None))
+            elif command.mode in (packets.STREAMING, packets.STREAMING_SPLIT):
+                if len(self._streams) >= MAX_STREAMS and name not in self._streams:
+                    raise ProtocolError(f"it asks for more than {MAX_STREAMS} streams")
+                self._streams[name] = command, float("-inf")
+            else:
+                replies.append(self._reply(command))
+        self._executed = head, replies
+
+    def _answer(self, head: MessageHead, replies: list[RemoteCommand]) -> None:
+        """Answer a message whose commands were executed, with the streams after the step that it has triggered."""
+        self._executed = None
+        now = 1e3 * time.monotonic()
+        for name, (command, last) in self._streams.items():
+            if now - last >= command.delay:
+                self._streams[name] = command, now
+                replies.append(self._reply(command))
+        number = head.message if replies else packets.NO_MESSAGE
+        state = self._scene.running, self._scene.paused
+        answer = MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state)
+        self._unsent += packets.packets(packets.packed_message(answer, replies))
+        self._send()
+
+    def _reply(self, command: RemoteCommand) -> RemoteCommand:
+        """Execute a command. Its reply has the same number, mode and key."""
+        data, failed = b"", False
+        try:
+            data = self._execute(command)
+        except ProtocolError:
+            raise
+        except TrocarError as error:
+            failed = True
+            if isinstance(error, NotServed) and command.number not in self._reported:
+                self._reported.add(command.number)
+                self._report(str(error))
+        now = round(1e3 * self._scene.time) if self._scene.running else 0
+        return RemoteCommand(command.number, command.mode, command.key, data, time=now, failed=failed)
+
+    def _execute(self, command: RemoteCommand) -> bytes:
+        match command.number:
+            case commands.SYNCHRONOUS | commands.FREE_RUNNING:
+                self._stepping.synchronise(self, command.number == commands.SYNCHRONOUS)
+            case commands.TRIGGER:
+                self._stepping.trigger(self)
+            case commands.FINISH:
+                self._finishing = True
+            case _:
+                return commands.execute(self._scene, command)
+        return b""
+
+    def _send(self) -> None:
+        """Send what the client can take now; it leaves after the reply to its last command."""
+        if self._unsent:
+            with suppress(BlockingIOError):
+                del self._unsent[: self._link.send(self._unsent)]
+        if len(self._unsent) > MAX_UNSENT:
+            raise ProtocolError(f"it does not read; {len(self._unsent)} bytes wait for it")
+        if self._finishing and not self._unsent:
+            self.leave("finished")
+            return
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        self._server.selector.modify(self._link, events, self._ready)
+
+    def _report(self, text: str) -> None:
+        self._server.report(f"client {self._port}: {text}")
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket that listens on the loopback interface."""
+    checks.count("port", port, 0, 65535)
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        raise TrocarError(f"port {port} of {HOST} cannot be opened: {error.strerror}; choose another port") from None

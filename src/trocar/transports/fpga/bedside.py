@@ -1,0 +1,100 @@
+"""What people do at the robot, by lines of text on a loopback socket, and the truth for other processes.
+
+    press NAME | release NAME        a switch of the IO files: clutch, coag, PSM1_arm_clutch, dvrk_head_sensor
+    hold ARM | let_go ARM            a hand takes the tip of an arm, or leaves it
+    move ARM X Y Z [SECONDS]         the hand moves by this [m], base axes, from where it took the tip
+    gripper ARM ANGLE                opening of a master's gripper [rad]
+    insert ARM | remove ARM          mount adapter and instrument, or take them off
+    stop | start                     press or release the emergency stop
+    fail BOARD AXIS [AMPERES]        an amplifier delivers this current; without a number it is repaired
+    slip BOARD AXIS COUNTS           an encoder loses counts
+    truth                            joints, tips and contact forces of all arms; what is pressed
+
+Every line is answered by one line of JSON, with `error` if it was not understood.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trocar import checks
+from trocar.errors import TrocarError, check_known
+from trocar.transports.fpga.plant import RobotPlant
+
+MAX_AMPERES, MAX_COUNTS = 10.0, 1 << 23
+
+
+class Bedside:
+    """Executes the lines on a plant.
+
+    Attributes:
+        commands: least and largest number of words, and function, by the first word.
+    """
+
+    def __init__(self, plant: RobotPlant) -> None:
+        self._plant = plant
+        self.commands: dict[str, tuple[int, int, Callable[..., Any]]] = {
+            "press": (1, 1, plant.press),
+            "release": (1, 1, lambda name: plant.press(name, False)),
+            "hold": (1, 1, plant.hold),
+            "let_go": (1, 1, plant.let_go),
+            "move": (4, 5, self._move),
+            "gripper": (2, 2, self._gripper),
+            "insert": (1, 1, plant.insert),
+            "remove": (1, 1, plant.remove),
+            "stop": (0, 0, lambda: plant.boards.stop(True, plant.time)),
+            "start": (0, 0, lambda: plant.boards.stop(False, plant.time)),
+            "fail": (2, 3, self._fail),
+            "slip": (3, 3, self._slip),
+            "truth": (0, 0, lambda: None),
+        }
+
+    def answer(self, line: bytes) -> bytes:
+        """Execute a line; the answer, a line of JSON."""
+        words = line.decode("utf-8", errors="replace").split()
+        try:
+            self._execute(words)
+        except TrocarError as error:
+            return json.dumps({"error": str(error)}).encode()
+        plant = self._plant
+        content: dict[str, Any] = {"time": plant.time, "pressed": plant.pressed}
+        if words[0] == "truth":
+            content["arms"] = plant.truth()
+        return json.dumps(content).encode()
+
+    def _execute(self, words: Sequence[str]) -> None:
+        check_known("command", self.commands, words[0] if words else "")
+        low, high, command = self.commands[words[0]]
+        if not low <= len(words) - 1 <= high:
+            raise TrocarError(
+                f"{words[0]} takes {low if low == high else f'{low} to {high}'} words, got {len(words) - 1}"
+            )
+        command(*words[1:])
+
+    def _move(self, arm: str, x: str, y: str, z: str, seconds: str | None = None) -> None:
+        offset = [checks.number("the offset of a hand", value, -1.0, 1.0, "m") for value in (x, y, z)]
+        self._plant.hold(arm).move(
+            offset, None if seconds is None else checks.number("duration", seconds, 0.0, 60.0, "s")
+        )
+
+    def _gripper(self, arm: str, angle: str) -> None:
+        check_known("arm of the scene", self._plant.scene.arms, arm)
+        self._plant.scene.arms[arm].gripper = checks.number("the opening", angle, 0.0, 2.0, "rad")
+
+    def _channel(self, board: str, axis: str) -> tuple[int, int]:
+        place = (int(checks.number("board", board, 0, 15)), int(checks.number("axis", axis, 0, 9)))
+        self._plant.channel_of(*place)
+        return place
+
+    def _fail(self, board: str, axis: str, amperes: str | None = None) -> None:
+        place = self._channel(board, axis)
+        if amperes is None:
+            self._plant.failed.pop(place, None)
+        else:
+            self._plant.failed[place] = checks.number("current", amperes, -MAX_AMPERES, MAX_AMPERES, "A")
+
+    def _slip(self, board: str, axis: str, counts: str) -> None:
+        channel = self._plant.channel_of(*self._channel(board, axis))
+        self._plant.boards.timers.slip(channel, int(checks.number("counts", counts, -MAX_COUNTS, MAX_COUNTS)))

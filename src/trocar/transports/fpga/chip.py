@@ -1,0 +1,32 @@
+"""The memory chip of a Classic instrument, by which the dVRK recognises it.
+
+Source: AmpIO and mtsRobotIO1394 (Dallas chip): from address 0x80 the maker's number, at 0xA4 the model, at 0xA8 the
+version, at 0x160 the name. The dVRK builds `LARGE_NEEDLE_DRIVER:400006[1]` from it.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from trocar.arms import instruments
+from trocar.errors import TrocarError
+
+MAKER, MODEL, VERSION, NAME, SIZE = 0x80, 0xA4, 0xA8, 0x160, 0x180
+MAX_NAME = 27  # [characters]
+
+
+def chip_memory(instrument: str, version: int = 1) -> bytes:
+    """Memory of the chip of an instrument of the Classic PSM, by number or name."""
+    name = instruments.load_instrument(instrument, "PSM").name
+    match = re.fullmatch(r"(.+)_(\d{6})", name)
+    if match is None:
+        raise TrocarError(
+            f"{name} has no number of Intuitive, which its chip would report; choose a built-in instrument"
+        )
+    memory = bytearray(SIZE)
+    memory[MAKER : MAKER + 3] = b"997"
+    struct.pack_into(">IB", memory, MODEL, int(match[2]), version)
+    text = match[1].replace("_", " ").encode()[:MAX_NAME]
+    memory[NAME : NAME + len(text)] = text
+    return bytes(memory)

@@ -1,0 +1,203 @@
+"""The controller that a client sees: boards on a FireWire bus, one of them on Ethernet, wired to the robot."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+
+from trocar.spatial import Array
+from trocar.transports.fpga import packets
+from trocar.transports.fpga.edges import CLOCK
+from trocar.transports.fpga.packets import BROADCAST, Request
+from trocar.transports.fpga.registers import Boards
+
+HUB_MEMORY, QUERY, COMMANDS = 0x1000, 0x1800, 0  # addresses of blocks
+HUB_SIZE = 0x800  # [quadlets]
+UPDATE_TIME, UPDATE_INTERVAL = 150, 500  # in which boards write to the hub's memory [1/49.152 MHz]
+MAX_CATCH_UP = 75  # engine steps; after a longer silence of the client a robot without current rests
+
+
+class Plant(Protocol):
+    """What is connected to the boards: it reads their currents and sets their sensors, one step at a time."""
+
+    period: float
+    time: float
+
+    @property
+    def moving(self) -> bool: ...
+
+    def step(self) -> None: ...
+
+    def rest(self, until: float) -> None: ...
+
+
+class BoardController:
+    """Answers requests. The plant is stepped once for every command, or when a client reads without commanding.
+
+    Args:
+        boards: their registers. plant: the robot.
+    """
+
+    def __init__(self, boards: Boards, plant: Plant) -> None:
+        self.boards, self.plant = boards, plant
+        self._node_of_hub = 0
+        self._sampled = np.zeros(len(boards.numbers))  # time of the last sample of each board [s]
+        self._stale = True
+        self._commanded: set[int] = set()  # nodes commanded one by one since the last step
+        self._commanded_nodes = len(boards.numbers) + 1  # nodes that a client commands in a cycle
+        self._memory = b""
+        self._trailer = packets.extra(boards.generation)
+        self._places = cache(boards.places)
+        self._selected = cache(self._select)
+
+    def answer(self, packet: bytes, now: float) -> bytes | None:
+        """The reply to a packet that arrived at a time of the boards' clock [s]; None if there is none."""
+        request = packets.parse(packet)
+        if request is None:
+            return None
+        if request.forwarded and request.generation != self.boards.generation:
+            # the bus was reset: the board on Ethernet drops what it would have to forward
+            reads = request.code in (packets.QUADLET_READ, packets.BLOCK_READ)
+            return packets.extra(self.boards.generation, packets.DROPPED) if reads else None
+        if request.code == packets.QUADLET_READ:
+            return self._read(request, now)
+        if request.code == packets.BLOCK_READ:
+            return self._read_block(request, now)
+        if request.code == packets.QUADLET_WRITE:
+            self._write(request, now)
+        elif request.address == COMMANDS:
+            self._command(request, now)
+        return None
+
+    def advance(self, now: float, commanded: bool = False) -> None:
+        """Step the plant to a time [s], with slack against jitter: normally one step for every command."""
+        plant = self.plant
+        behind = (now - plant.time) / plant.period
+        if commanded:
+            steps = 1 if -0.4 < behind < 2.4 else max(0, round(behind))
+        else:
+            steps = round(behind) if behind > 3.0 else 0
+        if not steps:
+            return
+        if steps > MAX_CATCH_UP:
+            self._catch_up(now)
+        else:
+            for _ in range(steps):
+                plant.step()
+        self._prepare()
+
+    def idle(self, now: float) -> None:
+        """Advance without a packet, if anything moves."""
+        if self.plant.moving:
+            self.advance(now)
+
+    def _catch_up(self, now: float) -> None:
+        """After a silence: the watchdog switches motors off; then the robot rests, and time passes at once."""
+        plant, boards = self.plant, self.boards
+        for _ in range(MAX_CATCH_UP):
+            if not plant.moving:
+                break
+            plant.step()
+        plant.rest(now)
+        boards.settle(now)
+
+    def _prepare(self) -> None:
+        self.boards.prepare(self.plant.time)
+        self._stale = False
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def _targets(self, request: Request) -> tuple[int, ...]:
+        """Boards that take a write."""
+        nodes = len(self.boards.numbers)
+        if request.node == BROADCAST:
+            return tuple(range(nodes)) if request.forwarded else (self._node_of_hub,)
+        return (request.node,) if request.node < nodes else ()
+
+    def _source(self, request: Request) -> int | None:
+        """The board that answers a read; a broadcast is answered by the board on Ethernet only."""
+        if request.node == BROADCAST:
+            return None if request.forwarded else self._node_of_hub
+        return request.node if request.node < len(self.boards.numbers) else None
+
+    def _write(self, request: Request, now: float) -> None:
+        if request.address == QUERY:
+            self._query(request.value, now)
+            return
+        self.advance(now)
+        for board in self._targets(request):
+            self.boards.write(board, request.address, request.value, self.plant.time)
+        self._trailer = packets.extra(self.boards.generation)
+        self._stale = True
+
+    def _read(self, request: Request, now: float) -> bytes | None:
+        board = self._source(request)
+        if board is None:
+            return None
+        self.advance(now)
+        value = self.boards.read(board, request.address, self.plant.time)
+        return packets.quadlet_reply(request, board, value, self._trailer)
+
+    def _command(self, request: Request, now: float) -> None:
+        if request.node != BROADCAST and request.node >= len(self.boards.numbers):
+            return
+        node = None if request.node == BROADCAST else request.node
+        self.boards.write_blocks(request.data, node, self.plant.time)
+        self._stale = True
+        if node is not None:  # one board after the other: the plant moves when all have their commands
+            self._commanded.add(node)
+            if len(self._commanded) < self._commanded_nodes:
+                return
+        self._commanded.clear()
+        self.advance(now, commanded=True)
+
+    def _read_block(self, request: Request, now: float) -> bytes | None:
+        board, address = self._source(request), request.address
+        if board is None:
+            return None
+        if address == COMMANDS:
+            self._sample(now)
+            elapsed = self._elapsed()[board]
+            self._sampled[board] = self.plant.time
+            self.boards.elapsed[board] = elapsed
+            data = self.boards.content[self._places(board)[1:]].astype(">u4").tobytes()
+        elif HUB_MEMORY <= address < HUB_MEMORY + HUB_SIZE:
+            data = self._memory[4 * (address - HUB_MEMORY) :]
+        else:
+            self.advance(now)
+            data = self.boards.memory(board, address, request.length)
+        return packets.block_reply(request, board, data, self._trailer)
+
+    def _sample(self, now: float) -> None:
+        if self._commanded:  # the client commands fewer boards than before
+            self._commanded_nodes = len(self._commanded)
+            self._commanded.clear()
+            self.advance(now, commanded=True)
+        self.advance(now)
+        if self._stale:
+            self._prepare()
+
+    def _elapsed(self) -> Array:
+        return np.maximum((self.plant.time - self._sampled) * CLOCK - 1.0, 0.0)
+
+    def _select(self, mask: int) -> tuple[Array, Array]:
+        """Boards in a mask of board numbers, and the places of their blocks."""
+        boards = [index for index, number in enumerate(self.boards.numbers) if mask >> number & 1]
+        places = [self._places(board) for board in boards]
+        return np.array(boards, dtype=int), np.concatenate(places) if places else np.zeros(0, dtype=int)
+
+    def _query(self, value: int, now: float) -> None:
+        """Let the boards in a mask write their blocks, with a sequence number, to the hub's memory."""
+        self._sample(now)
+        sequence, boards = value >> 16, self.boards
+        chosen, places = self._selected(value & 0xFFFF)
+        lengths = np.array([kind.block + 1 for kind in boards.kinds])[chosen]
+        updates = UPDATE_TIME + UPDATE_INTERVAL * np.arange(len(chosen))
+        boards.headers[chosen] = lengths << 24 | (sequence & 0xFF) << 16 | updates
+        boards.elapsed[chosen] = self._elapsed()[chosen]
+        self._sampled[chosen] = self.plant.time
+        read = UPDATE_TIME + UPDATE_INTERVAL * len(chosen)
+        timing = np.array([read << 16 | read + UPDATE_INTERVAL], dtype=">u4").tobytes()
+        self._memory = boards.content[places].astype(">u4").tobytes() + timing

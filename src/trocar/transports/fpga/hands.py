@@ -1,0 +1,64 @@
+"""A hand on the tip of an arm: a spring and a damper to a point that moves smoothly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar import checks
+from trocar.simulation import SimulatedArm
+from trocar.spatial import Array
+
+STIFFNESS, DAMPING = 300.0, 20.0  # [N/m, N s/m]: ASSUMED, a firm grip
+TURNING_STIFFNESS, TURNING_DAMPING = 0.3, 0.005  # [N m/rad, N m s/rad]
+SPEED = 0.1  # of the point on the way to its goal [m/s]
+
+
+class HandOnTip:
+    """Holds the tip of an arm, from where it is.
+
+    Args:
+        arm: the arm. period: of `act` [s].
+    """
+
+    def __init__(self, arm: SimulatedArm, period: float) -> None:
+        self._arm, self._period = arm, period
+        T = arm.tip_pose()
+        self._start, self._orientation = T[:3, 3].copy(), T[:3, :3].copy()
+        self._before = T.copy()
+        self._from = self._goal = self._point = self._start
+        self._elapsed, self._duration = 0.0, 0.0
+
+    def move(self, offset: ArrayLike, duration: float | None = None) -> None:
+        """Move by an offset (3,) [m], base axes, from where the tip was taken. Default: at 0.1 m/s."""
+        displacement = checks.three_numbers("the offset of a hand", offset, "[m]")
+        self._from, self._goal = self._point, self._start + displacement
+        distance = float(np.linalg.norm(self._goal - self._from))
+        self._duration = distance / SPEED if duration is None else checks.number("duration", duration, 0.0, 60.0, "s")
+        self._elapsed = 0.0
+
+    def act(self) -> None:
+        """Set the wrench of the hand for the next step."""
+        T, before, dt = self._arm.tip_pose(), self._before, self._period
+        if self._elapsed < self._duration:
+            self._elapsed += dt
+            share = 0.5 - 0.5 * math.cos(math.pi * min(self._elapsed / self._duration, 1.0))
+            self._point = self._from + share * (self._goal - self._from)
+        elif self._point is not self._goal:
+            self._point = self._goal
+        force = STIFFNESS * (self._point - T[:3, 3]) - DAMPING / dt * (T[:3, 3] - before[:3, 3])
+        moment = TURNING_STIFFNESS * _turn(T[:3, :3], self._orientation)
+        moment -= TURNING_DAMPING / dt * _turn(before[:3, :3], T[:3, :3])
+        self._before = T
+        self._arm.apply_wrench(np.concatenate([force, moment]))
+
+    def let_go(self) -> None:
+        self._arm.apply_wrench(np.zeros(6))
+
+
+def _turn(R_from: Array, R_to: Array) -> Array:
+    """Sine of the turn (3,) from one orientation to another, base axes."""
+    R = R_to @ R_from.T
+    return 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])

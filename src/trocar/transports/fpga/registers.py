@@ -1,0 +1,386 @@
+"""Registers of the dVRK's controller boards, as arrays over all boards and over all their channels.
+
+Sources: jhu-cisst/mechatronics-firmware (BoardRegs-QLA, BoardRegs-DQLA, MotorChannelQLA, SafetyCheck) and AmpIO of
+mechatronics-software. The boards report firmware 8 on an FPGA of version 2. A channel is one motor with its encoder and
+potentiometer. Times are those of the boards' clock [s].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trocar.spatial import Array
+from trocar.transports.fpga.edges import CLOCK, MIDDLE, EncoderTimers
+
+FIRMWARE = 8
+FPGA_V2 = 0x80000000  # Ethernet status of an FPGA of version 2
+ZERO_CURRENT = 0x8000  # of the nominal ADC and DAC
+VOLTAGE_TIME = 0.1  # from the power-on command to a good motor voltage [s]: ASSUMED, the client allows 0.2 s
+AMPLIFIER_TIME = 7680 * 256 / CLOCK  # from a good voltage to the first current: 40 ms
+WATCHDOG = 0x1680  # period after power-up: 30 ms
+WATCHDOG_UNIT = 256 / CLOCK  # [s]
+# Check of the current in the FPGA: a motor is switched off if its measured current [bits] is above the least and has
+# differed from the command by more than the tolerance for a time.
+MAX_CURRENT_ERROR, MIN_CHECKED_CURRENT, MAX_ERROR_TIME = 0x900, 786, 0.05
+TEMPERATURE = 60 << 8 | 60  # of both sensors, in half degrees
+DALLAS_TIME = 0.3  # to read the chip of an instrument [s]
+DALLAS_BUSY = 0x2000
+PHY_REPLY = 0x0107  # register 1 of the FireWire link: gap count 7, not the 63 of a bus that was just reset
+HIGH_INPUTS = 0x0FFF  # digital inputs of a QLA, nothing pressed
+
+STATUS, PHY_REQUEST, PHY_DATA, WATCHDOG_PERIOD, HARDWARE, TEMPERATURES, OUTPUTS, FIRMWARE_VERSION = range(8)
+PROM_STATUS, PROM_RESULT, INPUTS, IP_ADDRESS, ETHERNET, DALLAS, EXPANDER, DESCRIPTION = range(8, 16)
+POT_AND_CURRENT, DAC, PRELOAD, POSITION, PERIOD, QUARTER, OUTPUT_TIME, OLD_QUARTER, RUNNING, SETTINGS, MOTOR = (
+    *(0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12),
+)
+PROM_DATA, BOARD_PROM, DALLAS_DATA = 0x2000, 0x3000, 0x6000
+RELAY_MASK, RELAY, POWER_MASK, POWER = 1 << 17, 1 << 16, 1 << 19, 1 << 18
+REBOOT_MASK, REBOOT = 1 << 21, 1 << 20
+VALID, ENABLE_MASK, ENABLE, MODE = 1 << 31, 1 << 29, 1 << 28, 0x0F000000
+CURRENT_CONTROL = 1 << 20  # the amplifier's mode, in the motor status
+BOARD_ROWS, CHANNEL_ROWS = 5, 7
+
+
+@dataclass(frozen=True)
+class BoardKind:
+    """A board: its name in IO files, its hardware register and its numbers of motors."""
+
+    name: str
+    code: int
+    motors: int
+
+    @property
+    def block(self) -> int:
+        """Length of its real-time block [quadlets]."""
+        return 4 + 7 * self.motors
+
+
+QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4), BoardKind("DQLA", 0x44514C41, 8)
+KINDS = {kind.name: kind for kind in (QLA, DQLA)}
+
+
+class Boards:
+    """Registers of boards with numbers 0 to 15; their nodes on the FireWire bus are 0, 1, ... in the same order.
+
+    Attributes:
+        numbers, kinds: of the boards, in the order of their nodes. first: first channel of each board.
+        generation: of the FireWire bus, which a reboot of a board increments.
+        relay, power, timeout: (B,) relay closed, motor power enabled, watchdog timed out.
+        enabled, tripped, on: (M,) amplifier enabled, switched off by the check of its current, delivering current.
+        dac: (M,) commanded currents [bits]. pots, currents: (M,) readings of the ADCs [bits].
+        inputs: (B,) levels of the digital inputs. outputs: (B,) of the digital outputs.
+        timers: encoders of all channels.
+        chips: memory of the instruments' chips, by board.
+        on_output: called with board, mask and levels when a digital output is written.
+        content: what the real-time blocks report; `places` are those of a board. headers, elapsed: (B,) parts of it.
+    """
+
+    def __init__(self, kinds: Mapping[int, BoardKind], position: Array | None = None) -> None:
+        self.numbers = sorted(kinds)
+        self.kinds = [kinds[number] for number in self.numbers]
+        motors = [kind.motors for kind in self.kinds]
+        self.first = np.concatenate([[0], np.cumsum(motors)[:-1]]).astype(int)
+        self.board_of = np.repeat(np.arange(len(motors)), motors)
+        B, M = len(motors), sum(motors)
+        self._index = {number: index for index, number in enumerate(self.numbers)}
+        self.generation = 1
+        self.relay, self.power, self.timeout = (np.zeros(B, dtype=bool) for _ in range(3))
+        self.good, self.stopped = np.zeros(B, dtype=bool), np.zeros(B, dtype=bool)
+        self._period = np.full(B, WATCHDOG)
+        self._written = np.zeros(B)
+        self._good_at = np.full(B, np.inf)
+        self.outputs = np.zeros(B, dtype=np.int64)
+        self.enabled, self.tripped, self.on = (np.zeros(M, dtype=bool) for _ in range(3))
+        self.dac, self.pots, self.currents = (np.full(M, ZERO_CURRENT) for _ in range(3))
+        self._preload = np.full(M, MIDDLE)
+        self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
+        self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
+        self.timers = EncoderTimers(np.zeros(M) if position is None else position)
+        self._ip = 0
+        self._proms = [b""] * B
+        self._prom_results = [0] * B
+        self._dallas_until, self._dallas_address = np.zeros(B), [0] * B
+        self.chips: dict[int, bytes] = {}
+        self.on_output: Callable[[int, int, int], None] | None = None
+        self._layouts: dict[tuple[tuple[int, int], ...], tuple[Array, Array, Array, Array]] = {}
+        self._qla = np.array([kind.motors == QLA.motors for kind in self.kinds])
+        self.inputs = np.where(self._qla, HIGH_INPUTS, HIGH_INPUTS << 16 | HIGH_INPUTS)
+        identity = [kind.motors << 28 | number << 24 for kind, number in zip(self.kinds, self.numbers, strict=True)]
+        self._identity = np.array(identity) | np.where(self._qla, 1 << 21, 0x3C00)  # output configuration known
+        axis = np.arange(M) - self.first[self.board_of]
+        self._bit = np.where(self._qla[self.board_of], 1 << axis, 0)
+        # content of the real-time blocks: rows of the boards, then rows of the channels
+        self.content = np.zeros(BOARD_ROWS * B + CHANNEL_ROWS * M, dtype=np.int64)
+        self.headers, self.elapsed, self._status_row, self._digital_row, temperatures = self.content[
+            : BOARD_ROWS * B
+        ].reshape(BOARD_ROWS, B)
+        self._channel_rows = self.content[BOARD_ROWS * B :].reshape(CHANNEL_ROWS, M)
+        temperatures[:] = TEMPERATURE
+        self.settle(0.0)
+
+    def index(self, number: int) -> int | None:
+        """Index of the board with this number; None if there is none."""
+        return self._index.get(number)
+
+    # -- power ---------------------------------------------------------------------------------------------------------
+
+    def settle(self, now: float) -> None:
+        """Bring watchdogs, motor voltage and amplifiers to this time."""
+        expired = (self._period > 0) & (now - self._written > self._period * WATCHDOG_UNIT) & ~self.timeout
+        if np.count_nonzero(expired):
+            self.timeout |= expired
+            self.enabled &= ~expired[self.board_of]
+        self.good = now >= self._good_at
+        ready = now >= self._good_at + AMPLIFIER_TIME
+        self.on = self.enabled & ready[self.board_of] & ~self.tripped
+
+    def check_currents(self, now: float) -> None:
+        """Switch off motors whose measured current has been wrong for 50 ms."""
+        wrong = (np.abs(self.currents - self.dac) > MAX_CURRENT_ERROR) & (
+            np.abs(self.currents - ZERO_CURRENT) > MIN_CHECKED_CURRENT
+        )
+        if not np.count_nonzero(wrong):
+            self._wrong_since[:] = np.inf
+            return
+        self._wrong_since = np.where(wrong, np.minimum(self._wrong_since, now), np.inf)
+        self.tripped |= now - self._wrong_since > MAX_ERROR_TIME
+
+    def stop(self, stopped: bool, now: float) -> None:
+        """Press or release the emergency stop: it removes the motor voltage of all boards."""
+        self.stopped[:] = stopped
+        self._good_at = np.where(self.power & ~self.stopped, now + VOLTAGE_TIME, np.inf)
+        self.settle(now)
+
+    def _control(self, board: int, value: int, now: float) -> None:
+        """Write of the status register."""
+        if value & RELAY_MASK:
+            self.relay[board] = bool(value & RELAY)
+        part = self._part(board)
+        if value & POWER_MASK:
+            on = bool(value & POWER)
+            if on:
+                self.timeout[board] = False
+                self.tripped[part] = False
+                if not self.power[board] and not self.stopped[board]:
+                    self._good_at[board] = now + VOLTAGE_TIME
+            else:
+                self._good_at[board] = np.inf
+                self.enabled[part] = False
+            self.power[board] = on
+        if self._qla[board] and value & 0xF00:
+            for axis in range(QLA.motors):
+                if value & 0x100 << axis:
+                    self._enable(part.start + axis, bool(value & 1 << axis))
+
+    def _enable(self, channel: int, on: bool) -> None:
+        board = self.board_of[channel]
+        if on:
+            self.timeout[board] = self.tripped[channel] = False
+        self.enabled[channel] = on and self.power[board]
+
+    def _part(self, board: int) -> slice:
+        first = int(self.first[board])
+        return slice(first, first + self.kinds[board].motors)
+
+    def reboot(self, board: int, now: float) -> None:
+        """State after power-up; the FireWire bus is reset."""
+        part = self._part(board)
+        self.relay[board] = self.power[board] = self.timeout[board] = False
+        self._period[board], self._written[board], self._good_at[board] = WATCHDOG, now, np.inf
+        self.enabled[part] = self.tripped[part] = False
+        self.dac[part], self._preload[part], self.outputs[board] = ZERO_CURRENT, MIDDLE, 0
+        for channel in range(part.start, part.stop):
+            self.timers.preload(channel, MIDDLE)
+        self.generation = self.generation % 255 + 1
+
+    # -- single registers ----------------------------------------------------------------------------------------------
+
+    def write(self, board: int, address: int, value: int, now: float) -> None:
+        """Write a register; unknown ones are ignored."""
+        self._written[board] = now
+        channel, register = (address >> 4) - 1, address & 15
+        if address == STATUS:
+            self._control(board, value, now)
+            if value & REBOOT_MASK and value & REBOOT:
+                self.reboot(board, now)
+        elif address == WATCHDOG_PERIOD:
+            self._period[board] = value & 0xFFFF
+        elif address == OUTPUTS:
+            mask, bits = value >> 8 & 0xFF, value & 0xFF
+            self.outputs[board] = (self.outputs[board] & ~mask) | (bits & mask)
+            if self.on_output is not None:
+                self.on_output(board, mask, bits)
+        elif address == PROM_STATUS:
+            self._proms[board] = (b"FPGA 0000-%02d" % self.numbers[board]).ljust(16, b"\xff")
+            self._prom_results[board] = 64
+        elif address == IP_ADDRESS:
+            self._ip = value
+        elif address == DALLAS and value & 2:
+            self._dallas_until[board], self._dallas_address[board] = now + DALLAS_TIME, value >> 16
+        elif address & 0xFF0F == BOARD_PROM:
+            self._proms[board] = b"QLA 0000-%02d\0" % self.numbers[board]
+        elif 0 <= channel < self.kinds[board].motors:
+            self._write_channel(int(self.first[board]) + channel, register, value)
+        self.settle(now)
+
+    def _write_channel(self, channel: int, register: int, value: int) -> None:
+        if register == DAC:
+            self._command(channel, value)
+        elif register == PRELOAD:
+            self._preload[channel] = value & 0xFFFFFF
+            self.timers.preload(channel, value & 0xFFFFFF)
+        elif register == SETTINGS:
+            self._settings[channel] = value
+        elif register == OUTPUT_TIME:
+            self._output_time[channel] = value
+
+    def _command(self, channel: int, value: int) -> None:
+        if value & ENABLE_MASK:
+            self._enable(channel, bool(value & ENABLE))
+        if value & VALID and not value & MODE:  # only current control
+            self.dac[channel] = value & 0xFFFF
+
+    def read(self, board: int, address: int, now: float) -> int:
+        """Value of a register; 0 for unknown ones."""
+        channel = (address >> 4) - 1
+        if 0 <= channel < self.kinds[board].motors:
+            return self._read_channel(int(self.first[board]) + channel, address & 15, now)
+        simple: dict[int, Any] = {
+            PHY_DATA: PHY_REPLY,
+            WATCHDOG_PERIOD: self._period[board],
+            HARDWARE: self.kinds[board].code,
+            TEMPERATURES: TEMPERATURE,
+            OUTPUTS: self.outputs[board],
+            FIRMWARE_VERSION: FIRMWARE,
+            PROM_RESULT: self._prom_results[board],
+            IP_ADDRESS: self._ip,
+            ETHERNET: FPGA_V2,
+            DALLAS: DALLAS_BUSY if now < self._dallas_until[board] else 0,
+        }
+        if address == STATUS:
+            return int(self._statuses()[board])
+        if address == INPUTS:
+            return int(self._digital()[board])
+        return int(simple.get(address, 0))
+
+    def _read_channel(self, channel: int, register: int, now: float) -> int:
+        timers = self.timers
+        match register:
+            case 0:
+                return int(self.pots[channel] << 16 | self.currents[channel])
+            case 1:
+                return int(self.dac[channel])
+            case 4:
+                return int(self._preload[channel])
+            case 5:
+                return int(timers.positions[channel])
+            case 6 | 7 | 9 | 10:
+                timers.run(now)
+                return int(timers.fields[{6: 0, 7: 1, 9: 2, 10: 3}[register], channel])
+            case 8:
+                return int(self._output_time[channel])
+            case 11:
+                return int(self._settings[channel])
+            case 12:
+                return int(self._motors()[channel])
+        return 0
+
+    def memory(self, board: int, address: int, length: int) -> bytes:
+        """Data of a block read outside the real-time block; empty for unknown memories."""
+        if address == DALLAS_DATA:
+            start = self._dallas_address[board]
+            return self.chips.get(self.numbers[board], b"")[start : start + length]
+        if address == PROM_DATA or address & 0xFF0F == BOARD_PROM | 0x100:
+            return self._proms[board]
+        return b""
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def write_blocks(self, data: bytes, node: int | None, now: float) -> None:
+        """Write the blocks of commands in a packet: to all boards, or to one node.
+
+        A block has a header (board number and length), a word for each motor and a control word. Blocks for other
+        boards, or of another length than the firmware's, are skipped.
+        """
+        words = np.frombuffer(data, dtype=">u4")
+        layout, at = [], 0
+        while at < len(words):
+            length, number = int(words[at]) & 0xFF, int(words[at]) >> 8 & 15
+            board = self._index.get(number)
+            if not length:
+                break
+            if board is not None and node in (None, board) and length == self.kinds[board].motors + 2:
+                if at + length > len(words):
+                    break
+                layout.append((at, board))
+            at += length
+        if layout:
+            self._apply(words.astype(np.int64), tuple(layout), now)
+
+    def _apply(self, words: Array, layout: tuple[tuple[int, int], ...], now: float) -> None:
+        if layout not in self._layouts:
+            if len(self._layouts) > 64:  # a client uses a few
+                self._layouts.clear()
+            parts = [self._part(board) for _, board in layout]
+            channels = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+            sizes = [part.stop - part.start for part in parts]
+            places = np.concatenate([at + 1 + np.arange(size) for (at, _), size in zip(layout, sizes, strict=True)])
+            controls = np.array([at + 1 + size for (at, _), size in zip(layout, sizes, strict=True)])
+            self._layouts[layout] = channels, places, controls, np.array([board for _, board in layout])
+        channels, places, controls, boards = self._layouts[layout]
+        self._written[boards] = now
+        commands = words[places]
+        plain = (commands & (VALID | MODE)) == VALID
+        self.dac[channels] = np.where(plain, commands & 0xFFFF, self.dac[channels])
+        switched = commands & ENABLE_MASK
+        if np.count_nonzero(switched):
+            for k in np.flatnonzero(switched).tolist():
+                self._enable(int(channels[k]), bool(commands[k] & ENABLE))
+        control = words[controls] & 0xFFFFF
+        if np.count_nonzero(control):
+            for board, value in zip(boards.tolist(), control.tolist(), strict=True):
+                if value:
+                    self._control(board, value, now)
+
+    def prepare(self, now: float) -> None:
+        """Write the content of all real-time blocks, except for headers and times since the last sample."""
+        channels, timers = self._channel_rows, self.timers
+        self._status_row[:], self._digital_row[:] = self._statuses(), self._digital()
+        timers.run(now)
+        np.left_shift(self.pots, 16, out=channels[0])
+        channels[0] |= self.currents
+        channels[1] = timers.positions
+        channels[2:6] = timers.fields
+        channels[6] = self._motors()
+
+    def places(self, board: int) -> Array:
+        """Places of a board's header and real-time block in `content`."""
+        B, part = len(self.numbers), self._part(board)
+        M = len(self.board_of)
+        general = board + B * np.arange(BOARD_ROWS)
+        return np.concatenate(
+            [general, *(BOARD_ROWS * B + M * row + np.arange(part.start, part.stop) for row in range(CHANNEL_ROWS))]
+        )
+
+    def _statuses(self) -> Array:
+        amplifiers = self._bit * (self.on * 0x100 + self.tripped * 0x10 + self.enabled)
+        status = self._identity | np.add.reduceat(amplifiers, self.first)
+        status |= self.timeout * (1 << 23) | self.power * (1 << 18) | self.relay * (1 << 16)
+        # a QLA also reports its relay's contact, a DQLA the voltage of each of its two QLAs
+        return status | self.good * (1 << 19) | np.where(self._qla, self.relay * (1 << 17), self.good * 0xC000)
+
+    def _digital(self) -> Array:
+        lines = self.timers.count & 3
+        levels = np.add.reduceat(
+            self._bit * ((lines < 2) * (1 << 24) + ((lines == 1) | (lines == 2)) * (1 << 20)), self.first
+        )
+        one = (self.inputs & 0xF0FFF) | (self.outputs & 0xF) << 12 | levels
+        two = self.inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
+        return np.where(self._qla, one, two)
+
+    def _motors(self) -> Array:
+        return self.on * (1 << 29) | self.enabled * (1 << 28) | self.tripped * (1 << 17) | self.dac | CURRENT_CONTROL

@@ -1,0 +1,52 @@
+"""`trocar serve --coppelia` as a process: a client connects, Ctrl-C ends it."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tools.coppelia.client import RemoteApiClient
+from tools.coppelia.program import Program
+
+
+def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
+    command = [sys.executable, "-m", "trocar", "serve", "--coppelia", "--port", "0", "--log", str(tmp_path)]
+    command += ["--torque", "--period", "0.01", "--place", "Start=-1.539,-0.16781,0.71475"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        line = process.stdout.readline()
+        port = int(re.search(r"on 127\.0\.0\.1:(\d+); press Ctrl-C", line)[1])
+        with RemoteApiClient(port) as client:
+            program = Program(client, "line")
+            assert program.period == 0.01
+            log = program.run(5)
+            client.finish()
+        assert log.pdes[0] == pytest.approx([-1.539, -0.16781, 0.71475], abs=1e-6)
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(timeout=20) == 0, rest
+    assert "wrote 5 rows" in rest
+    assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--coppelia", "--ros1"], "choose an interface"),
+        (["--coppelia", "--period", "0.003"], "multiple of the physics step"),
+        (["--coppelia", "--arms", "ECM"], "ECM"),
+        (["--coppelia", "--place", "Start"], "NAME=X,Y,Z"),
+        (["--coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
+        (["--coppelia", "--port", "70000"], "port"),
+        (["--coppelia", "-p", "nothing"], "nothing"),
+    ],
+)
+def test_wrong_options_are_named_in_one_line(options, words):
+    from typer.testing import CliRunner
+
+    from trocar.cli import app
+
+    result = CliRunner().invoke(app, ["serve", *options])
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.split())

@@ -1,0 +1,144 @@
+"""CoppeliaSim's ZMQ remote API: the same scene by the functions of the module sim."""
+
+import cbor2
+import numpy as np
+import pytest
+import zmq
+
+from tests.support.odd_values import INPUTS, SEED, rounds
+from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
+from tests.transports.test_codec_fuzz import damaged
+from tools.coppelia.client import RemoteApiClient
+from trocar.errors import TrocarError
+from trocar.transports.coppelia.server import RemoteApiServer
+from trocar.transports.coppelia.zmq_server import ZmqApiServer
+
+
+class ZmqClient:
+    def __init__(self, port):
+        self._context = zmq.Context()
+        self.socket = self._context.socket(zmq.REQ)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.RCVTIMEO, 10_000)
+        self.socket.connect(f"tcp://127.0.0.1:{port}")
+
+    def raw(self, data):
+        self.socket.send(data)
+        return cbor2.loads(self.socket.recv())
+
+    def __call__(self, func, *args):
+        reply = self.raw(cbor2.dumps({"func": func, "args": list(args), "uuid": "x", "ver": 2, "lang": "python"}))
+        if "err" in reply:
+            raise RuntimeError(reply["err"])
+        return reply["ret"]
+
+    def close(self):
+        self._context.destroy()
+
+
+@pytest.fixture
+def served():
+    scene, lines = OneJointScene(), []
+    with RemoteApiServer(scene, 0, lines.append) as legacy, ZmqApiServer(legacy.stepping, 0, lines.append) as server:
+        client = ZmqClient(server.port)
+        client.lines, client.legacy = lines, legacy
+        yield client, scene
+        client.close()
+
+
+def test_functions_are_those_that_the_info_lists(served):
+    call, scene = served
+    assert call("zmqRemoteApi.require", "sim") == []
+    (info,) = call("zmqRemoteApi.info", "sim")
+    assert info["handle_world"] == {"const": -1}
+    assert {name for name, kind in info.items() if kind == {"func": {}}} >= {"getObject", "step", "setFloatSignal"}
+    assert call("sim.getObject", "/PSM/joint") == [JOINT]
+    call("sim.setJointPosition", JOINT, 1.5)
+    call("sim.setJointTargetVelocity", JOINT, 0.25)
+    call("sim.setJointMaxForce", JOINT, 8)
+    assert (scene.q, scene.dq, scene.limit) == (1.5, 0.25, 8.0)
+    assert call("sim.getJointPosition", JOINT) == [1.5]
+    assert call("sim.getJointForce", JOINT) == [-0.5]
+    assert call("sim.getJointVelocity", JOINT) == [0.25]
+    for arguments in (([1, 2, 3],), ([1, 2, 3], -1), (-1, [1, 2, 3])):
+        call("sim.setObjectPosition", FRAME, *arguments)
+        assert call("sim.getObjectPosition", FRAME) == [[1, 2, 3]]
+    call("sim.setObjectOrientation", FRAME, [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(call("sim.getObjectOrientation", FRAME, -1), [[0.1, 0.2, 0.3]], atol=1e-12)
+    call("sim.setObjectQuaternion", FRAME, [0, 0, 0, 1])
+    assert call("sim.getObjectQuaternion", FRAME) == [[0, 0, 0, 1]]
+    assert call("sim.getObjectVelocity", FRAME) == [[0, 1, 2], [3, 4, 5]]
+    assert call("sim.getVisionSensorImg", CAMERA)[1] == [3, 2]
+    call("sim.setFloatSignal", "x", 0.1)
+    assert call("sim.getFloatSignal", "x") == [0.1]
+    call("sim.clearFloatSignal", "x")
+    assert call("sim.getFloatSignal", "x") == [None]
+    call("sim.setInt32Signal", "n", 3)
+    assert call("sim.getInt32Signal", "n") == [3]
+
+
+def test_steps_are_shared_with_the_legacy_api(served):
+    call, scene = served
+    call("sim.setStepping", True)
+    call("sim.startSimulation")
+    scene.dq = 1.0
+    for k in range(1, 4):
+        call("sim.step")
+        assert call("sim.getSimulationTime") == [pytest.approx(0.01 * k)]
+        assert call("sim.getJointPosition", JOINT) == [pytest.approx(0.5 + 0.01 * k)]
+    assert call("sim.getSimulationState") == [17]
+    with RemoteApiClient(call.legacy.port) as other:
+        assert other.joint_position(JOINT) == pytest.approx(0.53)
+        other.synchronous()
+        with pytest.raises(RuntimeError, match="legacy remote API steps"):
+            call("sim.step")
+        other.synchronous(False)
+    call("sim.stopSimulation")
+    assert call("sim.getSimulationState") == [0]
+    with pytest.raises(RuntimeError, match="running simulation"):
+        call("sim.step")
+
+
+@pytest.mark.parametrize(
+    ("func", "args", "words"),
+    [
+        ("sim.loadScene", ("/etc/passwd",), "not served"),
+        ("os.system", ("ls",), "not served"),
+        ("sim.__class__", (), "not served"),
+        ("sim.getJointPosition", (), "wrong arguments"),
+        ("sim.getJointPosition", (1.5,), "handle"),
+        ("sim.getJointPosition", (99,), "99"),
+        ("sim.getJointPosition", (2**80,), "handle"),
+        ("sim.setJointPosition", (JOINT, float("nan")), "number"),
+        ("sim.setJointPosition", (JOINT, "x"), "number"),
+        ("sim.setObjectPosition", (FRAME, [1, 2]), "3 numbers"),
+        ("sim.setObjectQuaternion", (FRAME, [0, 0, 0, 0]), "length"),
+        ("sim.setFloatSignal", (5, 1.0), "a name must be a text"),
+        ("sim.callScriptFunction", ("os.execute", "script"), "os.execute"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_the_next_one_works(served, func, args, words):
+    call, _ = served
+    with pytest.raises(RuntimeError, match=words) as error:
+        call(func, *args)
+    assert "\n" not in str(error.value)
+    assert call("sim.getJointPosition", JOINT) == [0.5]
+
+
+def test_random_requests_are_answered(served):
+    call, _ = served
+    rng = np.random.default_rng(SEED)
+    names = [f"sim.{name}" for name in call("zmqRemoteApi.info", "sim")[0]] + ["zmqRemoteApi.info", "_*end*_", ""]
+    values = (JOINT, FRAME, -1, 0.5, float("inf"), "x", "", None, True, [1, 2, 3], [], {}, b"b", 2**70)
+    for _ in range(rounds(200)):
+        INPUTS["requests of CoppeliaSim by ZMQ"] += 1
+        args = [values[k] for k in rng.integers(len(values), size=rng.integers(0, 4))]
+        data = damaged(cbor2.dumps({"func": names[rng.integers(len(names))], "args": args}), rng)
+        assert call.raw(data).keys() <= {"ret", "err"}, data.hex()
+    assert call("sim.getObject", "joint") == [JOINT]
+
+
+def test_a_used_port_is_an_error(served):
+    call, _ = served
+    with RemoteApiServer(OneJointScene(), 0, print) as legacy, pytest.raises(TrocarError, match="another port"):
+        ZmqApiServer(legacy.stepping, call.legacy.port)

@@ -1,0 +1,410 @@
+"""Arms on the controller boards: homing by a client, calibration that cancels, faults, hands, instruments."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.board_rig import PERIOD, BoardRig, loaded
+from tools.boards import requests
+from tools.boards.client import BoardArm
+from trocar.errors import TrocarError
+from trocar.transports.fpga import nominal
+from trocar.transports.fpga.bedside import Bedside
+from trocar.transports.fpga.chip import chip_memory
+from trocar.transports.fpga.io_file import pedals, read_commented_json, read_io_file, read_system
+
+DATA = Path(os.environ.get("TROCAR_DATA", "")) / "dvrk_config_jhu"
+CLASSIC = DATA / "jhu-dVRK"
+measured = pytest.mark.skipif(not CLASSIC.is_dir(), reason="needs the configuration files of a real dVRK")
+
+
+@pytest.mark.parametrize(
+    ("name", "hardware", "goal", "tolerance"),
+    [
+        ("PSM1", "QLA1", [0.1, -0.1, 0.12, 0.2, 0.1, -0.1, 0.3], 0.01),
+        ("PSM1", "DQLA", [-0.1, 0.1, 0.15, 0.0, 0.0, 0.0, 0.2], 0.01),
+        ("ECM", "QLA1", [0.1, 0.1, 0.1, 0.1], 0.01),
+        ("MTML", "QLA1", [0.0] * 7, 0.07),  # the dVRK accepts 4 degrees
+        ("MTMR", "QLA1", [0.0] * 7, 0.07),
+    ],
+)
+def test_a_client_homes_and_holds(name, hardware, goal, tolerance):
+    q = {name: [0.2, 0.2, -0.1, 0.5, 0.3, 0.2, 0.5]} if name.startswith("MTM") else None
+    rig = BoardRig(name, hardware=hardware, q=q)
+    arm = rig.arm(name)
+    truth = rig.scene.arms[name]
+    # power-on and calibration move nothing, and potentiometers and encoders agree with the arm
+    measured_q = arm.joints()
+    np.testing.assert_allclose(measured_q, truth.q, atol=4e-3)
+    error = arm.move(np.array(goal), 1000, 300)
+    assert np.abs(error).max() < tolerance
+    np.testing.assert_allclose(truth.q, arm.joints(), atol=8e-3)  # a count of a master's roll is 6 mrad
+
+
+@measured
+@pytest.mark.parametrize("name", ["PSM1", "MTML"])
+def test_the_calibration_of_a_real_arm_cancels(name):
+    rig = BoardRig("MTML", "PSM1", config=CLASSIC / "system-MTML-PSM1-Teleop.json")
+    arm = rig.arm(name)
+    truth = rig.scene.arms[name]
+    np.testing.assert_allclose(arm.joints(), truth.q, atol=4e-3)
+    io_arm = BoardArm(rig.client, next(r for r in rig.configuration.robots if r.name == name))
+    currents = []
+    for _ in range(300):  # without a command, the client measures no current
+        currents.append(io_arm.currents(rig.client.sample()))
+        rig.command(io_arm.words(np.zeros(7)))
+    assert np.abs(np.mean(currents, axis=0)).max() < 3e-4
+
+
+def io_files():
+    """IO files: nominal ones, and those of real arms if they are here."""
+    rows = [nominal.io_file(name, loaded(name).arms[name].arm) for name in ("PSM1", "ECM", "MTML")]
+    paths = [path for path in sorted(CLASSIC.glob("sawRobotIO1394-*.json")) if "gripper" not in path.name]
+    return rows, paths
+
+
+def test_dac_and_adc_round_trips_are_within_one_bit(tmp_path):
+    rng = np.random.default_rng(3)
+    rows, paths = io_files()
+    for k, content in enumerate(rows):
+        paths.append(tmp_path / f"sawRobotIO1394-{k}.json")
+        paths[-1].write_text(json.dumps(content))
+    for path in paths:
+        for robot in read_io_file(path).robots:
+            for actuator in robot.actuators:
+                current = rng.uniform(-1.0, 1.0, 200)
+                bits = np.rint(actuator.command.offset + actuator.command.scale * current)
+                true = (bits - actuator.command.offset) / actuator.command.scale  # what the plant applies
+                reported = np.rint((true - actuator.feedback.offset) / actuator.feedback.scale)
+                back = actuator.feedback.offset + actuator.feedback.scale * reported
+                assert np.abs(back - true).max() <= abs(actuator.feedback.scale)
+                assert np.abs(true - current).max() <= abs(1.0 / actuator.command.scale)
+
+
+def test_a_current_of_the_client_is_the_current_of_the_motor():
+    rig = BoardRig("PSM1")
+    arm = rig.arm("PSM1")
+    words = BoardArm(rig.client, rig.configuration.robots[0])
+    tau = np.array([0.2, -0.2, 0.5, 0.01, 0.0, 0.0, 0.0])
+    rig.command(words.words(tau))
+    np.testing.assert_allclose(rig.plant.current, tau * [each.current for each in words.robot.actuators], atol=2e-4)
+    del arm
+
+
+def test_firmware_velocities_follow_the_arm():
+    rig = BoardRig("PSM1")
+    arm = rig.arm("PSM1")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    start = client.positions(rig.client.sample())
+    goal = start + np.array([0.1, 0.1, 0.01, 0.1, 0.1, 0.1, 0.1])
+    for k in range(300):
+        arm.cycle(start + (goal - start) * k / 300, (goal - start) / (300 * PERIOD))
+    true = np.linalg.solve(rig.scene.arms["PSM1"].arm.motors.coupling, rig.scene.arms["PSM1"].dq)
+    np.testing.assert_allclose(client.velocities(rig.client.sample()), true, rtol=0.05, atol=5e-3)
+
+
+# -- faults ------------------------------------------------------------------------------------------------------------
+
+
+def held(rig, name="PSM1"):
+    arm = rig.arm(name)
+    goal = BoardArm(rig.client, rig.configuration.robots[0]).positions(rig.client.sample())
+    for _ in range(30):
+        arm.cycle(goal, np.zeros_like(goal))
+    return arm, goal
+
+
+def test_a_lost_client_stops_the_motors_and_the_arm_is_held():
+    rig = BoardRig("PSM1")
+    arm, goal = held(rig)
+    before = rig.scene.arms["PSM1"].q
+    rig.wait(0.1)
+    with pytest.raises(TrocarError, match="watchdog"):
+        arm.cycle(goal, np.zeros(7))
+    assert not rig.boards.on.any()
+    rig.wait(3600.0)  # time passes at once
+    rig.client.sample()
+    np.testing.assert_allclose(rig.scene.arms["PSM1"].q, before, atol=0.02)
+
+
+def test_power_loss_is_reported():
+    rig = BoardRig("PSM1")
+    arm, goal = held(rig)
+    rig.client.write(1, 0, 0x80000)  # as by a second program
+    with pytest.raises(TrocarError, match="lost power"):
+        arm.cycle(goal, np.zeros(7))
+
+
+def test_an_unsupported_arm_sinks_without_current_and_a_supported_one_does_not():
+    drops = {}
+    for supported in (True, False):
+        rig = BoardRig("PSM1", supported=supported)
+        q = rig.scene.arms["PSM1"].q
+        rig.arm("PSM1")
+        drops[supported] = np.abs(rig.scene.arms["PSM1"].q - q).max()
+    assert drops[True] < 1e-3
+    assert drops[False] > 0.02
+
+
+def test_lost_counts_separate_encoder_and_potentiometer():
+    rig = BoardRig("PSM1")
+    rig.arm("PSM1")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    samples = rig.client.sample()
+    assert np.abs(client.positions(samples) - client.potentiometers(samples)).max() < 5e-3
+    Bedside(rig.plant).answer(b"slip 6 0 20000")
+    rig.command(client.words(np.zeros(7)))
+    samples = rig.client.sample()
+    assert abs(client.positions(samples) - client.potentiometers(samples))[0] > np.radians(5.0)
+
+
+def test_brakes_of_the_ecm_hold_until_current_flows():
+    rig = BoardRig("ECM")
+    arm = rig.arm("ECM")
+    truth = rig.scene.arms["ECM"]
+    assert truth.brakes
+    arm.move(truth.q, 10)
+    assert not truth.brakes
+    rig.wait(0.1)
+    rig.client.sample()
+    rig.command({4: [0x80008000] * 4, 5: [0x80008000] * 4})
+    assert truth.brakes
+
+
+# -- people ------------------------------------------------------------------------------------------------------------
+
+
+def lines(rig):
+    bedside = Bedside(rig.plant)
+    return lambda text: json.loads(bedside.answer(text.encode()))
+
+
+def test_a_hand_moves_a_master_and_lets_it_go():
+    rig = BoardRig("MTMR", q={"MTMR": [0.0, 0.3, -0.2, 0.0, 0.5, 0.0, 0.0]})
+    say = lines(rig)
+    tip = rig.scene.arms["MTMR"].tip_pose()[:3, 3]
+    assert "error" not in say("move MTMR 0.03 0 0.02 0.5")
+    for _ in range(1200):
+        rig.plant.step()
+    moved = np.array(say("truth")["arms"]["MTMR"]["tip"])[:3, 3] - tip
+    np.testing.assert_allclose(moved, [0.03, 0.0, 0.02], atol=0.004)
+    say("let_go MTMR")
+    assert not rig.plant.hands
+
+
+def test_pedals_head_sensor_and_gripper_are_seen_by_the_client():
+    rig = BoardRig("MTMR", "PSM1")
+    rig.client.scan()
+    say = lines(rig)
+    assert rig.client.read(1, 10) & 1
+    assert say("press clutch")["pressed"]["clutch"]
+    assert not rig.client.read(1, 10) & 1
+    say("release clutch")
+    assert rig.client.read(1, 10) & 1
+    say("press dvrk_head_sensor")
+    assert not rig.client.read(0, 10) >> 3 & 1
+    gripper = next(r for r in rig.configuration.robots if r.name == "MTMR_gripper").actuators[0]
+    for angle in (0.0, 0.3, 1.0):
+        say(f"gripper MTMR {angle}")
+        rig.plant.step()
+        rig.command({2: [0x80008000] * 4})
+        bits = rig.client.sample()[gripper.board].pots[gripper.axis]
+        volts = gripper.voltage.scale * bits
+        assert gripper.potentiometer.offset + gripper.potentiometer.scale * volts == pytest.approx(angle, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "foo", "press", "press nothing", "move PSM1 a b c", "fail 1 1 1", "gripper PSM1 2"]
+)
+def test_lines_that_are_not_understood_are_answered_with_an_error(text):
+    assert "error" in lines(BoardRig("PSM1"))(text)
+
+
+def test_discs_engage_by_turning_and_are_free_without_an_instrument():
+    rig = BoardRig("PSM1")
+    say = lines(rig)
+    say("remove PSM1")
+    wrist = rig.scene.arms["PSM1"].q[3:]
+    arm = rig.arm("PSM1")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    assert rig.client.read(1, 10) >> 7 & 1  # no tool
+    start = client.positions(rig.client.sample())
+
+    def turn(discs):
+        goal = start.copy()
+        goal[3:] = discs
+        now = client.positions(rig.client.sample())
+        for k in range(600):
+            arm.cycle(now + (goal - now) * min(1.0, k / 500), np.zeros(7))
+        return client.positions(rig.client.sample())[3:]
+
+    np.testing.assert_allclose(turn([-2.0] * 4), [-2.0] * 4, atol=0.05)  # free, the wrist stays
+    np.testing.assert_allclose(rig.scene.arms["PSM1"].q[3:], wrist, atol=0.02)
+    assert say("insert PSM1")["pressed"]["PSM1_tool"]
+    assert not rig.client.read(1, 10) >> 7 & 1
+    assert not rig.plant.discs["PSM1"].engaged.any()
+    turn([2.0] * 4)
+    assert rig.plant.discs["PSM1"].all_engaged
+    before = rig.scene.arms["PSM1"].q[3]
+    turn([0.3, 0.0, 0.0, 0.5])
+    assert abs(rig.scene.arms["PSM1"].q[3] - before) > 0.3
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "name"), [("400006", "LARGE NEEDLE DRIVER"), ("400093", "PROGRASP FORCEPS")])
+def test_the_chip_names_the_instrument(number, name):
+    memory = chip_memory(number)
+    assert memory[0x80:0x83] == b"997"
+    assert int.from_bytes(memory[0xA4:0xA8], "big") == int(number)
+    assert memory[0x160:0x17B].rstrip(b"\0").decode() == name
+
+
+def test_the_chip_is_read_through_the_registers_after_its_time():
+    rig = BoardRig("PSM1")
+    rig.client.scan()
+    rig.client.write(1, 13, 0x00800002)
+    assert rig.client.read(1, 13) & 0x2000
+    rig.wait(0.4)
+    assert rig.client.read(1, 13) == 0
+    words = rig.client.read_block(1, 0x6000, 64)
+    assert int(words[9]) == 400006
+
+
+def test_every_classic_instrument_has_a_chip():
+    from trocar.arms import instruments
+
+    for name in instruments.names("PSM"):
+        assert len(chip_memory(name)) == 0x180
+
+
+def test_comments_in_files_are_ignored_but_not_in_texts(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{ /* x */ "a": "// no comment", // yes\n "b": "/* no */" }')
+    assert read_commented_json(path, "file") == {"a": "// no comment", "b": "/* no */"}
+
+
+def test_files_of_other_versions_or_formats_are_named(tmp_path):
+    path = tmp_path / "io.json"
+    path.write_text('{"$version": 7, "robots": []}')
+    assert "version 7" in read_io_file(path).notes[0]
+    path.write_text("<Config></Config>")
+    with pytest.raises(TrocarError, match="XML"):
+        read_io_file(path)
+    path.write_text('{"arms": [{"name": "PSM1", "type": "PSM", "serial": "1"}]}')
+    assert "sawRobotIO1394-PSM1-1.json" in read_system(path).notes[0]
+
+
+@measured
+def test_si_arms_are_refused_with_the_reason():
+    configuration = read_system(DATA / "jhu-dVRK-Si" / "system-PSM1.json")
+    assert configuration.generations == {"PSM1": "Si"}
+    with pytest.raises(TrocarError, match="dRA1"):
+        BoardRig("PSM1", config=DATA / "jhu-dVRK-Si" / "system-PSM1.json")
+
+
+def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
+    arms = ("MTML", "MTMR", "ECM", "PSM1", "PSM2", "PSM3")
+    path = nominal.write_system(tmp_path, loaded(*arms), arms)
+    configuration = read_system(path)
+    assert sorted(configuration.boards) == list(range(12))
+    assert configuration.notes == ()
+    assert {switch.name for switch in configuration.inputs} >= {"clutch", "coag", "camera", "PSM2_tool"}
+
+
+def test_the_gravity_file_of_a_master_fits_its_model():
+    mechanism = loaded("MTMR").arms["MTMR"].mechanism
+    parameters = np.array(nominal.gravity_file("MTMR", mechanism)["GC_controller"]["gc_dynamic_params_pos"])
+    q = np.random.default_rng(5).uniform(-0.5, 0.5, (50, 7))
+    error = nominal.gravity_regressor(q) @ parameters - mechanism.gravity(q)
+    assert np.abs(error).max(axis=0) == pytest.approx(np.zeros(7), abs=8e-3)  # [N m], below the friction
+
+
+def test_pedals_are_known_for_both_masters_and_boards():
+    for side, first in (("L", 0), ("R", 2)):
+        qla = {switch.name: switch for switch in pedals(f"sawRobotIO1394-MTM{side}-foot-pedals-QLA1.json")}
+        assert (qla["clutch"].board, qla["clutch"].bit) == (first + 1, 0)
+        dqla = {switch.name: switch for switch in pedals(f"sawRobotIO1394-MTM{side}-foot-pedals-DQLA.json")}
+        assert (dqla["bicoag"].board, dqla["bicoag"].bit) == (first, 21)
+    assert pedals("sawRobotIO1394-XYZ.json") is None
+
+
+# -- set-up joints and protocols ---------------------------------------------------------------------------------------
+
+
+def set_up_folder(folder):
+    """Files of a system with PSM1 and the set-up joints, with made-up potentiometers."""
+    system = nominal.write_system(folder, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"].append({"name": "SUJ", "type": "SUJ_Classic", "IO": "IO1", "arm_file": "suj-mine.json"})
+    system.write_text(json.dumps(content))
+    io_file = nominal.io_file("ECM", loaded("ECM").arms["ECM"].arm)
+    robot = io_file["robots"][0] | {"name": "SUJ", "brakes": []}
+    for actuator in robot["actuators"]:
+        actuator["board_id"] = 12
+    outputs = [{"name": name, "board_id": 12, "bit_id": k} for k, name in enumerate(("NoMuxReset", "MuxIncrement"))]
+    (folder / "sawRobotIO1394-SUJ.json").write_text(
+        json.dumps({"$version": 6, "robots": [robot], "digital_outputs": outputs})
+    )
+    rows = {"primary_offsets": -2.0, "primary_scales": 1.0, "secondary_offsets": -2.2, "secondary_scales": 1.1}
+    arms = [
+        {"name": name, "plug_number": plug, **{key: [value] * 6 for key, value in rows.items()}}
+        for plug, name in enumerate(("ECM", "PSM1", "PSM2", "PSM3"), start=1)
+    ]
+    (folder / "suj-mine.json").write_text(json.dumps({"arms": arms}))
+    return system
+
+
+def test_potentiometers_of_set_up_joints_are_read_through_the_multiplexer(tmp_path):
+    rig = BoardRig("PSM1", config=set_up_folder(tmp_path))
+    assert rig.client.scan() == {6: 0, 7: 1, 12: 2}
+    true = rig.scene.cart.q_setup["PSM1"]
+    rig.client.write(2, 6, 1 << 8 | 1)  # reset: the client inverts the level
+    positions = np.zeros((2, 6))
+    for index in range(12):
+        rig.plant.step()
+        rig.command({6: [0] * 4})
+        sample = rig.client.sample()[12]
+        lines = sample.positions >> 28 & 1
+        assert int(lines @ [1, 2, 4, 8]) == index
+        volts = sample.pots[1] * 4.5 / 65536
+        row, joint = divmod(index, 6)
+        positions[row, joint] = (-2.0 + volts) if row == 0 else (-2.2 + 1.1 * volts)
+        rig.client.write(2, 6, 2 << 8)  # step
+    np.testing.assert_allclose(positions, [true, true], atol=2e-4)
+
+
+def test_boards_commanded_one_by_one_move_together():
+    rig = BoardRig("PSM1")
+    rig.arm("PSM1")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    steps = []
+    for _ in range(20):
+        before = rig.plant.time
+        for node in (0, 1):
+            rig.client.read_block(node, 0, 32)
+        words = client.words(np.zeros(7))
+        for node, board in enumerate((6, 7)):
+            data = np.array([board << 8 | 6, *words[board], 0], dtype=">u4").tobytes()
+            rig.send(requests.block_write(node, 0, data))
+        steps.append(round((rig.plant.time - before) / PERIOD))
+        rig.wait()
+    assert steps[2:] == [1] * 18  # after the first cycles, which show how many boards there are
+
+
+def test_a_master_is_held_while_only_its_roll_has_current():
+    q = [0.2, 0.2, -0.1, 0.5, 0.3, 0.2, 0.5]
+    rig = BoardRig("MTMR", q={"MTMR": q})
+    arm = rig.arm("MTMR")
+    client = BoardArm(rig.client, rig.configuration.robots[0])
+    for _ in range(500):  # as while the dVRK searches the limit of the roll
+        rig.command(client.words(np.array([0.0] * 6 + [-0.004])))
+    np.testing.assert_allclose(rig.scene.arms["MTMR"].q[:6], q[:6], atol=0.05)
+    assert rig.scene.arms["MTMR"].q[6] < 0.3
+    del arm

@@ -142,6 +142,24 @@ def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: 
     assert list(results["y"]) == [4]
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+def test_text_with_a_lone_surrogate_fails_in_its_row_and_names_the_column(tmp_path: Path, batch: int | None) -> None:
+    def odd(x: Any) -> Any:
+        if batch is None:
+            return {
+                "label": f"a\ud800{x}" if x == 1 else "good",
+                "list\ud800" if x == 3 else "list": ["\udfff"] * (x == 2),
+            }
+        return {"label": [f"a\ud800{one}" if one == 1 else "good" for one in x]}
+
+    results = tr.sweep(odd, {"x": list(range(5))}, tmp_path / "out", batch=batch)
+    errors = dict(results.errors)
+    assert list(errors) == ([1, 2, 3] if batch is None else [1])
+    assert "the result 'label' must be valid Unicode text, got a lone surrogate" in errors[1]
+    assert all("\n" not in text for text in errors.values())
+    assert list(results["label"]) == ["good"] * (5 - len(errors))
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

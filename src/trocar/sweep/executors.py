@@ -314,15 +314,27 @@ def _called(function: Callable[..., Any], arguments: Mapping[str, Any], rows: in
 def _plain(result: Mapping[Any, Any]) -> dict[str, Any]:
     row = {}
     for name, value in result.items():
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not _is_unicode(name):
             raise TrocarError(f"the name of a result must be text, got {shown(name)}")
         plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         if isinstance(plain, tuple):
             plain = list(plain)
-        if not all(isinstance(x, int | float | str | None) for x in (plain if isinstance(plain, list) else [plain])):
+        values = plain if isinstance(plain, list) else [plain]
+        if not all(isinstance(x, int | float | str | None) for x in values):
             raise TrocarError(f"the result {name!r} must be a number, flag, text or 1-D array, got {shown(value)}")
+        if not all(_is_unicode(x) for x in values if isinstance(x, str)):
+            raise TrocarError(f"the result {name!r} must be valid Unicode text, got a lone surrogate in {shown(value)}")
         row[name] = plain
     return row
+
+
+def _is_unicode(text: str) -> bool:
+    """True if UTF-8 can encode a text: half a surrogate pair is possible in Python, but in no file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _encoded(fingerprint: str, chunk: Chunk, outcomes: Sequence[Outcome]) -> bytes:

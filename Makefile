@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak boards gpu check-dds docs docs-links release-check clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -34,6 +34,7 @@ help:
 	@echo 'make docs-links  check the external links of the documentation'
 	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
+	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -99,6 +100,9 @@ release-check: apt-demo $(DEMO_STAMP)
 	$(BIN)/python -m tools.release_check
 
 # Skipped, with the reason, where Fast DDS is not installed.
+coppelia: $(TEST_STAMP)
+	$(BIN)/python -m tools.coppelia
+
 check-dds: $(TEST_STAMP)
 	@sh apt/install.sh apt/dds.txt
 	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/transports/test_dds_vendors.py

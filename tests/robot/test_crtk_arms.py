@@ -119,6 +119,36 @@ def test_no_pose_pulls_the_endoscope_into_the_cannula(robot):
     assert ecm.inverse_kinematics(q_of(ecm), ecm.local.forward_kinematics(q))[2] == 0.04
 
 
+def test_the_goal_of_an_ecm_is_turned_until_its_shaft_points_away_from_the_rcm(robot):
+    ecm = robot("ECM", sensors=Sensors.ideal()).ecm()
+    goal = ecm.local.setpoint_cp()[0]
+    goal[:3, 3] += [0.02, -0.015, -0.01]  # the orientation fits the old position only
+    q = ecm.inverse_kinematics(q_of(ecm), goal)
+    T = ecm.local.forward_kinematics(q)
+    np.testing.assert_allclose(T[:3, 3], goal[:3, 3], atol=1e-9)
+    turned = T[:3, :3] @ goal[:3, :3].T
+    assert (
+        abs((turned - turned.T)[[0, 1, 2], [1, 2, 0]] @ (T @ [0, 0, 1, 0])[[2, 0, 1]]) < 1e-9
+    )  # no turn about the shaft
+    reference = ecm.setpoint_cp()[0]
+    reference[:3, 3] += [0.01, 0.01, 0.0]
+    assert ecm.move_cp(reference).wait()
+    np.testing.assert_allclose(ecm.setpoint_cp()[0][:3, 3], reference[:3, 3], atol=1e-9)
+
+
+def test_a_jaw_that_was_never_commanded_closes_in_the_first_move(robot):
+    for commanded in (False, True):
+        robot_ = robot("psm", sensors=Sensors.ideal())
+        psm = robot_.psm("PSM")
+        q = np.array([*q_of(psm), 0.3])
+        robot_.simulation().arm("PSM").place(q)
+        if commanded:
+            psm.jaw.move_jp([0.3]).wait()
+        for expected in (0.3 * commanded, 0.3 * commanded):
+            assert psm.move_jp(q_of(psm) + 0.02).wait()
+            np.testing.assert_allclose(psm.jaw.setpoint_jp()[0], [expected], atol=1e-3)
+
+
 # -- effort ----------------------------------------------------------------------------------------------------------
 
 

@@ -197,6 +197,16 @@ def test_a_hand_moves_a_master_and_lets_it_go():
     assert not rig.plant.hands
 
 
+def test_a_held_master_can_be_aligned_within_the_dvrks_tolerance():
+    rig = BoardRig("MTMR", q={"MTMR": [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
+    arm = rig.arm("MTMR")
+    rig.plant.hold("MTMR")
+    tip = rig.scene.arms["MTMR"].tip_pose()[:3, 3]
+    error = arm.move(np.array([0.0, 0.1, 0.0, 0.3, 0.4, 0.3, 0.5]), 700, 200)
+    assert np.abs(error[3:]).max() < np.radians(5.0)
+    np.testing.assert_allclose(rig.scene.arms["MTMR"].tip_pose()[:3, 3], tip, atol=5e-3)
+
+
 def test_pedals_head_sensor_and_gripper_are_seen_by_the_client():
     rig = BoardRig("MTMR", "PSM1")
     rig.client.scan()

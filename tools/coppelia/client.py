@@ -12,6 +12,7 @@ from trocar.transports.coppelia.packets import (
     DISCONTINUE,
     ONESHOT,
     PACKET,
+    PAYLOAD,
     STREAMING,
     MessageHead,
     RemoteCommand,
@@ -53,7 +54,9 @@ class RemoteApiClient:
             time.sleep(max(0.0, self._sent + self._cycle - time.perf_counter()))
         self._sent = time.perf_counter()
         self._number += 1
-        self.link.sendall(packets(packed_message(MessageHead(self._number), self._queue.values())))
+        data = packets(packed_message(MessageHead(self._number), self._queue.values()))
+        for at in range(0, len(data), PACKET.size + PAYLOAD):  # the original client sends each packet on its own
+            self.link.sendall(data[at : at + PACKET.size + PAYLOAD])
         self._queue.clear()
         self.head, replies = unpacked_message(self.receive())
         self._inbox |= {(reply.number, reply.key): reply for reply in replies if reply.mode != DISCONTINUE}

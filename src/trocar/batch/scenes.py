@@ -71,6 +71,9 @@ class SceneBatch:
                 f"{sim.arm.name} has friction with memory or by load, or cables, which act outside MuJoCo's model; "
                 "scenes require parameters without them (wang2019, gondokaryono2019) or friction=False"
             )
+        acting = [name for name, placed in sim.objects.items() if placed.acts]
+        if acting:
+            raise TrocarError(f"{', '.join(acting)} acts between the steps of MuJoCo and cannot be part of a batch")
         self.model, bodies = sim.model, len(self.mechanism.tree.names)
         varied = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
         self._varied = {name: _checked(name, x, rows) for name, (x, rows) in varied.items() if x is not None}

@@ -9,7 +9,7 @@ from trocar.mechanics import ArmOptions
 from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.manipulation import Grasp, pick_up
-from trocar.simulation.objects import SoftSlab, Solid, needle
+from trocar.simulation.objects import Needle, SoftSlab, Solid, needle
 from trocar.simulation.objects.solid import Box, Capsule, Cylinder, Sphere
 from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
@@ -23,7 +23,7 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder", "Diverged",
-    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Plan", "PlanningFailed", "Port",
-    "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene", "needle",
-    "pick_up", "plan", "simulate",
+    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Needle", "Plan", "PlanningFailed",
+    "Port", "Scene", "SceneArm", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "load_scene",
+    "needle", "pick_up", "plan", "simulate",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partialmethod
 from math import hypot
 from pathlib import Path
@@ -23,10 +23,12 @@ from trocar.appearance.kinematic_model import BASE
 from trocar.arms import Arm
 from trocar.errors import Inaccurate, TrocarError, Unsolved, shown
 from trocar.files import write_whole
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
     from trocar.simulation.forces.environment import AppliedWrenches
+    from trocar.simulation.objects.scene_object import PlacedObject
     from trocar.simulation.stepped_arm import ArmMemory, SteppedArm
 
 KEPT = "TROCAR_DIVERGED_STATES"  # environment variable: number of saved states to keep
@@ -100,19 +102,25 @@ def stiffen(model: mujoco.MjModel, accuracy: str = "fast") -> None:
     """Make constraints stiffer than MuJoCo's impedance allows, by scaling the inverse weights they refer to."""
     for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
         weights[:] *= STIFFENING[accuracy]
-    loops = model.eq_type == mujoco.mjtEq.mjEQ_CONNECT
+    # loops connect sites; points in tissue connect bodies
+    loops = (model.eq_type == mujoco.mjtEq.mjEQ_CONNECT) & (model.eq_objtype == mujoco.mjtObj.mjOBJ_SITE)
     anchors = np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]])
     model.body_invweight0[np.unique(model.site_bodyid[anchors])] *= LOOP_STIFFENING
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The complete state of a simulation, which determines its future; `memories` of every arm by name."""
+    """The complete state of a simulation, which determines its future.
+
+    Attributes:
+        memories: of every arm, by name. objects: memories of objects with a process of their own, by name.
+    """
 
     state: Array
     tau: Array
     ddq: Array
     memories: Mapping[str, ArmMemory]
+    objects: Mapping[str, Any] = field(default_factory=dict)
 
 
 class JointStop(NamedTuple):
@@ -151,6 +159,7 @@ class Engine:
         self.data = mujoco.MjData(model)
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
+        self._processes: Sequence[PlacedObject] = ()
         self._diverged: Callable[[int | None, str], None] = lambda joint, what: None
         self.posed = False
         self.qacc = np.zeros(model.nv)  # at the start of the step just taken
@@ -159,7 +168,9 @@ class Engine:
         self._qacc_values, self._iterations = memoryview(self.data.qacc), memoryview(self.data.solver_niter)
         self._max_iterations, self._steps = int(model.opt.iterations), 0
         self._warned: set[type[UserWarning]] = set()
-        self._loops = {int(i) for i in np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT)}
+        self.unconverged = 0  # steps in which the solver reached its limit of iterations
+        connects = np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT).tolist()
+        self._loops = {i for i in connects if not model.equality(i).name.startswith(OBJECT)}
         self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         stiffen(model, accuracy)
 
@@ -188,9 +199,14 @@ class Engine:
         """Clear the acceleration, which is unknown before the first step."""
         self.qacc = np.zeros(self.model.nv)
 
-    def attach(self, arms: Sequence[SteppedArm], diverged: Callable[[int | None, str], None]) -> None:
-        """Set the arms to step, and the function that raises the error of a divergence."""
-        self._arms, self._diverged = arms, diverged
+    def attach(
+        self,
+        arms: Sequence[SteppedArm],
+        processes: Sequence[PlacedObject],
+        diverged: Callable[[int | None, str], None],
+    ) -> None:
+        """Set the arms to step, the objects that act after every step, and the function that raises a divergence."""
+        self._arms, self._processes, self._diverged = arms, processes, diverged
 
     def advance(self) -> None:
         """Advance one step under the efforts that were commanded for every arm."""
@@ -204,6 +220,7 @@ class Engine:
         # False for NaN
         sound = hypot(*values.tolist()) < RUNAWAY if self._small else bool(qacc.dot(qacc) < RUNAWAY**2)
         if self._iterations[0] >= self._max_iterations and sound:
+            self.unconverged += 1
             self._warn(
                 Unsolved,
                 f"the constraint solver did not converge within {self._max_iterations} iterations",
@@ -215,6 +232,10 @@ class Engine:
             self._check()
         if not sound:
             self._diverged(None, "")
+        if self._processes:
+            self.update()
+            for process in self._processes:
+                process.after_step()
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""

@@ -18,7 +18,9 @@ from trocar.simulation.scene import Scene
 from trocar.spatial import Array, checked_pose, inverse, pose
 
 KP, KD = 2500.0, 100.0  # gains of computed torque [1/s^2, 1/s]: critically damped, 50 rad/s
-JAW_DAMPING = 2e-4  # [N m s] while the jaw is under effort control
+# Jaws under effort control: speed at which they close [rad/s] and damping about it [N m s]. With the effort alone they
+# would reach hundreds of rad/s and strike a wire out of their way.
+JAW_RATE, JAW_DAMPING = 1.5, 0.05
 GRIP_REACH = 0.0075  # default distance of the object along the jaws, from their axis [m]
 
 
@@ -44,16 +46,18 @@ class Grasp:
 
 
 class GripControl(ComputedTorque):
-    """Computed torque for every joint but the jaw, which closes with a constant effort [N m]."""
+    """Computed torque for every joint but the jaw, which closes at a limited speed and then holds an effort [N m]."""
 
     def __init__(self, mechanism: Mechanism, effort: float) -> None:
         super().__init__(mechanism, KP, KD, friction=True)
         self.jaw, self.effort = mechanism.arm.joint_names.index("jaw"), effort
+        self.rate = max(JAW_RATE, effort / JAW_DAMPING)  # so that the effort is reached at rest
 
     def __call__(self, state: State, setpoint: Setpoint) -> Array:
         """Efforts (n,) [N m, N]."""
         tau = super().__call__(state, setpoint)
-        tau[self.jaw] = -self.effort - JAW_DAMPING * state.dq[self.jaw]
+        closing = JAW_DAMPING * (float(state.dq[self.jaw]) + self.rate)
+        tau[self.jaw] = -min(max(closing, -self.effort), self.effort)
         return tau
 
 
@@ -118,7 +122,7 @@ def pick_up(
 ) -> Grasp:
     """Approach an object with open jaws, close them to a force, and lift it.
 
-    The tip frame has z along the jaws, and the jaws open in its xz plane. T_world_object (4, 4) is the target frame of
+    The tip frame has z along the jaws, and the jaws open in its yz plane. T_world_object (4, 4) is the target frame of
     the jaws, with its origin at the object: the tip approaches along its z axis and stops `reach` [m] before it.
 
     Args:

@@ -19,7 +19,7 @@ from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
 from trocar.simulation.engine import RUNAWAY, STATE, Diverged, Engine, Snapshot, save_states
 from trocar.simulation.modelling.scene_model import SceneModel, set_contacts, simulated
-from trocar.simulation.objects.scene_object import MAX_NAME, OBJECT, Contact, PlacedObject, SceneObject
+from trocar.simulation.objects.scene_object import MAX_NAME, OBJECT, Contact, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -128,11 +128,13 @@ class Scene:
         }
         tips = [stepped.body(stepped.arm.tip_body) for stepped in self.stepped.values()]
         set_contacts(self.model, objects, tips)
-        self.objects = {thing.name: PlacedObject(thing, self.model, self.data) for thing in objects}
+        self.objects = {thing.name: thing.placed(self.model, self.data) for thing in objects}
+        for placed in self.objects.values():
+            placed.meet(self.objects)
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
-        engine.attach(self._all, self._raise_diverged)
+        engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
         # arm and name of every body of an arm, by its id
         self._owner = {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
             stepped.body(body.name): (name, f"{body.name} of {name}")
@@ -173,6 +175,14 @@ class Scene:
     def timestep(self) -> float:
         """[s]."""
         return float(self.model.opt.timestep)
+
+    @property
+    def unconverged(self) -> int:
+        """Steps since the last reset in which the solver of constraints and contacts did not converge.
+
+        The first one also raises an `Unsolved` warning. One such step can throw a light object out of the jaws.
+        """
+        return self.engine.unconverged
 
     def T_world_base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the world; for PSMs and ECMs its origin is the remote centre."""
@@ -221,8 +231,11 @@ class Scene:
         still = {name: np.zeros(arm.n) for name, arm in self.arms.items()}
         rates = {name: self.arms[name].mechanism.checked_joints(v, "dq") for name, v in (still | dict(dq)).items()}
         mujoco.mj_resetData(self.model, self.data)
+        self.engine.unconverged = 0
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
+        for placed in self.objects.values():
+            placed.reset()
         self.engine.forward()
         if not self._overlaps:
             self._check_apart("at the start", "choose another q, base or set-up joints")
@@ -278,6 +291,8 @@ class Scene:
         if self.model.nq > q:
             other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
             other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
+        for name, placed in self.objects.items():
+            other.objects[name].memory = placed.memory
         other.engine.forward()
         for contact, of_arm in other._contacts():
             new = frozenset((contact.first, contact.second)) not in touched
@@ -322,7 +337,8 @@ class Scene:
         state = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
-        return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories)
+        objects = {name: placed.memory for name, placed in self.objects.items() if placed.acts}
+        return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories, objects)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this scene; the continuation is bit-for-bit the same."""
@@ -330,6 +346,8 @@ class Scene:
         self.data.ctrl[:], self.engine.qacc = snapshot.tau, snapshot.ddq.copy()
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
+        for name, memory in snapshot.objects.items():
+            self.objects[name].memory = memory
         self.engine.forward()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,9 +17,11 @@ from trocar.spatial import Array
 
 WRIST = slice(3, 6)
 JAW = 6
-# Stops of J1 to J6 and of the jaw, which the scene does not have [rad, m]; J4 turns without a stop
-LOWER = np.array([-1.2217305, -1.5707963, 0.0, -np.inf, -2.0943951, -0.7853982, -np.inf])
-UPPER = np.array([0.8726646, 1.5707963, 1.0, np.inf, 2.0943951, 1.3089969, np.inf])
+# Stops of J1 to J6 and of the jaw, which the scene does not have [rad, m]. J4 turns without a stop. J2 stops at pi/2 in
+# the scene, where the parallelogram is flat and the closed chain singular.
+LOWER = np.array([-1.2217305, -1.5, 0.0, -np.inf, -2.0943951, -0.7853982, -np.inf])
+UPPER = np.array([0.8726646, 1.5, 1.0, np.inf, 2.0943951, 1.3089969, np.inf])
+SLACK = 1e-3  # distance of the engine's stops behind these, at which the motors halt: the two must not fight [rad, m]
 FORCE = np.array([900.0, 900.0, 900.0, 200.0, 200.0, 200.0, 200.0])  # largest efforts of the motors [N m, N]
 # A position loop commands the velocity gain x error / physics step, up to a speed
 GAINS, SPEEDS = np.array([0.5, 0.5, 1.0, 0, 0, 0, 0]), np.array([0.2617994, 0.2617994, 20.0, 0, 0, 0, 0])
@@ -42,7 +44,7 @@ class ScenePSM:
     def __init__(self, parameters: str, counterweight: bool, period: float) -> None:
         felt = load_mechanism("PSM", parameters, counterweight=False)  # the counterweight has a motor of its own
         arm = felt.arm
-        stops = zip(arm.joints, np.maximum(LOWER, -1e3), np.minimum(UPPER, 1e3), strict=True)
+        stops = zip(arm.joints, np.maximum(LOWER - SLACK, -1e3), np.minimum(UPPER + SLACK, 1e3), strict=True)
         arm = replace(arm, joints=tuple(replace(joint, lower=a, upper=b) for joint, a, b in stops))
         options: dict[str, Any] = {"friction": False, "contacts": False, "timestep": PHYSICS}
         options["transmission"] = Mirror(period=period) if counterweight else "rigid"

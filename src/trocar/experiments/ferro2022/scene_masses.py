@@ -30,14 +30,13 @@ from trocar.experiments.ferro2022.logs import (
     printed,
     rms,
 )
-from trocar.experiments.ferro2022.replay import Replay, agreement, noise
+from trocar.experiments.ferro2022.replay import EXCITATION, Replay, agreement, integrated, noise
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.simulation import Mirror
 from trocar.spatial import Array
 
 SET = "ferro2022_scene"
-EXCITATION = (5, 6)
 SOLVER_NOISE = 5.0  # lowest frequency of what is called noise [Hz]
 FIGURES = {1: "fig 4 rectilinear", 2: "fig 4 rectilinear", 3: "fig 5 spiral", 4: "fig 5 spiral"}
 FIGURES |= dict.fromkeys(EXCITATION, "fig 6 excitation")
@@ -118,18 +117,6 @@ class SceneReplay:
     def slow(self) -> Array:
         """RMS (3,) of the difference of the engines below the frequencies of the noise."""
         return rms(below_noise(self.theirs - self.engine, self._period))
-
-
-def integrated(log: Log) -> Array:
-    """Joints (N, 7) of their engine under excitation: the commands integrated from the start of the scene.
-
-    A command acts from the row after it was sent to the row after that.
-    """
-    commanded = log.arm_joints("qdcmd")
-    q = np.zeros_like(commanded)
-    q[:, 2] = 0.1
-    q[2:] += np.cumsum(commanded, axis=0)[:-2] * (log.t[1] - log.t[0])
-    return q
 
 
 def mirrored_force(

@@ -94,8 +94,8 @@ class ArmController(PoweredArm):
         }
         if topic.name in others:
             return others[topic.name]
-        method = getattr(self, topic.name.replace("/", "_"))
-        return lambda message: method(*topic.values(message))
+        method = topic.name.replace("/", "_")
+        return lambda message: getattr(self, method)(*topic.values(message))
 
     def post(self, action: Callable[[ArmController], None]) -> None:
         """Let another device act on this arm at the start of its next cycle."""

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trocar.arms.instruments import load_instrument
+from trocar.errors import TrocarError
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.arm import CARTESIAN, EFFORT, JOINT, POSITION, TRAJECTORY, ArmController
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.states import Refused
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Empty, JointState, Joy, Message, String
-from trocar.spatial import Array
+from trocar.spatial import Array, skew
 
 JAW = 6
 ENGAGE_DEPTH = 0.025  # a tool with its tip this far past the RCM counts as engaged [m]
@@ -55,6 +56,8 @@ class ECMController(ClutchedArm):
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         super().__init__(hardware, interface)
+        T = self.tip.pose(np.array(self.arm.home[: self.n_tip]))
+        self._shaft = T[:3, :3].T @ T[:3, 3] / np.linalg.norm(T[:3, 3])  # direction away from the RCM, in the tip frame
         generation = "Si" if self.arm.name.endswith("Si") else "Classic"
         self.endoscope = f"{generation}_HD_{self.arm.instrument.upper()}"
         self.bus.publish(f"{self.name}/endoscope_type", String(value=self.endoscope))
@@ -66,10 +69,27 @@ class ECMController(ClutchedArm):
         self.bus.publish(f"{self.name}/endoscope_type", String(value=name))
 
     def solve(self, local: Array, seed: Array) -> Array:
-        """As for every arm, but never with the endoscope inside the cannula."""
-        q = super().solve(local, seed)
+        """As for every arm, but with the goal turned until its shaft points away from the RCM, as the dVRK turns it.
+
+        The endoscope never moves into the cannula.
+        """
+        q = super().solve(self._aligned(local), seed)
         q[2] = max(q[2], MIN_INSERTION)
         return q
+
+    def _aligned(self, T: Array) -> Array:
+        """A pose (4, 4) with the same position and the nearest orientation that four joints can have there."""
+        goal, distance = T[:3, 3], np.linalg.norm(T[:3, 3])
+        if distance < c.MIN_DISTANCE_TO_RCM:
+            return T  # refused by inverse kinematics
+        shaft, away = T[:3, :3] @ self._shaft, goal / distance
+        axis, cosine = np.cross(shaft, away), float(shaft @ away)
+        if cosine < -1.0 + 1e-9:
+            raise TrocarError("the endoscope would look away from its goal")
+        K = skew(axis)
+        aligned = T.copy()
+        aligned[:3, :3] = (np.eye(3) + K + K @ K / (1.0 + cosine)) @ T[:3, :3]
+        return aligned
 
 
 class PSMController(ClutchedArm):
@@ -77,13 +97,14 @@ class PSMController(ClutchedArm):
 
     MEMORY: ClassVar[tuple[str, ...]] = (
         *("adapter_engaged", "tool_engaged", "adapter_present", "tool_present"),
-        *("_jaw", "_must_engage", "_stages"),
+        *("_jaw", "_jaw_goal_known", "_must_engage", "_stages"),
     )
 
     def __init__(self, hardware: Hardware, interface: Interface) -> None:
         self.adapter_engaged = self.tool_engaged = False
         self.adapter_present = self.tool_present = True
         self._jaw: float | None = None  # position from a servo command in this cycle [rad]
+        self._jaw_goal_known = False  # a jaw command or a move has set the goal of the jaw, which starts at 0
         self._must_engage = False  # the tool was inserted while the arm was on
         self._stages: list[Array] = []  # goals of the discs while engaging the tool
         super().__init__(hardware, interface)
@@ -227,7 +248,7 @@ class PSMController(ClutchedArm):
     def jaw_servo_jp(self, position: Array, _velocity: Array) -> None:
         angle = float(self.checked_vector("jaw_servo_jp", position, 1)[0])
         if self.ready("jaw_servo_jp", CARTESIAN) and self.switch(self.space or JOINT, POSITION):
-            self._jaw = angle
+            self._jaw, self._jaw_goal_known = angle, True
             if self.goal is None:
                 self.goal = "joints", (self.hardware.setpoint(), None)
 
@@ -250,9 +271,19 @@ class PSMController(ClutchedArm):
             self._jaw = None
         return super().switch(space, mode)
 
+    def move_jp(self, positions: Array) -> None:
+        """As for every arm. A jaw that was never commanded closes to 0 in the first move, as on the dVRK."""
+        q = self.checked("move_jp", positions)
+        if self.ready("move_jp") and self.switch(JOINT, TRAJECTORY):
+            goal = self.padded(q, self.target())
+            if not self._jaw_goal_known:
+                goal[JAW], self._jaw_goal_known = 0.0, True
+            self.begin_move(goal)
+
     def jaw_move_jp(self, position: Array) -> None:
         angle = float(self.checked_vector("jaw_move_jp", position, 1)[0])
         if self.ready("jaw_move_jp", CARTESIAN) and self.switch(self.space or JOINT, TRAJECTORY):
+            self._jaw_goal_known = True
             goal = self.target().copy()
             goal[JAW] = angle
             self.begin_move(goal)

@@ -17,7 +17,7 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.simulation.modelling.arm_model import build
 from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, SceneObject
-from trocar.simulation.objects.solid import HARD_SOLREF
+from trocar.simulation.objects.solid import HARD_SOLREF, Solid
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -28,12 +28,13 @@ FINGER_INERTIA = 1e-8
 # Needed to hold a needle: an elliptic cone, and friction ten times stiffer than the normal contact. With MuJoCo's
 # defaults, a pyramid and equal stiffness, a needle creeps out of the jaws.
 IMPRATIO = 10.0
+# With soft bodies the solver needs about 150 iterations at the arm's tolerance. With rigid ones it needs one or two,
+# but now and then more than 50 when two hands hold a needle; a step that is cut short then throws it at 20 m/s.
+ITERATIONS = 300
 # Friction between solids brakes slip at this rate [1/s], not at that of the normal contact, 1000 1/s. MuJoCo's convex
 # cone lifts a sliding body by friction * rate * velocity / stiffness: a block would hop and tumble down a slope.
 SLIP_RATE = 50.0
 PAIR_SOLIMP = (0.99, 0.99, 1e-3, 0.5, 2.0)  # of two solids: if harder, stacked bodies do not converge
-# With soft bodies the solver needs about 150 iterations at the arm's tolerance.
-SOFT_ITERATIONS = 300
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ class SceneModel:
                 if follower not in mechanism.dynamic_parameters.inertias:
                     models[name].joint(follower).armature += FINGER_INERTIA
         scene = _attached(models, self.bases) if self.prefixed else next(iter(models.values()))
-        _add_objects(scene, self.objects, self.accuracy)
         if self.objects or len(self.arms) > 1:
             scene.option.cone, scene.option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, IMPRATIO
+        _add_objects(scene, self.objects, self.accuracy)
         if len(self.arms) > 1:
             # arms are not coupled by joints, so most entries of the matrices are zero
             scene.option.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
@@ -122,13 +123,12 @@ def _add_objects(spec: mujoco.MjSpec, objects: Sequence[SceneObject], accuracy: 
         raise TrocarError(f'{soft[0]} is soft: it needs accuracy="discrete", not {accuracy!r}')
     for thing in objects:
         thing.add_to(spec)
-    for one, other in combinations([thing for thing in objects if not thing.soft], 2):
+    for one, other in combinations([thing for thing in objects if isinstance(thing, Solid)], 2):
         if one.mass is not None or other.mass is not None:
             _add_pairs(spec, one, other)
     if objects:
         spec.option.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
-    if soft:
-        spec.option.iterations = SOFT_ITERATIONS
+        spec.option.iterations = ITERATIONS
 
 
 def _add_pairs(spec: mujoco.MjSpec, one: SceneObject, other: SceneObject) -> None:

@@ -13,7 +13,17 @@ from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import shown
 from trocar.simulation.objects.scene_object import SceneObject
 from trocar.simulation.objects.soft_slab import SoftSlab
-from trocar.simulation.objects.solid import Box, Capsule, Cylinder, Obstacle, Solid, Sphere, needle
+from trocar.simulation.objects.solid import (
+    NEEDLE_SIZES,
+    Box,
+    Capsule,
+    Cylinder,
+    Needle,
+    Obstacle,
+    Solid,
+    Sphere,
+    needle,
+)
 from trocar.spatial import Array
 
 MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
@@ -61,13 +71,17 @@ def _slab(fields: Fields, name: str, T: Array) -> SoftSlab:
     return SoftSlab(name, _size(fields), T, young=young, **_looks(fields))
 
 
+def _needle(fields: Fields, name: str, T: Array) -> Needle:
+    return needle(name, T, size=fields.choice("size", tuple(NEEDLE_SIZES), "CT-1"), friction=_friction(fields))
+
+
 KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "box": _solid(lambda fields: Box(np.zeros(3), _size(fields))),
     "sphere": _solid(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
     "cylinder": _solid(lambda fields: _rod(Cylinder, fields)),
     "capsule": _solid(lambda fields: _rod(Capsule, fields)),
-    "needle": lambda fields, name, T: needle(name, T, friction=_friction(fields)),
+    "needle": _needle,
     "slab": _slab,
 }
 
-__all__ = ["KINDS", "SceneObject", "SoftSlab", "Solid", "needle"]
+__all__ = ["KINDS", "Needle", "SceneObject", "SoftSlab", "Solid", "needle"]

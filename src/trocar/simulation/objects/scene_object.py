@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
@@ -16,6 +16,9 @@ from trocar.spatial import Array, checked_pose, pose, quaternion
 MAX_NAME = 60  # [characters] of an arm or an object in a scene
 OBJECT = "object/"  # prefix of the names of objects in the engine's model
 OBJECT_GROUP = 0  # geom group of objects: visible, and not used by arms
+# Bits of the collision masks. Arms and solids have bit 0 in contype; arms use the bits above it among themselves, the
+# highest one only in a scene of 30 arms. Solids collide with each other by pairs, which have no masks.
+ANYTHING, TISSUES = 1, 1 << 30
 FIXED_PRIORITY = 1  # priority of the geoms of fixed objects; lighter free objects have higher ones
 # A soft object has the highest: settings for a solid's weight would be far too soft for its light nodes.
 SOFT_PRIORITY = 1_000_000
@@ -47,6 +50,10 @@ class SceneObject:
                 the one with the higher priority apply.
         """
 
+    def placed(self, model: mujoco.MjModel, data: mujoco.MjData) -> PlacedObject:
+        """This object in the state of a simulation."""
+        return PlacedObject(self, model, data)
+
 
 def check_name(name: str) -> None:
     """Raise an error unless the name of an object is short, printable text."""
@@ -69,7 +76,11 @@ class Contact:
 
 
 class PlacedObject:
-    """An object of a scene in its current state."""
+    """An object of a scene in its current state.
+
+    An object with a process of its own, such as tissue that a needle pierces, overrides `after_step`, which the engine
+    calls after every step, and `memory`, its state outside MuJoCo's.
+    """
 
     def __init__(self, thing: SceneObject, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.thing, self._model, self._data = thing, model, data
@@ -77,9 +88,32 @@ class PlacedObject:
         self.body = int(body.id)
         # views of its position and quaternion, and of its velocity; None if it is not free
         self._qpos = self._qvel = None
-        if body.jntnum[0]:
+        if body.jntnum[0] and model.jnt_type[body.jntadr[0]] == mujoco.mjtJoint.mjJNT_FREE:
             q, v = int(model.jnt_qposadr[body.jntadr[0]]), int(model.jnt_dofadr[body.jntadr[0]])
             self._qpos, self._qvel = data.qpos[q : q + 7], data.qvel[v : v + 6]
+
+    @property
+    def acts(self) -> bool:
+        """True if `after_step` does anything."""
+        return type(self).after_step is not PlacedObject.after_step
+
+    def meet(self, objects: Mapping[str, PlacedObject]) -> None:
+        """Find the other objects that this one acts on; called once, when all objects are placed."""
+
+    def reset(self) -> None:
+        """Forget everything: MuJoCo's data were reset."""
+
+    def after_step(self) -> None:
+        """Update the process of this object after a step; poses are up to date."""
+
+    @property
+    def memory(self) -> Any:
+        """State outside MuJoCo's; together they determine the future. Assign it to restore a snapshot."""
+        return None
+
+    @memory.setter
+    def memory(self, memory: Any) -> None:
+        pass
 
     @property
     def pose(self) -> Array:

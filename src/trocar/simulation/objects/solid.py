@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import cos, sin
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import mujoco
@@ -12,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.errors import TrocarError
-from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, OBJECT_GROUP, SceneObject, check_name
+from trocar.errors import TrocarError, check_known
+from trocar.simulation.objects.scene_object import (
+    ANYTHING,
+    FIXED_PRIORITY,
+    OBJECT,
+    OBJECT_GROUP,
+    SceneObject,
+    check_name,
+)
 from trocar.spatial import Array, checked_pose, pose, quaternion
 
 if TYPE_CHECKING:
@@ -97,7 +105,13 @@ SPRING_IMPEDANCE = 0.1
 # Largest k h^2 and b h of such a contact, h the timestep: a time constant of two steps, MuJoCo's minimum.
 RESOLVED_K, RESOLVED_B = 0.25, 1.0
 MAX_IMPEDANCE = 0.9999  # MuJoCo's largest impedance
+MAX_SEGMENTS = 200  # capsules of a needle
 STEEL = 7.9e3  # [kg/m^3]
+# Contact of wires and threads held by friction. Friction creeps at v = W (1 - d) f / (d impratio b), with the impedance
+# d, the weight W of the bodies and b = 1000 /s: under 1 N, a needle in the jaws creeps at 0.2 mm/s with HARD_SOLIMP and
+# an impratio of 10, and at 1.2 um/s with these. Friction harder than this loses a needle that moves fast.
+GRIP_SOLIMP, GRIP_IMPRATIO = (MAX_IMPEDANCE, MAX_IMPEDANCE, 1e-4, 0.5, 2.0), 50.0
+DISCRETE_GRIP_IMPRATIO = 100.0  # friction of the discrete integrator creeps twice as fast
 
 
 @dataclass(frozen=True)
@@ -197,29 +211,88 @@ class Solid(SceneObject):
         model.geom_solimp[geoms] = [D, D, 1e-3, 0.5, 2.0]
 
 
+@dataclass(frozen=True)
+class Needle(Solid):
+    """A curved needle as a chain of capsules, held by friction and able to pierce tissue; `needle` builds it.
+
+    Its frame is at the centre of the circle, z normal to its plane. The arc is symmetric about the x axis; its point is
+    at +arc/2 from it and its tail, where a thread is swaged, at -arc/2.
+
+    Attributes:
+        diameter: of the wire [m]. radius: of the circle [m]. arc: [rad].
+    """
+
+    diameter: float = 1e-3
+    radius: float = 11.5e-3
+    arc: float = np.pi
+
+    @property
+    def length(self) -> float:
+        """Length along the arc [m]."""
+        return self.radius * self.arc
+
+    def at(self, s: float) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """Position [m] and direction towards the point, at arc length s [m] behind the point, in its frame."""
+        angle = self.arc / 2 - s / self.radius
+        c, d = cos(angle), sin(angle)
+        return (self.radius * c, self.radius * d, 0.0), (-d, c, 0.0)
+
+    def add_to(self, spec: mujoco.MjSpec) -> None:
+        super().add_to(spec)
+        discrete = spec.option.integrator == mujoco.mjtIntegrator.mjINT_DISCRETE
+        spec.option.impratio = DISCRETE_GRIP_IMPRATIO if discrete else GRIP_IMPRATIO
+        for geom in spec.body(OBJECT + self.name).geoms:
+            # without contype it does not touch the surface of tissue, which it pierces
+            geom.solimp, geom.contype, geom.conaffinity = GRIP_SOLIMP, 0, ANYTHING
+
+
+# Needles by their makers' codes: length along the arc and diameter of the wire [m]; all are half circles.
+NEEDLE_SIZES = {"SH": (26e-3, 0.7e-3), "CT-1": (36e-3, 1e-3)}
+
+
 def needle(
     name: str,
     pose: ArrayLike,
     *,
+    size: str | None = None,
     diameter: float = 1e-3,
     radius: float = 11.5e-3,
     arc: float = np.pi,
     segments: int = 16,
     friction: float = 0.5,
-) -> Solid:
-    """A curved suture needle of steel as a chain of capsules.
-
-    The defaults are a half circle of 36 mm. Its frame is at the centre of the circle, z normal to its plane; the arc is
-    symmetric about the x axis, along which its middle lies.
+) -> Needle:
+    """A curved suture needle of steel.
 
     Args:
-        pose: T_base_needle (4, 4) at reset. diameter: of the wire [m]. radius: of the circle [m]. arc: [rad].
+        pose: T_base_needle (4, 4) at reset; see `Needle` for its frame.
+        size: "SH" (26 mm, 0.7 mm wire) or "CT-1" (36 mm, 1 mm wire), half circles. Replaces diameter, radius and arc.
+        diameter: of the wire [m]. radius: of the circle [m]. arc: [rad]. segments: capsules along the arc.
     """
-    angles = np.linspace(-arc / 2, arc / 2, segments + 1)
+    if size is not None:
+        check_known("size of a needle", NEEDLE_SIZES, size)
+        length, diameter = NEEDLE_SIZES[size]
+        arc, radius = np.pi, length / np.pi
+    diameter, radius, arc = (
+        checks.positive(what, value, unit)
+        for what, value, unit in (("diameter", diameter, "m"), ("radius", radius, "m"), ("arc", arc, "rad"))
+    )
+    if arc > 2 * np.pi:
+        raise TrocarError(f"the arc of a needle is at most a full circle (2 pi), got {arc:g} rad")
+    angles = np.linspace(-arc / 2, arc / 2, checks.count("segments", segments, high=MAX_SEGMENTS) + 1)
     points = radius * np.stack([np.cos(angles), np.sin(angles), np.zeros_like(angles)], axis=1)
     shapes = [Capsule(a, b, diameter / 2) for a, b in pairwise(points)]
-    mass = STEEL * np.pi / 4 * diameter**2 * radius * arc
-    return Solid(name, shapes, pose, mass=float(mass), friction=friction, stiffness=None, colour=(0.62, 0.65, 0.69))
+    return Needle(
+        name,
+        shapes,
+        pose,
+        mass=float(STEEL * np.pi / 4 * diameter**2 * radius * arc),
+        friction=friction,
+        stiffness=None,
+        colour=(0.62, 0.65, 0.69),
+        diameter=diameter,
+        radius=radius,
+        arc=arc,
+    )
 
 
 # Practice objects: a plate below the tips of the instruments, with a block and a needle on it.

@@ -139,7 +139,8 @@ class _Client:
         self._open, self._finishing = True, False
         link.setblocking(False)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        server.selector.register(link, selectors.EVENT_READ, self._ready)
+        self._events = selectors.EVENT_READ
+        server.selector.register(link, self._events, self._ready)
 
     def leave(self, reason: str) -> None:
         """Close the connection."""
@@ -172,8 +173,7 @@ class _Client:
             if not (self._open and events & selectors.EVENT_READ):
                 return
             data = self._link.recv(CHUNK)
-            if QUICKACK is not None:
-                self._link.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+            self._acknowledge_quickly()
             if not data:
                 self.leave("left within a message" if self._reader.in_message else "left")
                 return
@@ -260,8 +260,16 @@ class _Client:
         if self._finishing and not self._unsent:
             self.leave("finished")
             return
+        self._acknowledge_quickly()
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
-        self._server.selector.modify(self._link, events, self._ready)
+        if events != self._events:
+            self._events = events
+            self._server.selector.modify(self._link, events, self._ready)
+
+    def _acknowledge_quickly(self) -> None:
+        """Send the next acknowledgements at once; Linux forgets this after data were received or sent."""
+        if QUICKACK is not None:
+            self._link.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
 
     def _report(self, text: str) -> None:
         self._server.report(f"client {self._port}: {text}")

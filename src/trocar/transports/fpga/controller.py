@@ -16,7 +16,7 @@ from trocar.transports.fpga.registers import Boards
 HUB_MEMORY, QUERY, COMMANDS = 0x1000, 0x1800, 0  # addresses of blocks
 HUB_SIZE = 0x800  # [quadlets]
 UPDATE_TIME, UPDATE_INTERVAL = 150, 500  # in which boards write to the hub's memory [1/49.152 MHz]
-MAX_CATCH_UP = 75  # engine steps; after a longer silence of the client a robot without current rests
+MAX_CATCH_UP = 50  # engine steps at once: 33 ms, after which the watchdog has stopped the motors
 
 
 class Plant(Protocol):
@@ -81,27 +81,20 @@ class BoardController:
             steps = round(behind) if behind > 3.0 else 0
         if not steps:
             return
-        if steps > MAX_CATCH_UP:
-            self._catch_up(now)
-        else:
-            for _ in range(steps):
-                plant.step()
+        # a robot without current rests: time passes at once, and the client does not have to wait
+        for _ in range(min(steps, MAX_CATCH_UP) if plant.moving else int(commanded)):
+            plant.step()
+            if not plant.moving:
+                break
+        if steps > MAX_CATCH_UP or not plant.moving:
+            plant.rest(now)
+            self.boards.settle(now)
         self._prepare()
 
     def idle(self, now: float) -> None:
         """Advance without a packet, if anything moves."""
         if self.plant.moving:
             self.advance(now)
-
-    def _catch_up(self, now: float) -> None:
-        """After a silence: the watchdog switches motors off; then the robot rests, and time passes at once."""
-        plant, boards = self.plant, self.boards
-        for _ in range(MAX_CATCH_UP):
-            if not plant.moving:
-                break
-            plant.step()
-        plant.rest(now)
-        boards.settle(now)
 
     def _prepare(self) -> None:
         self.boards.prepare(self.plant.time)

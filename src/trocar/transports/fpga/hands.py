@@ -1,4 +1,4 @@
-"""A hand on the tip of an arm: a spring and a damper to a point that moves smoothly."""
+"""A hand on the tip of an arm: spring and damper to a point that moves smoothly, and fingers that slip in rotation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from trocar.spatial import Array
 
 STIFFNESS, DAMPING = 300.0, 20.0  # [N/m, N s/m]: ASSUMED, a firm grip
 TURNING_STIFFNESS, TURNING_DAMPING = 0.3, 0.005  # [N m/rad, N m s/rad]
+# Fingers let the grip turn when it turns by itself, as while the dVRK aligns a master with its PSM: they slip at this
+# moment, which the weakest motor of a master's wrist overcomes with an error below the dVRK's tolerance of 5 degrees.
+SLIP_MOMENT = 0.01  # [N m]
 SPEED = 0.1  # of the point on the way to its goal [m/s]
 
 
@@ -26,7 +29,8 @@ class HandOnTip:
     def __init__(self, arm: SimulatedArm, period: float) -> None:
         self._arm, self._period = arm, period
         T = arm.tip_pose()
-        self._start, self._orientation = T[:3, 3].copy(), T[:3, :3].copy()
+        self._start = T[:3, 3].copy()
+        self._twist = np.zeros(3)  # of the grip in the fingers [rad]
         self._before = T.copy()
         self._from = self._goal = self._point = self._start
         self._elapsed, self._duration = 0.0, 0.0
@@ -49,8 +53,10 @@ class HandOnTip:
         elif self._point is not self._goal:
             self._point = self._goal
         force = STIFFNESS * (self._point - T[:3, 3]) - DAMPING / dt * (T[:3, 3] - before[:3, 3])
-        moment = TURNING_STIFFNESS * _turn(T[:3, :3], self._orientation)
-        moment -= TURNING_DAMPING / dt * _turn(before[:3, :3], T[:3, :3])
+        turn = _turn(before[:3, :3], T[:3, :3])
+        twist = self._twist + turn
+        self._twist = twist * min(1.0, SLIP_MOMENT / TURNING_STIFFNESS / max(float(np.linalg.norm(twist)), 1e-9))
+        moment = -TURNING_STIFFNESS * self._twist - TURNING_DAMPING / dt * turn
         self._before = T
         self._arm.apply_wrench(np.concatenate([force, moment]))
 

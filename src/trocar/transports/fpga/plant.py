@@ -30,6 +30,7 @@ MAX_BITS = 65535
 # A motor without current is held in place, as a balanced or hand-held arm is, once it has had none for a time: currents
 # also pass through 0.
 SUPPORT_STEPS = 30
+WEIGHT_STEPS = 8  # steps between calculations of the weight of an arm that is held
 BRAKE_SHARE = 0.5  # of the current that keeps a brake open: ASSUMED
 
 
@@ -90,6 +91,7 @@ class RobotPlant:
             master = robot.name.removesuffix(GRIPPER)
             if robot not in robots and (master == robot.name or master not in scene.arms) and robot.name != SET_UP:
                 self.notes.append(f"{robot.name} is no arm of the scene: its registers answer, nothing moves")
+        _warm_up(scene)
         self._wired, ends = [], 0
         for robot in robots:
             stepped = scene.stepped[robot.name]
@@ -112,6 +114,7 @@ class RobotPlant:
         self._row = 0
         self.current = np.zeros(ends)
         self._without_current = np.full(ends, SUPPORT_STEPS)
+        self._steps, self._weights = 0, dict[str, tuple[int, Array]]()
         self.failed: dict[tuple[int, int], float] = {}
         self._inputs = {switch.name: switch for switch in configuration.inputs}
         self.pressed: dict[str, bool] = {}
@@ -228,6 +231,7 @@ class RobotPlant:
     def step(self) -> None:
         """Advance by one period: currents of the boards act, then the sensors are read."""
         boards, channels = self.boards, self._channels
+        self._steps += 1
         for hand in self.hands.values():
             hand.act()
         boards.settle(self.time)
@@ -274,9 +278,12 @@ class RobotPlant:
         self.time = max(self.time, until)
 
     def _weight(self, name: str) -> Array:
-        """Joint efforts (n,) against gravity and springs."""
-        arm = self.scene.arms[name]
-        return arm.mechanism.gravity(arm.q)
+        """Joint efforts (n,) against gravity and springs, kept for some steps: an arm that is held hardly moves."""
+        last, efforts = self._weights.get(name, (-WEIGHT_STEPS, np.zeros(0)))
+        if self._steps - last >= WEIGHT_STEPS:
+            arm = self.scene.arms[name]
+            last, efforts = self._weights[name] = self._steps, arm.mechanism.gravity(arm.q)
+        return efforts
 
     def _act_brakes(self, wired: _Wired) -> None:
         boards, brakes = self.boards, wired.brakes
@@ -315,6 +322,13 @@ class RobotPlant:
             }
             for name, arm in self.scene.arms.items()
         }
+
+
+def _warm_up(scene: Scene) -> None:
+    """Take a step and return: the first one takes 60 ms, longer than a client waits for a reply."""
+    snapshot = scene.snapshot()
+    scene.step({name: arm.mechanism.gravity(arm.q) for name, arm in scene.arms.items()})
+    scene.restore(snapshot)
 
 
 def _bits(value: float) -> int:

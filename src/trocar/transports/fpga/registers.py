@@ -98,6 +98,7 @@ class Boards:
         self.dac, self.pots, self.currents = (np.full(M, ZERO_CURRENT) for _ in range(3))
         self._preload = np.full(M, MIDDLE)
         self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
+        self._suspicious = False  # a measured current is wrong
         self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
         self.timers = EncoderTimers(np.zeros(M) if position is None else position)
         self._ip = 0
@@ -120,6 +121,7 @@ class Boards:
         ].reshape(BOARD_ROWS, B)
         self._channel_rows = self.content[BOARD_ROWS * B :].reshape(CHANNEL_ROWS, M)
         temperatures[:] = TEMPERATURE
+        self._changed, self._next_event = True, 0.0
         self.settle(0.0)
 
     def index(self, number: int) -> int | None:
@@ -130,6 +132,8 @@ class Boards:
 
     def settle(self, now: float) -> None:
         """Bring watchdogs, motor voltage and amplifiers to this time."""
+        if now < self._next_event and not self._changed:
+            return
         expired = (self._period > 0) & (now - self._written > self._period * WATCHDOG_UNIT) & ~self.timeout
         if np.count_nonzero(expired):
             self.timeout |= expired
@@ -137,26 +141,34 @@ class Boards:
         self.good = now >= self._good_at
         ready = now >= self._good_at + AMPLIFIER_TIME
         self.on = self.enabled & ready[self.board_of] & ~self.tripped
+        self._status_row[:] = self._statuses()
+        self._motor_bits = self.on * (1 << 29) | self.enabled * (1 << 28) | self.tripped * (1 << 17) | CURRENT_CONTROL
+        # commands only postpone the watchdogs, so that nothing changes by itself before this time
+        watchdogs = self._written + np.where(self._period > 0, self._period * WATCHDOG_UNIT, np.inf)
+        events = np.concatenate([self._good_at, self._good_at + AMPLIFIER_TIME, watchdogs[~self.timeout]])
+        self._next_event, self._changed = events[events >= now].min(initial=np.inf), False
 
     def check_currents(self, now: float) -> None:
         """Switch off motors whose measured current has been wrong for 50 ms."""
-        wrong = (np.abs(self.currents - self.dac) > MAX_CURRENT_ERROR) & (
-            np.abs(self.currents - ZERO_CURRENT) > MIN_CHECKED_CURRENT
-        )
-        if not np.count_nonzero(wrong):
-            self._wrong_since[:] = np.inf
+        far = np.abs(self.currents - self.dac) > MAX_CURRENT_ERROR
+        if not (self._suspicious or np.count_nonzero(far)):
             return
+        wrong = far & (np.abs(self.currents - ZERO_CURRENT) > MIN_CHECKED_CURRENT)
+        self._suspicious = bool(wrong.any())
         self._wrong_since = np.where(wrong, np.minimum(self._wrong_since, now), np.inf)
         self.tripped |= now - self._wrong_since > MAX_ERROR_TIME
+        self._changed = True
 
     def stop(self, stopped: bool, now: float) -> None:
         """Press or release the emergency stop: it removes the motor voltage of all boards."""
         self.stopped[:] = stopped
+        self._changed = True
         self._good_at = np.where(self.power & ~self.stopped, now + VOLTAGE_TIME, np.inf)
         self.settle(now)
 
     def _control(self, board: int, value: int, now: float) -> None:
         """Write of the status register."""
+        self._changed = True
         if value & RELAY_MASK:
             self.relay[board] = bool(value & RELAY)
         part = self._part(board)
@@ -178,6 +190,7 @@ class Boards:
 
     def _enable(self, channel: int, on: bool) -> None:
         board = self.board_of[channel]
+        self._changed = True
         if on:
             self.timeout[board] = self.tripped[channel] = False
         self.enabled[channel] = on and self.power[board]
@@ -189,6 +202,7 @@ class Boards:
     def reboot(self, board: int, now: float) -> None:
         """State after power-up; the FireWire bus is reset."""
         part = self._part(board)
+        self._changed = True
         self.relay[board] = self.power[board] = self.timeout[board] = False
         self._period[board], self._written[board], self._good_at[board] = WATCHDOG, now, np.inf
         self.enabled[part] = self.tripped[part] = False
@@ -209,6 +223,7 @@ class Boards:
                 self.reboot(board, now)
         elif address == WATCHDOG_PERIOD:
             self._period[board] = value & 0xFFFF
+            self._changed = True
         elif address == OUTPUTS:
             mask, bits = value >> 8 & 0xFF, value & 0xFF
             self.outputs[board] = (self.outputs[board] & ~mask) | (bits & mask)
@@ -262,7 +277,8 @@ class Boards:
             DALLAS: DALLAS_BUSY if now < self._dallas_until[board] else 0,
         }
         if address == STATUS:
-            return int(self._statuses()[board])
+            self.settle(now)
+            return int(self._status_row[board])
         if address == INPUTS:
             return int(self._digital()[board])
         return int(simple.get(address, 0))
@@ -286,7 +302,8 @@ class Boards:
             case 11:
                 return int(self._settings[channel])
             case 12:
-                return int(self._motors()[channel])
+                self.settle(now)
+                return int(self._motor_bits[channel] | self.dac[channel])
         return 0
 
     def memory(self, board: int, address: int, length: int) -> bytes:
@@ -349,13 +366,14 @@ class Boards:
     def prepare(self, now: float) -> None:
         """Write the content of all real-time blocks, except for headers and times since the last sample."""
         channels, timers = self._channel_rows, self.timers
-        self._status_row[:], self._digital_row[:] = self._statuses(), self._digital()
+        self.settle(now)
+        self._digital_row[:] = self._digital()
         timers.run(now)
         np.left_shift(self.pots, 16, out=channels[0])
         channels[0] |= self.currents
         channels[1] = timers.positions
         channels[2:6] = timers.fields
-        channels[6] = self._motors()
+        np.bitwise_or(self._motor_bits, self.dac, out=channels[6])
 
     def places(self, board: int) -> Array:
         """Places of a board's header and real-time block in `content`."""
@@ -381,6 +399,3 @@ class Boards:
         one = (self.inputs & 0xF0FFF) | (self.outputs & 0xF) << 12 | levels
         two = self.inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
         return np.where(self._qla, one, two)
-
-    def _motors(self) -> Array:
-        return self.on * (1 << 29) | self.enabled * (1 << 28) | self.tripped * (1 << 17) | self.dac | CURRENT_CONTROL

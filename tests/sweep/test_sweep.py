@@ -592,7 +592,7 @@ def test_a_killed_raylet_ends_the_sweep_with_one_line_and_leaves_no_folder(slow:
     )
     os.kill(raylet, signal.SIGKILL)
     output, errors = process.communicate(timeout=120)
-    *others, last = errors.splitlines()
+    *others, last = errors.decode().splitlines()
     assert process.returncode == 2
     assert "Ray's process raylet was killed" in last
     assert "--resume" in last

@@ -28,7 +28,7 @@ help:
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
-	@echo 'make boards  home and hold ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
+	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'

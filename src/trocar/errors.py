@@ -17,7 +17,7 @@ class TrocarError(ValueError):
     """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(_one_line(str(message)))
+        super().__init__(one_line(str(message)))
 
 
 class UnknownName(TrocarError):
@@ -76,7 +76,7 @@ def shown(value: object, length: int = 80) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The text with line breaks and control characters escaped, and the middle cut out if it is too long."""
     plain = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     return plain if len(plain) <= MAX_MESSAGE else f"{plain[: MAX_MESSAGE - 205]} ... {plain[-200:]}"

@@ -40,6 +40,9 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
         (["--coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
         (["--coppelia", "--port", "70000"], "port"),
         (["--coppelia", "-p", "nothing"], "nothing"),
+        (["--coppelia", "--view"], "omit SCENE, --view"),
+        (["dvrk_si", "--coppelia"], "omit SCENE"),
+        (["--ros2", "--torque"], "apply to --coppelia only"),
     ],
 )
 def test_wrong_options_are_named_in_one_line(options, words):

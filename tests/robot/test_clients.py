@@ -45,6 +45,9 @@ class FakeRobot:
     def read(self, name):
         return self.message
 
+    def check_running(self):
+        pass
+
     def wait_for(self, condition, timeout):
         return condition()
 

@@ -276,3 +276,20 @@ def test_the_gripper_is_measured_and_its_closing_is_an_event(robot):
         robot.run(seconds)
         assert mtm.gripper.measured_jp()[0][0] == opening
     assert closed == [False, True, False]
+
+
+def test_homing_without_an_adapter_is_reported_and_ends_when_it_is_attached():
+    robot = started("PSM")
+    psm, events = robot.psm("PSM"), Events(robot, "PSM")
+    psm.emulate_adapter_present(False)
+    robot.sleep(0.1)
+    assert not psm.is_homed()
+    psm.unhome()
+    assert psm.enable(timeout=5.0)
+    for attempt in (1, 2):
+        assert not psm.home(timeout=5.0)
+        assert psm.operating_state() == "ENABLED"
+        assert not psm.is_busy()
+        assert sum("no adapter" in text for text in events.warnings) == attempt
+    psm.emulate_adapter_present(True)
+    assert psm.home(timeout=5.0)

@@ -142,6 +142,24 @@ def test_a_study_that_exits_or_returns_nonsense_fails_in_its_row_only(tmp_path: 
     assert list(results["y"]) == [4]
 
 
+@pytest.mark.parametrize("batch", [None, 3])
+def test_text_with_a_lone_surrogate_fails_in_its_row_and_names_the_column(tmp_path: Path, batch: int | None) -> None:
+    def odd(x: Any) -> Any:
+        if batch is None:
+            return {
+                "label": f"a\ud800{x}" if x == 1 else "good",
+                "list\ud800" if x == 3 else "list": ["\udfff"] * (x == 2),
+            }
+        return {"label": [f"a\ud800{one}" if one == 1 else "good" for one in x]}
+
+    results = tr.sweep(odd, {"x": list(range(5))}, tmp_path / "out", batch=batch)
+    errors = dict(results.errors)
+    assert list(errors) == ([1, 2, 3] if batch is None else [1])
+    assert "the result 'label' must be valid Unicode text, got a lone surrogate" in errors[1]
+    assert all("\n" not in text for text in errors.values())
+    assert list(results["label"]) == ["good"] * (5 - len(errors))
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -559,6 +577,40 @@ def test_ray_on_two_nodes_survives_a_killed_sweep_and_a_lost_node(slow: Path) ->
         lose()
         killed_sweeps.finish(process)
     check_same(folder, slow / "whole")
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_killed_raylet_ends_the_sweep_with_one_line_and_leaves_no_folder(slow: Path) -> None:
+    place, options = Path(tempfile.mkdtemp(dir="/tmp")), ("--executor", "ray", "-j", "1")
+    folder = slow / "raylet"
+    process = killed_sweeps.start(slow / "slow.py", folder, 300, *options, environment={"TMPDIR": str(place)})
+    killed_sweeps.wait_for_rows(folder, 0, process)
+    (raylet,) = (
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and "raylet" in _program(entry) and str(place) in _program(entry, whole=True)
+    )
+    os.kill(raylet, signal.SIGKILL)
+    output, errors = process.communicate(timeout=120)
+    *others, last = errors.decode().splitlines()
+    assert process.returncode == 2
+    assert "Ray's process raylet was killed" in last
+    assert "--resume" in last
+    assert len(others) <= 1  # of Ray's own log
+    assert not output
+    assert os.listdir(place) == []
+    place.rmdir()
+    tr.sweep(slow / "slow.py", None, folder, rows=300, resume=True)
+    check_same(folder, slow / "whole")
+
+
+def _program(process: Path, whole: bool = False) -> str:
+    """Path of the program of a process in /proc, or its whole command line; "" if it has ended."""
+    try:
+        words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    return " ".join(words) if whole else Path(words[0]).name
 
 
 def test_ray_imported_before_a_sweep_is_refused_because_its_address_cannot_be_chosen(tmp_path: Path) -> None:

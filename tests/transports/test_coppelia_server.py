@@ -311,6 +311,14 @@ def test_clients_and_streams_are_bounded(served, monkeypatch):
         one.ping()
 
 
+def test_a_closed_output_does_not_end_the_server():
+    def broken(line):
+        raise BrokenPipeError
+
+    with RemoteApiServer(OneJointScene(), 0, broken) as running, client_of(running) as client:
+        assert client.joint_position(JOINT) == 0.5
+
+
 def test_a_used_port_is_an_error(served):
     _, running = served
     with pytest.raises(TrocarError, match="choose another port"):

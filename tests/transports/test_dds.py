@@ -282,6 +282,14 @@ def test_a_robot_that_stands_still_takes_commands_and_answers():
         assert bridge.error == ""
 
 
+def test_a_second_robot_in_the_domain_names_the_first_and_refuses(robot, client):
+    with Robot(SCENE, speed="stepped") as second:
+        message = f"the node '/dvrk' in ROS domain {DOMAIN} publishes /PSM1/.* already; stop it, or use another domain"
+        with pytest.raises(TrocarError, match=message):
+            Ros2Bridge(second, domain=DOMAIN)
+        assert client.read("PSM1/measured_js").valid
+
+
 def test_an_arm_holds_after_its_client_disconnects(robot, participant):
     writer = participant.writer("rt/PSM1/servo_jf", JOINTS, topic_qos(JOINTS, Direction.command))
     wait_for(writer.get_matched_subscriptions, "the robot")

@@ -311,6 +311,20 @@ def test_files_of_other_versions_or_formats_are_named(tmp_path):
     assert "sawRobotIO1394-PSM1-1.json" in read_system(path).notes[0]
 
 
+def test_arms_with_another_name_on_the_boards_and_arms_that_the_dvrk_simulates(tmp_path):
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"][0] |= {"name": "PSM2", "name_on_IO": "PSM1", "IO_file": "sawRobotIO1394-PSM1-trocar.json"}
+    content["arms"].append({"name": "ECM", "type": "ECM", "simulation": "KINEMATIC", "arm_file": "ECM.json"})
+    system.write_text(json.dumps(content))
+    configuration = read_system(system)
+    assert configuration.types == {"PSM2": "PSM"}
+    assert [robot.name for robot in configuration.robots] == ["PSM2"]
+    assert configuration.chips == {"PSM2": 7}
+    assert "PSM2_tool" in {switch.name for switch in configuration.inputs}
+    assert configuration.notes == ()
+
+
 @measured
 def test_si_arms_are_refused_with_the_reason():
     configuration = read_system(DATA / "jhu-dVRK-Si" / "system-PSM1.json")

@@ -135,6 +135,15 @@ def test_the_page_is_served_only_at_its_own_address(page):
         assert content.startswith(b"refused: ")
 
 
+@pytest.mark.parametrize(
+    "path", ["a" * 5000, "/".join(["a" * 200] * 30), "%00", "a%00b", "..%2f..%2fetc/passwd", "%ff%fe"]
+)
+def test_names_that_no_file_can_have_are_not_found(page, path):
+    url, _, query = address(page.server).partition("?")
+    status, _, content = fetch(f"{url}{path}?{query}")
+    assert (status, len(content) < 100) == (404, True)
+
+
 def test_a_websocket_opens_only_with_the_cookie_and_the_pages_own_origin(page):
     url = address(page.server)
     cookie = page.server.access.cookie.partition(";")[0]

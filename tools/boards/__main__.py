@@ -1,4 +1,4 @@
-"""Home arms through a running `trocar serve --fpga` and hold them, at 1500 Hz; print round trips and errors.
+"""Home arms through a running `trocar serve --fpga` and move them slowly, at 1500 Hz; print round trips and errors.
 
 python -m tools.boards trocar-fpga/system-PSM1.json --minutes 10
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from contextlib import suppress
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from trocar.transports.fpga.packets import PORT
 
 PERIOD = 1.0 / 1500.0
 PRIORITY = 8  # below that of the server
+AMPLITUDE, FREQUENCY = 0.01, 0.2  # of the motion of every actuator [rad, m; Hz]
 
 
 class Pacemaker:
@@ -44,8 +44,9 @@ def main() -> None:
     parser.add_argument("system", help="system file of the served boards")
     parser.add_argument("--minutes", type=float, default=0.2)
     parser.add_argument("--address", default="127.0.0.1")
+    parser.add_argument("--priority", action="store_true", help="real-time priority, where the system grants it")
     options = parser.parse_args()
-    with suppress(OSError):
+    if options.priority:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     configuration = read_system(options.system)
     client = BoardClient(UdpExchange((options.address, PORT)))
@@ -78,10 +79,13 @@ def main() -> None:
         samples = client.sample()
         trips.append(time.perf_counter() - before)
         words = {}
+        angle = 2.0 * np.pi * FREQUENCY * (before - start)
         for k, (_, arm) in enumerate(arms):
-            error = arm.positions(samples) - goals[k]
+            goal = goals[k] + AMPLITUDE * np.sin(angle)
+            error = arm.positions(samples) - goal
             worst[k] = max(worst[k], float(np.abs(error).max()))
-            words |= arm.control(samples, goals[k], np.zeros_like(goals[k]))
+            rate = np.full(len(goal), 2.0 * np.pi * FREQUENCY * AMPLITUDE * np.cos(angle))
+            words |= arm.control(samples, goal, rate)
         client.command(words)
         pace()
     elapsed = time.perf_counter() - start
@@ -90,7 +94,7 @@ def main() -> None:
     p50, p99 = np.percentile(us, [50, 99])
     print(f"query and read [us]: mean {us.mean():.0f}, p50 {p50:.0f}, p99 {p99:.0f}, max {us.max():.0f}")
     for (name, _), largest in zip(arms, worst, strict=True):
-        print(f"{name}: held, largest error of an actuator {largest:.4f} rad or m")
+        print(f"{name}: moved, largest error of an actuator {largest:.4f} rad or m")
 
 
 if __name__ == "__main__":

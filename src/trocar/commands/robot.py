@@ -219,11 +219,17 @@ def serve(
     if coppelia:
         from trocar.commands.coppelia import serve_coppelia
 
+        if view or record or replay or images or scene != "dvrk":
+            raise TrocarError(
+                "--coppelia serves a scene of its own: omit SCENE, --view, --record, --replay and --images"
+            )
         chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
         serve_coppelia(
             names, 19997 if port is None else port, places=places or (), log=log, zmq_port=zmq_port, **chosen
         )
         return
+    if torque or not counterweight or parameters or places or log or zmq_port is not None:
+        raise TrocarError("--torque, --no-counterweight, -p, --place, --log and --zmq apply to --coppelia only")
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:

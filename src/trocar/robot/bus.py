@@ -8,9 +8,10 @@ without subscribers costs nothing.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +22,7 @@ from trocar.robot.messages import Message
 
 Callback = Callable[[Message], None]
 MAX_HISTORY = 100  # messages kept per event, as on the dVRK for late subscribers in ROS 2
+_log = logging.getLogger("trocar.robot")
 
 
 @dataclass
@@ -30,6 +32,7 @@ class _Line:
     topic: Topic
     source: Callable[[], Message] | None = None
     local: bool = False
+    handler: Callback | None = None
     last: Message | None = None
     history: deque[Message] = field(default_factory=lambda: deque(maxlen=MAX_HISTORY))
     subscribers: list[Callback] = field(default_factory=list)
@@ -50,13 +53,16 @@ class Bus:
     """Topics and services of all devices of a robot. Thread-safe.
 
     Callbacks run in the publishing thread: for events and states, the one that advances the robot. They must be
-    fast and must not wait for the robot.
+    fast and cannot wait for the robot. A callback that raises is reported once per topic and type of exception, in the
+    log and by `report`; the other callbacks and the robot continue.
 
     Args:
         now: the robot's clock [ns].
 
     Attributes:
         lock: held while the robot takes a step; hold it to read several topics at the same time.
+        caller: identifier of the thread that takes a step or runs callbacks, in which nothing can wait for the robot.
+        report: receives the text about a callback that raised.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
@@ -66,6 +72,9 @@ class Bus:
         self._services: dict[str, Callable[..., Any]] = {}
         self._local_services: set[str] = set()
         self._listened: tuple[_Line, ...] = ()
+        self.caller: int | None = None
+        self.report: Callable[[str], object] = lambda text: None
+        self._reported: set[tuple[str, type[Exception]]] = set()
 
     def add(
         self,
@@ -99,7 +108,7 @@ class Bus:
                 source = states.get(topic.name)
                 line = self._lines[name] = _Line(replace(topic, name=name), source, interface.local)
                 if topic.direction is Direction.command:
-                    line.subscribers.append(commands[topic.name])
+                    line.handler = commands[topic.name]
             self._services |= {f"{device}/{name}": function for name, function in services.items()}
             if interface.local:
                 self._local_services |= {f"{device}/{name}" for name in services}
@@ -129,8 +138,9 @@ class Bus:
                 message = replace(message, stamp=max(self._now(), last) + 1)
                 line.last = message
                 line.history.append(message)
-            for callback in tuple(line.subscribers):
-                callback(message)
+            if line.handler is not None:
+                line.handler(message)
+            self._deliver(line, message, line.subscribers)
         return message
 
     def read(self, name: str) -> Message | None:
@@ -154,14 +164,16 @@ class Bus:
             self._find_listened()
             first = self.read(name)
             if first is not None:
-                callback(first)
+                self._deliver(line, first, (callback,))
         return Subscription(self, name, callback)
 
     def unsubscribe(self, name: str, callback: Callback) -> None:
         """End a subscription."""
-        with self.lock:
-            self._line(name).subscribers.remove(callback)
-            self._find_listened()
+        line = self._line(name)
+        line.subscribers.remove(callback)  # atomic; finalizers of clients must not wait for the lock
+        if line.source is not None:
+            with self.lock:
+                self._find_listened()
 
     def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
@@ -172,9 +184,29 @@ class Bus:
         """Send the current sample of every state topic that has subscribers."""
         for line in self._listened:
             assert line.source is not None
-            message = line.source()
-            for callback in tuple(line.subscribers):
-                callback(message)
+            self._deliver(line, line.source(), line.subscribers)
+
+    def _deliver(self, line: _Line, message: Message, callbacks: Sequence[Callback]) -> None:
+        outer, self.caller = self.caller, threading.get_ident()
+        try:
+            for callback in tuple(callbacks):
+                try:
+                    callback(message)
+                except Exception as error:
+                    self._report_failure(line.topic.name, callback, error)
+        finally:
+            self.caller = outer
+
+    def _report_failure(self, topic: str, callback: Callback, error: Exception) -> None:
+        """Report an exception in a callback, once per topic and type: a callback may fail 100 times a second."""
+        kind = topic, type(error)
+        if kind in self._reported:
+            return
+        self._reported.add(kind)
+        reason = str(error) if isinstance(error, TrocarError) else shown(error)
+        text = f"a callback on {topic} failed: {reason}. The robot continues; further failures of this kind are hidden"
+        _log.error("%s: %s", shown(callback), text, exc_info=error)
+        self.report(text)
 
     def _find_listened(self) -> None:
         lines = self._lines.values()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +17,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import Arm as ArmFacts
 from trocar.closing import Closable
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
 from trocar.robot.controller.actuators import Sensors
@@ -109,15 +111,20 @@ class Robot(Closable):
                 controller.hardware.stop()
         self._actions: tuple[tuple[float, Callable[[float], None]], ...] = ()  # calls per cycle, call
         self._loop.cycle += 1  # messages published so far are in the past
-        clock = {key: getattr(self, key) for key in ("play", "pause", "set_speed")} | {"step": self._pause_and_step}
+        clock = {key: _weakly(getattr(self, key)) for key in ("play", "pause", "set_speed")}
+        clock["step"] = _weakly(self._pause_and_step)
         self._simulation = SimulationServer(self._loop, self.controllers, self.pace, start == "ready", clock)
+        self.bus.report = partial(self._simulation.tell, "error")
         self._arms = tuple(self.controllers.values())
-        self._clients: dict[tuple[Any, ...], Any] = {}
+        self._clients: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
         self.error: BaseException | None = None
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         if self._real:
-            self._thread = threading.Thread(target=self._run, name="trocar-dvrk", daemon=True)
+            # The thread and the services of the clock refer to the robot weakly, so it ends with its last reference.
+            weakref.finalize(self, self._closing.set)
+            cycles = weakref.ref(self), self.pace, self._closing
+            self._thread = threading.Thread(target=_run, args=cycles, name="trocar-dvrk", daemon=True)
             self._thread.start()
 
     def _controller(self, name: str) -> ArmController:
@@ -196,6 +203,7 @@ class Robot(Closable):
     def _pause_and_step(self, cycles: int = 1) -> None:
         """The service: pause and advance; in real time a failed step stops the robot in an orderly state."""
         whole = checks.count("the number of cycles", cycles)
+        self._check_caller()
         self.pause()
         try:
             for _ in range(whole):
@@ -217,12 +225,16 @@ class Robot(Closable):
         self.wait_for(lambda: False, seconds)
 
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition holds; False after `timeout` by the robot's clock [s]."""
+        """Wait until a condition holds; False after `timeout` by the robot's clock [s].
+
+        Raises:
+            TrocarError: called in a callback or during a control cycle, or the robot has stopped.
+        """
         deadline = self.now + round(checks.number("timeout", timeout, unit="s") * 1e9)
+        self._check_caller()
         while not condition():
-            if self.error is not None:
-                raise TrocarError(f"the simulation has ended: {self.error!r}")
-            if self.now >= deadline or self._closing.is_set() or not (self._real or self.playing):
+            self.check_running()
+            if self.now >= deadline or not (self._real or self.playing):
                 return False
             if self._real:
                 time.sleep(POLL_INTERVAL)
@@ -231,6 +243,14 @@ class Robot(Closable):
                 for _ in range(min(CHECKED, left)):
                     self._cycle()
         return True
+
+    def check_running(self) -> None:
+        """Raise an error if the robot was closed, or has stopped after an error; `play` continues it."""
+        if self._closing.is_set():
+            raise TrocarError("the robot is closed; create another one")
+        if self.error is not None:
+            reason = shown(self.error, 300)
+            raise TrocarError(f"the robot has stopped: {reason}; robot.play() continues")
 
     def __getstate__(self) -> Any:
         raise TrocarError("a Robot cannot be pickled or copied; use robot.simulation().snapshot(), or pickle its scene")
@@ -296,14 +316,14 @@ class Robot(Closable):
         return self._client(clients.TeleopECMClient, name)
 
     def _client(self, client: Callable[..., T], name: str = "", kind: str = "") -> T:
-        """The only client of a device, of a kind if given; reused because clients stay subscribed to its events."""
+        """The client of a device, of a kind if given; the same one as long as it is used."""
         if kind:
             check_known(
                 f"{kind} of the robot", [device for device in self.devices if self.devices[device] == kind], name
             )
-        if (client, name) not in self._clients:
-            self._clients[client, name] = client(self, name)
-        shared: T = self._clients[client, name]
+        shared: T | None = self._clients.get((client, name))
+        if shared is None:
+            shared = self._clients[client, name] = client(self, name)
         return shared
 
     # -- hands ---------------------------------------------------------------------------------------------------------
@@ -381,46 +401,57 @@ class Robot(Closable):
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    def _cycle(self) -> None:
-        with self.bus.lock:
-            for call in tuple(self.before_cycle):
-                call()
-            if self._set_up is not None:
-                self._set_up.update()
-            cycle = self._loop.cycle
-            for entry in self._actions:
-                share, action = entry
-                if int(cycle * share) > int((cycle - 1) * share):
-                    try:
-                        action(self._loop.time)
-                    except Exception:
-                        self._actions = tuple(other for other in self._actions if other is not entry)
-                        raise
-            for controller in self._arms:
-                controller.update()
-            simulation = self._simulation
-            simulation.act()
-            rows = simulation.begin_rows()
-            lost = self._loop.act()
-            simulation.end_rows(rows)
-            if np.count_nonzero(lost):
-                for name, part in self._loop.parts.items():
-                    if lost[part].any():
-                        mask = " ".join(str(int(flag)) for flag in lost[part])
-                        self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
-            if np.count_nonzero(self._loop.sensors.inconsistent):
-                for controller in self._arms:
-                    controller.check_pots()
-            if self._loop.cycle % PUBLISHED_CYCLES == 0:
-                self.bus.publish_states()
-            for call in tuple(self.after_cycle):
-                call()
+    def _check_caller(self) -> None:
+        """Refuse to wait where the wait itself keeps the robot from advancing."""
+        if self.bus.caller == threading.get_ident():
+            raise TrocarError(
+                "callbacks and functions called in a control cycle cannot wait for the robot or step it: time passes "
+                "only after they return; set a threading.Event in the callback and wait in another thread"
+            )
 
-    def _run(self) -> None:
-        try:
-            self.pace.keep(self._paced_cycle, self._closing)
-        except BaseException as error:
-            self.error = error
+    def _cycle(self) -> None:
+        self._check_caller()
+        with self.bus.lock:
+            self.bus.caller = threading.get_ident()
+            try:
+                self._advance()
+            finally:
+                self.bus.caller = None
+
+    def _advance(self) -> None:
+        """One control cycle."""
+        for call in tuple(self.before_cycle):
+            call()
+        if self._set_up is not None:
+            self._set_up.update()
+        cycle = self._loop.cycle
+        for entry in self._actions:
+            share, action = entry
+            if int(cycle * share) > int((cycle - 1) * share):
+                try:
+                    action(self._loop.time)
+                except Exception:
+                    self._actions = tuple(other for other in self._actions if other is not entry)
+                    raise
+        for controller in self._arms:
+            controller.update()
+        simulation = self._simulation
+        simulation.act()
+        rows = simulation.begin_rows()
+        lost = self._loop.act()
+        simulation.end_rows(rows)
+        if np.count_nonzero(lost):
+            for name, part in self._loop.parts.items():
+                if lost[part].any():
+                    mask = " ".join(str(int(flag)) for flag in lost[part])
+                    self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+        if np.count_nonzero(self._loop.sensors.inconsistent):
+            for controller in self._arms:
+                controller.check_pots()
+        if self._loop.cycle % PUBLISHED_CYCLES == 0:
+            self.bus.publish_states()
+        for call in tuple(self.after_cycle):
+            call()
 
     def _paced_cycle(self) -> None:
         with self.bus.lock:
@@ -443,6 +474,33 @@ class Robot(Closable):
             except Exception as another:
                 done = f"; the arms cannot return to their start: {_text(another)}"
         self._simulation.tell("error", f"{_text(error)}. The robot is paused{done}")
+
+
+def _run(robot: weakref.ref[Robot], pace: Pace, closing: threading.Event) -> None:
+    """The thread of a robot in real time."""
+
+    def cycle() -> None:
+        if (live := robot()) is not None:
+            live._paced_cycle()
+
+    try:
+        pace.keep(cycle, closing)
+    except BaseException as error:
+        if (live := robot()) is not None:
+            live.error = error
+
+
+def _weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """A function that calls a method without keeping its object alive."""
+    weak = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> None:
+        bound = weak()
+        if bound is None:
+            raise TrocarError("the robot no longer exists; keep a reference to it")
+        bound(*arguments)
+
+    return call
 
 
 def _kind(arm: ArmFacts) -> str:

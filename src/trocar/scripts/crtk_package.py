@@ -136,6 +136,9 @@ class ScriptStates(ScriptDevice, StatefulDevice):
                 f"{name} is not in the scene, which has {devices}; run the script with another scene"
             ) from None
 
+    def _shared_states(self) -> ScriptStates:
+        return self
+
     @property
     def operating_state_topic(self) -> str:
         return f"{self._name}/operating_state"

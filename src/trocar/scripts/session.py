@@ -174,6 +174,11 @@ class Session:
         """Wait until the robot's clock has reached `end` [ns]."""
         self.wait_for(lambda: False, (end - self.now) / NANOSECONDS)
 
+    def check_running(self) -> None:
+        """Raise an error if the robot has stopped before the session."""
+        if not self._closed:
+            self.robot.check_running()
+
     def wait_for(self, condition: Callable[[], bool], timeout: float, *, stoppable: bool = True) -> bool:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)

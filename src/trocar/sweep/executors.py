@@ -14,8 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ LOCAL_RAY = {
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # workers use this Python, also under `uv run`
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # no warning without a GPU
 }
-_LOST = "the finished rows are kept: continue with resume=True, or run the remaining rows with executor='serial'"
+_LOST = "the finished rows are kept: continue with resume=True (--resume), or run the others with executor='serial'"
 
 _ray_is_local = False  # Ray was imported with the environment of a local cluster
 Submit = Callable[["Chunk"], "Future[Evaluated]"]
@@ -183,8 +183,9 @@ def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[i
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         # a task uses one core: its arithmetic is single-threaded
         task, shared = ray.remote(max_retries=RETRIES, num_cpus=1)(evaluate_in_worker), ray.put(job)
+        watched = running.enter_context(_watched(ray))
         try:
-            yield count, lambda chunk: task.remote(shared, chunk).future()
+            yield count, lambda chunk: watched(task.remote(shared, chunk).future())
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, TrocarError):  # concerns the whole study, not a row
                 raise TrocarError(str(error.cause)) from None
@@ -192,6 +193,54 @@ def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[i
             raise TrocarError(f"a Ray worker cannot run the study: {cause}") from error
         except ray.exceptions.RayError as error:
             raise TrocarError(f"Ray lost a chunk of rows ({type(error).__name__}); {_LOST}") from error
+
+
+@contextmanager
+def _watched(ray: Any) -> Iterator[Callable[[Future[Any]], Future[Any]]]:
+    """A function that returns a future with the same result, or with an error if a process of a local cluster ends.
+
+    Ray itself would print its log and end this process with status 1 as soon as it misses its raylet.
+    """
+    node = ray._private.worker._global_node  # of a cluster that this process has started, otherwise None
+    if node is not None:
+        ray._private.worker.print_to_stdstream = lambda *_text, **_options: None  # pages of the log of a dead process
+    pending: set[Future[Any]] = set()
+    ended = threading.Event()
+
+    def result_of(future: Future[Any]) -> Future[Any]:
+        proxy: Future[Any] = Future()
+        pending.add(proxy)
+        future.add_done_callback(lambda done: _copy(done, proxy))
+        return proxy
+
+    def watch() -> None:
+        while not ended.wait(POLL_INTERVAL):
+            if node is not None and (dead := node.dead_processes()):
+                error = TrocarError(f"Ray's process {dead[0][0]} was killed; {_LOST}")
+                for proxy in tuple(pending):
+                    _settle(proxy, error)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield result_of
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _copy(done: Future[Any], proxy: Future[Any]) -> None:
+    error = done.exception()
+    _settle(proxy, error if error is not None else done)
+
+
+def _settle(proxy: Future[Any], outcome: BaseException | Future[Any]) -> None:
+    """Set the result or the error of a future, unless it has one."""
+    with suppress(InvalidStateError):
+        if isinstance(outcome, BaseException):
+            proxy.set_exception(outcome)
+        else:
+            proxy.set_result(outcome.result())
 
 
 def _used_ray() -> bool:
@@ -314,15 +363,27 @@ def _called(function: Callable[..., Any], arguments: Mapping[str, Any], rows: in
 def _plain(result: Mapping[Any, Any]) -> dict[str, Any]:
     row = {}
     for name, value in result.items():
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not _is_unicode(name):
             raise TrocarError(f"the name of a result must be text, got {shown(name)}")
         plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         if isinstance(plain, tuple):
             plain = list(plain)
-        if not all(isinstance(x, int | float | str | None) for x in (plain if isinstance(plain, list) else [plain])):
+        values = plain if isinstance(plain, list) else [plain]
+        if not all(isinstance(x, int | float | str | None) for x in values):
             raise TrocarError(f"the result {name!r} must be a number, flag, text or 1-D array, got {shown(value)}")
+        if not all(_is_unicode(x) for x in values if isinstance(x, str)):
+            raise TrocarError(f"the result {name!r} must be valid Unicode text, got a lone surrogate in {shown(value)}")
         row[name] = plain
     return row
+
+
+def _is_unicode(text: str) -> bool:
+    """True if UTF-8 can encode a text: half a surrogate pair is possible in Python, but in no file."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _encoded(fingerprint: str, chunk: Chunk, outcomes: Sequence[Outcome]) -> bytes:

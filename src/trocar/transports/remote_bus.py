@@ -106,14 +106,14 @@ class RemoteBus(Closable):
         Raises:
             TrocarError: the connection has ended.
         """
-        return waited(condition, timeout, lambda: 1e-9 * self.now, self._check_alive)
+        return waited(condition, timeout, lambda: 1e-9 * self.now, self.check_running)
 
     def _set_time(self, message: Message) -> None:
         self._clock = message.stamp
 
     def _wait_for_clock(self) -> None:
         """Wait for the first message of /clock; `now` is undefined until then."""
-        waited(lambda: self._clock > 0 or not self._simulated_time, math.inf, check=self._check_alive)
+        waited(lambda: self._clock > 0 or not self._simulated_time, math.inf, check=self.check_running)
 
     def read(self, name: str) -> Message | None:
         """The last message of a topic; None if none arrives within a time of the first read: ROS 1 0.5 s, ROS 2 2 s."""
@@ -177,11 +177,11 @@ class RemoteBus(Closable):
     @abstractmethod
     def close(self) -> None: ...
     @abstractmethod
+    def check_running(self) -> None: ...
+    @abstractmethod
     def _open(self, topic: Topic, *callbacks: Callback) -> OpenTopic: ...
     @abstractmethod
     def _close(self, line: OpenTopic) -> None: ...
-    @abstractmethod
-    def _check_alive(self) -> None: ...
 
 
 def _listed(name: str, ros: str) -> Topic | None:

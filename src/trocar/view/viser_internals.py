@@ -282,7 +282,10 @@ class PageServer(viser.ViserServer):
         refusal = self.access.refusal(request)
         if refusal is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
-        response = page(connection, request)
+        try:
+            response = page(connection, request)
+        except (OSError, ValueError):  # no file can have this name, such as one of thousands of characters
+            response = connection.respond(HTTPStatus.NOT_FOUND, "not found\n")
         if response is not None:
             for name, value in (HEADERS | {"Set-Cookie": self.access.cookie}).items():
                 response.headers[name] = value

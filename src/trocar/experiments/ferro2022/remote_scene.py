@@ -243,8 +243,8 @@ class FerroScene:
         self.frames[name] = T
 
     def image(self, handle: int) -> Array:
-        """The scene's cameras are not simulated."""
-        raise SceneRefusal("the scene is served without cameras")
+        """The two vision sensors of the scene's endoscope are not simulated."""
+        raise SceneRefusal("the vision sensors of this scene are not simulated")
 
     def call(self, script: str, function: str, arguments: ScriptCall) -> ScriptCall:
         """Accept the path that the program draws; there is no other function."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
@@ -25,6 +26,9 @@ class Clock(Protocol):
 
     def wait_for(self, condition: Callable[[], bool], timeout: float) -> bool: ...
 
+    def check_running(self) -> None:
+        """Raise an error if the robot has stopped."""
+
 
 class DeviceClient:
     """A device on the bus, by name. A subclass gets a method for every row of its interface.
@@ -41,6 +45,7 @@ class DeviceClient:
     default_name: ClassVar[str] = ""
     default_timeout: ClassVar[float] = 1.0
     parts: ClassVar[Mapping[str, type[DeviceClient]]] = {}
+    _usable_when_stopped: ClassVar[bool] = False
     states: StatefulDevice
 
     def __init_subclass__(
@@ -48,6 +53,7 @@ class DeviceClient:
     ) -> None:
         inherited = (vars(base).get("parts", {}) for base in reversed(cls.__mro__[1:]))
         cls.parts = {space: kind for of_base in (*inherited, parts or {}) for space, kind in of_base.items()}
+        cls._usable_when_stopped = interface is not None and interface.local
         for method in () if interface is None else methods(interface):
             in_part = method.space in cls.parts and hasattr(cls.parts[method.space], method.name)
             if not in_part and not hasattr(cls, method.flat_name):
@@ -65,8 +71,8 @@ class DeviceClient:
         self.robot, self._name = robot, name or self.default_name
         self.connection_timeout = self.default_timeout if connection_timeout is None else connection_timeout
         if isinstance(self, StatefulDevice):
-            self.states = self
-        elif states is not None:
+            states = self._shared_states()
+        if states is not None:
             self.states = states
         for space, kind in self.parts.items():
             part = kind(robot, f"{self._name}/{space}", self.connection_timeout, getattr(self, "states", None))
@@ -76,15 +82,26 @@ class DeviceClient:
     def _connect(self) -> None:
         """Subscribe to topics, at the end of `__init__`."""
 
+    def _subscribe(self, topic: str, callback: Callable[[Any], None]) -> None:
+        """Subscribe to a topic for the lifetime of this client, which the callback must not refer to."""
+        subscription = self.robot.bus.subscribe(f"{self._name}/{topic}", callback)
+        weakref.finalize(self, subscription.close).atexit = False
+
+    def _check_running(self) -> None:
+        if not self._usable_when_stopped:
+            self.robot.check_running()
+
     def name(self) -> str:
         return self._name
 
     def send(self, topic: str, message: Message) -> None:
         """Send a command."""
+        self._check_running()
         self.robot.bus.publish(f"{self._name}/{topic}", message)
 
     def call(self, service: str, *arguments: Any, **named: Any) -> Any:
         """Result of a service."""
+        self._check_running()
         return self.robot.bus.call(f"{self._name}/{service}", *arguments, **named)
 
     def read(self, topic: str, fields: tuple[str, ...], stamped: bool, wait_timeout: float | None = None) -> Any:
@@ -112,6 +129,7 @@ class DeviceClient:
         """The current message of a topic. Waits for valid data; raises TimeoutError after the timeout [s]."""
         path = f"{self._name}/{topic}"
         timeout = self.connection_timeout if wait_timeout is None else wait_timeout
+        self._check_running()
         message = self.robot.bus.read(path)
         if message is None or not message.valid:
             self.robot.wait_for(lambda: (last := self.robot.bus.read(path)) is not None and last.valid, timeout)
@@ -125,13 +143,28 @@ class StatefulDevice(DeviceClient):
     """A device with operating states."""
 
     def _connect(self) -> None:
-        self._states: deque[OperatingState] = deque(maxlen=MAX_STATES)
-        append: Any = self._states.append
-        self.robot.bus.subscribe(f"{self._name}/operating_state", append)
+        self._states: deque[OperatingState]
+        if getattr(self, "states", self) is not self:
+            self._states = self.states._states
+            return
+        bus, topic = self.robot.bus, f"{self._name}/operating_state"
+        with bus.lock:
+            past: Any = bus.history(topic)[:-1]  # subscribing adds the last one
+            self._states = deque(past, maxlen=MAX_STATES)
+            self._subscribe("operating_state", self._states.append)
+
+    def _shared_states(self) -> StatefulDevice | None:
+        """Device whose states all parts use: not this one, so that no reference cycle keeps a forgotten robot alive."""
+        plain = type(self) is StatefulDevice
+        return None if plain else StatefulDevice(self.robot, self._name, self.connection_timeout)
 
     def operating_state(self) -> str:
         """DISABLED, ENABLED, PAUSED or FAULT; "" before the first message."""
-        return self._states[-1].state if self._states else ""
+        return "" if (state := self._last_state()) is None else state.state
+
+    def _last_state(self) -> OperatingState | None:
+        self._check_running()
+        return self._states[-1] if self._states else None
 
     def state_command(self, command: str) -> None:
         """Send enable, disable, home, unhome, pause or resume."""
@@ -144,10 +177,10 @@ class StatefulDevice(DeviceClient):
         return self.operating_state() == "DISABLED"
 
     def is_homed(self) -> bool:
-        return bool(self._states) and self._states[-1].is_homed
+        return (state := self._last_state()) is not None and state.is_homed
 
     def is_busy(self) -> bool:
-        return bool(self._states) and self._states[-1].is_busy
+        return (state := self._last_state()) is not None and state.is_busy
 
     def wait_for_operating_state(self, expected_state: str, timeout: float) -> bool:
         """Wait for a state; False after `timeout` [s]."""
@@ -187,11 +220,12 @@ class StatefulDevice(DeviceClient):
 
     def is_busy_since(self, start_time: int, timeout: float = 30.0) -> bool:
         """False once a state published after `start_time` [ns] is idle. Raises RuntimeWarning if none arrives."""
-        if not self._states or self._states[-1].stamp <= start_time:
+        state = self._last_state()
+        if state is None or state.stamp <= start_time:
             if (self.robot.now - start_time) * 1e-9 > timeout:
                 raise RuntimeWarning(f"{self._name} has published no operating state for {timeout:g} s")
             return True
-        return self._states[-1].is_busy
+        return state.is_busy
 
     def _command(self, command: str, reached: Callable[[], bool], timeout: float) -> bool:
         if reached():

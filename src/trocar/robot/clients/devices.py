@@ -122,12 +122,16 @@ class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
     def _connect(self) -> None:
         self._selected: set[str] = set()
         actions = {"selected": self._selected.add, "unselected": self._selected.discard}
-        topics = {f"{self._name}/teleop/{word}": action for word, action in actions.items()}
+        topics = {f"teleop/{word}": action for word, action in actions.items()}
         bus = self.robot.bus
         with bus.lock:
-            past = [(message, action) for topic, action in topics.items() for message in bus.history(topic)]
+            past = [
+                (message, action)
+                for topic, action in topics.items()
+                for message in bus.history(f"{self._name}/{topic}")
+            ]
             for topic, action in topics.items():
-                bus.subscribe(topic, lambda message, action=action: action(message.value))
+                self._subscribe(topic, lambda message, action=action: action(message.value))
             self._selected.clear()
             for message, action in sorted(past, key=lambda entry: entry[0].stamp):
                 action(message.value)

@@ -151,7 +151,10 @@ class PSMController(ClutchedArm):
             self.bus.publish(f"{self.name}/tool_type_request", Empty())
 
     def is_homed(self) -> bool:
-        engaged = (self.tool_engaged or not self.tool_present) and (self.adapter_engaged or not self.adapter_present)
+        if self.tool_present:
+            engaged = self.adapter_engaged and self.tool_engaged
+        else:
+            engaged = self.adapter_engaged or not self.adapter_present
         return super().is_homed() and engaged
 
     @property
@@ -191,6 +194,16 @@ class PSMController(ClutchedArm):
                 self.states.status('tool tip is outside the cannula, assuming it doesn\'t need to "engage"')
             self._engaged()
 
+    def request(self, desired: str) -> None:
+        super().request(desired)
+        if desired == "HOMED":
+            self._report_missing_adapter()
+
+    def _report_missing_adapter(self) -> None:
+        """Tell why a homed arm with a tool is not reported as homed; the dVRK only reports the adapter's removal."""
+        if self.substate == "HOMED" and self.tool_present and not self.adapter_present:
+            self.states.warning("not homed: no adapter, so the tool cannot be engaged; attach the adapter")
+
     def resume(self) -> None:
         super().resume()
         if self.substate.startswith("ENGAGING"):  # restart
@@ -200,6 +213,7 @@ class PSMController(ClutchedArm):
         if substate in ("DISABLED", "FAULT", "PAUSED"):
             self._stages = []
         super().enter(substate)
+        self._report_missing_adapter()
         if substate in ("ENGAGING_ADAPTER", "ENGAGING_TOOL"):
             self.states.set("ENABLED", homed=False, busy=True)
 

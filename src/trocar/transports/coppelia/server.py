@@ -44,13 +44,14 @@ class RemoteApiServer:
 
     Attributes:
         port: the port it listens on. stepping: the steps of the simulation, shared with other servers.
-        scene, report, selector: of its clients.
+        scene, selector: of its clients.
     """
 
     def __init__(self, scene: RemoteScene, port: int = PORT, report: Callable[[str], None] = print) -> None:
         self._socket = _listening(port)
         self.port = int(self._socket.getsockname()[1])
-        self.scene, self.report, self.stepping = scene, report, Stepping(scene, report)
+        self._lines = report
+        self.scene, self.stepping = scene, Stepping(scene, self.report)
         self._clients: set[_Client] = set()
         self.selector = selectors.DefaultSelector()
         self._waker, self._wakes = socket.socketpair()
@@ -74,6 +75,11 @@ class RemoteApiServer:
     def serving(self) -> bool:
         """The server runs."""
         return self._thread.is_alive()
+
+    def report(self, text: str) -> None:
+        """Report a line; a closed output does not end the server."""
+        with suppress(OSError):
+            self._lines(text)
 
     def close(self) -> None:
         """Disconnect all clients and end the server."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -174,11 +174,13 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
     set_up: tuple[SetUpPots, ...] = ()
     for arm in table.tables("arms"):
         name, kind = arm.text("name"), arm.text("type", "")
+        if arm.text("simulation", "NONE") != "NONE":  # the dVRK simulates it, without boards
+            continue
         types[name], serial = kind, arm.text("serial", "")
         if kind == "SUJ_Classic":
             default = min((path.name for path in folder.glob("suj*.json")), default="suj.json")
             set_up = read_set_up(folder / arm.text("arm_file", default))
-        file = folder / f"{name}-{serial}.json"
+        file = folder / arm.text("arm_file", f"{name}-{serial}.json")
         if file.is_file():
             generations[name] = _Table(read_commented_json(file, "arm file"), f"arm file {file}").text(
                 "generation", "Classic"
@@ -187,7 +189,7 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
             default = f"sawRobotIO1394-{name}{infix}{'-' if serial else ''}{serial}.json"
             io_file = folder / arm.text("IO_gripper_file" if infix else "IO_file", default)
             if io_file.is_file():
-                parts.append(read_io_file(io_file))
+                parts.append(_renamed(read_io_file(io_file), arm.text("name_on_IO", name), name))
             else:
                 notes.append(f"{name}: there is no {io_file.name} next to the system file; it is not simulated")
     for name in dict.fromkeys(_named_files(table.content.get("consoles", []))):
@@ -207,6 +209,22 @@ def read_system(path: str | PathLike[str]) -> IOConfiguration:
         generations=generations,
         notes=(*notes, *(note for part in parts for note in part.notes)),
     )
+
+
+def _renamed(part: IOConfiguration, before: str, name: str) -> IOConfiguration:
+    """An IO file whose robot has another name than its arm in the system file."""
+    if before == name:
+        return part
+    names = {before: name, before + GRIPPER: name + GRIPPER}
+    robots = tuple(replace(robot, name=names.get(robot.name, robot.name)) for robot in part.robots)
+    chips = {names.get(arm, arm): board for arm, board in part.chips.items()}
+    inputs = tuple(
+        replace(switch, name=name + switch.name.removeprefix(before))
+        if switch.name.startswith(before + "_")
+        else switch
+        for switch in part.inputs
+    )
+    return replace(part, robots=robots, chips=chips, inputs=inputs)
 
 
 def read_io_file(path: str | PathLike[str]) -> IOConfiguration:

@@ -27,9 +27,6 @@ POT_NOISE = 3.0  # of potentiometers [bits]: ASSUMED
 NOISE_ROWS = 1021  # of the repeated table of noise
 MIN_CURRENT = 3e-4  # smaller commands count as none [A]: one and a half bits
 MAX_BITS = 65535
-# A motor without current is held in place, as a balanced or hand-held arm is, once it has had none for a time: currents
-# also pass through 0.
-SUPPORT_STEPS = 30
 WEIGHT_STEPS = 8  # steps between calculations of the weight of an arm that is held
 BRAKE_SHARE = 0.5  # of the current that keeps a brake open: ASSUMED
 
@@ -62,7 +59,7 @@ class RobotPlant:
 
     Args:
         scene: its arms have the names of the IO files. configuration: of the boards and axes.
-        supported: motors without current hold their joints against gravity; False: the arms sink.
+        supported: motors that are off, or had no current yet, hold their joints against gravity; False: the arms sink.
         seed: of the noise.
 
     Attributes:
@@ -113,7 +110,8 @@ class RobotPlant:
         self._noise = random.standard_normal((NOISE_ROWS, 2, M))
         self._row = 0
         self.current = np.zeros(ends)
-        self._without_current = np.full(ends, SUPPORT_STEPS)
+        # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled.
+        self._driven = np.zeros(ends, dtype=bool)
         self._steps, self._weights = 0, dict[str, tuple[int, Array]]()
         self.failed: dict[tuple[int, int], float] = {}
         self._inputs = {switch.name: switch for switch in configuration.inputs}
@@ -240,9 +238,9 @@ class RobotPlant:
         for (board, axis), value in self.failed.items():
             current[channels == self.channel_of(board, axis)] = value
         self.current = current
-        self._without_current = np.where(np.abs(current) > MIN_CURRENT, 0, self._without_current + 1)
+        self._driven = (self._driven | (np.abs(current) > MIN_CURRENT)) & boards.on[channels]
         efforts = current / self._per_effort
-        held = self._without_current > SUPPORT_STEPS
+        held = ~self._driven
         held_any = self._supported and held.any()
         free = [name for name, discs in self.discs.items() if not discs.all_engaged]
         for wired in self._wired:

@@ -52,7 +52,8 @@ class Ros1Client(RemoteBus):
         self._reader.start()
         self._wait_for_clock()
 
-    def _check_alive(self) -> None:
+    def check_running(self) -> None:
+        """Raise an error if the connection has ended."""
         if self._link.closed or not self._process.alive:
             raise TrocarError("the connection with ROS has ended")
 
@@ -65,7 +66,7 @@ class Ros1Client(RemoteBus):
         self._send((self.topics[name], message))
         if new:
             waited(lambda: name in self._connected or self._link.closed, TIMEOUT)
-            self._check_alive()
+            self.check_running()
             if not self._connected.get(name):
                 raise TrocarError(f"no node reads {name}")
 
@@ -95,7 +96,7 @@ class Ros1Client(RemoteBus):
 
     def _send(self, value: Any) -> None:
         self._link.send(value)
-        self._check_alive()
+        self.check_running()
 
     def _receive(self) -> None:
         for value in self._link.values():

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from http.client import HTTPException
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
 from trocar.transports.link import MAX_BYTES, Lost, NodeFailed, ProcessLink, Publish, Readers, Ready, received, send
 from trocar.transports.ros1.debian import use_master
+from trocar.transports.ros1.rospy_internals import register_again
 from trocar.transports.ros1.rospy_types import generate_packages, service_class, wire_class
 from trocar.transports.ros_conversion import answer
 
@@ -23,6 +27,34 @@ NAME = "dvrk"
 QUEUE = 100  # messages queued for a slow reader, as in the dVRK's bridge
 IMAGES = 2  # the same for images, which are large
 POLL_INTERVAL = 0.1  # between checks of connections [s]
+NODE_TIMEOUT = 5.0  # of an answer of a node with the same name [s]
+MASTER_INTERVAL = 1.0  # between checks of the registration at the master [s]
+
+
+def _registered(name: str) -> str:
+    """Address of a node by the master; "" if it has none of this name."""
+    import rosgraph
+
+    try:
+        return str(rosgraph.Master(name).lookupNode(name))
+    except rosgraph.MasterError:
+        return ""
+
+
+def check_name(name: str) -> None:
+    """Raise an error if another node uses a name: ROS would end it, and two robots would share all topics."""
+    uri = _registered(name)
+    if not uri:
+        return
+    try:
+        with socket.create_connection((urlsplit(uri).hostname or "", urlsplit(uri).port or 0), NODE_TIMEOUT):
+            pass
+    except (OSError, ValueError):
+        return  # the node ended without telling the master
+    raise TrocarError(
+        f"the ROS master at {os.environ['ROS_MASTER_URI']} has a node {name} already, at {uri}; "
+        "stop it, or use another master"
+    )
 
 
 class Ros1Node:
@@ -48,6 +80,7 @@ class Ros1Node:
         parameters: Mapping[str, Any],
     ) -> None:
         self._master = use_master(master, address)
+        check_name(f"/{NAME}")
         generate_packages()
         import rospy
 
@@ -60,8 +93,7 @@ class Ros1Node:
         self._commanded: set[str] = set()  # topics with commands, until their clients disconnect
         with self._link.sending:  # commands of waiting clients are handled after the node is ready
             rospy.init_node(NAME, argv=[NAME], disable_signals=True)
-            for name, value in parameters.items():
-                rospy.set_param(name, value)
+            self._set_parameters()
             for topic in topics:
                 if topic.direction is Direction.command:
                     self._subscribers[topic.name] = self._subscriber(topic)
@@ -71,7 +103,8 @@ class Ros1Node:
                 self._offer(service)
             # The master, or another node with this name, can end this one.
             rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
-            threading.Thread(target=self._watch, daemon=True).start()
+            for watch in (self._watch, self._watch_master):
+                threading.Thread(target=watch, daemon=True).start()
             send(pipe, Ready(prioritised, os.environ["ROS_MASTER_URI"]))
 
     def serve(self) -> None:
@@ -136,6 +169,33 @@ class Ros1Node:
                     self._commanded.discard(name)
                     self._link.send(Lost(name))
             time.sleep(POLL_INTERVAL)
+
+    def _watch_master(self) -> None:
+        """Report a master that does not answer, and register again at one that was restarted."""
+        import rosgraph
+
+        uri, lost = os.environ["ROS_MASTER_URI"], False
+        while not self._rospy.is_shutdown():
+            time.sleep(MASTER_INTERVAL)
+            try:
+                if _registered(f"/{NAME}"):
+                    lost = False
+                    continue
+                register_again(f"/{NAME}")
+                self._set_parameters()
+                self._rospy.logwarn(
+                    f"the ROS master at {uri} was restarted; all topics and services are registered again"
+                )
+                lost = False
+            except (OSError, HTTPException, rosgraph.MasterException) as error:
+                if not lost and not self._rospy.is_shutdown():
+                    lost = True
+                    connected = "connected clients stay connected, new ones cannot find the node"
+                    self._rospy.logwarn(f"the ROS master at {uri} does not answer ({error}); {connected}")
+
+    def _set_parameters(self) -> None:
+        for name, value in self._parameters.items():
+            self._rospy.set_param(name, value)
 
     def _offer(self, service: Service) -> None:
         kind = service_class(service.ros)

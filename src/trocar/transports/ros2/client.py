@@ -84,7 +84,8 @@ class Ros2Client(RemoteBus):
         self._thread.join()
         self._participant.close()
 
-    def _check_alive(self) -> None:
+    def check_running(self) -> None:
+        """Raise an error if the connection was closed."""
         if self._closing:
             raise TrocarError("the connection with ROS 2 was closed")
 

@@ -15,17 +15,18 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
 from cyclonedds.core import DDSException
 from cyclonedds.qos import Policy
 from rosbags.typesys import Stores, get_typestore
 
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
 from trocar.transports.ros2.cyclonedds_internals import Handler
-from trocar.transports.ros2.participant import Participant, discovery_qos, sample_class, taken
+from trocar.transports.ros2.participant import DEPTH, Participant, discovery_qos, sample_class, taken, topic_name
 from trocar.transports.ros_conversion import answer
 from trocar.transports.ros_messages import message_class
 from trocar.transports.topic_bridge import EFFORTS
@@ -43,6 +44,7 @@ POLL_INTERVAL = 0.2  # between checks of the other thread for the end [s]
 MAX_CALLS = 64  # of a service in the queue; further ones are dropped
 MATCHING_TIMEOUT = 0.1  # of the discovery of the client's reader of the reply, as in rmw_cyclonedds [s]
 MATCHING_INTERVAL = 0.005  # between checks of it [s]
+ALONE_TIMEOUT = 1.0  # of the discovery of another node of this kind at the start [s]
 DISCOVERY, DISCOVERY_TYPE = "ros_discovery_info", "rmw_dds_common/ParticipantEntitiesInfo"
 # An identity has 24 bytes up to Humble, 16 from Iron on (rmw_dds_common 2.0.0): a graph cannot mix the two.
 STORES = {"jazzy": Stores.ROS2_JAZZY, "humble": Stores.ROS2_HUMBLE}
@@ -208,6 +210,8 @@ class Ros2Node:
     ) -> None:
         self._link, self._images, self._hold_when_lost = ProcessLink(pipe, MAX_BYTES), images, hold_when_lost
         self._pipe, self._participant = pipe, Participant(domain, interface)
+        topics = tuple(topics)
+        check_alone(self._participant, topics, domain)
         self._writers: dict[str, tuple[Any, Any]] = {}
         self._incoming: list[tuple[str, Message]] = []
         self._lost: list[str] = []  # topics without clients
@@ -311,6 +315,35 @@ class Ros2Node:
     def _count_writers(self, name: str, reader: Any) -> None:
         if reader.get_subscription_matched_status().current_count == 0:
             self._lost.append(name)
+
+
+def check_alone(participant: Participant, topics: Iterable[Topic], domain: int) -> None:
+    """Raise an error if another node publishes events of the same devices: clients would see two robots as one."""
+    events = {topic_name(topic.name) for topic in topics if topic.direction is Direction.event and "/" in topic.name}
+    publications = BuiltinDataReader(participant.entity, BuiltinTopicDcpsPublication)
+    end = time.monotonic() + ALONE_TIMEOUT
+    while time.monotonic() < end:
+        for sample in publications.take(100):
+            if sample.sample_info.valid_data and sample.topic_name in events:
+                node, topic = _node_of(participant, sample.participant_key.bytes[:12]), sample.topic_name[2:]
+                raise TrocarError(
+                    f"{node} in ROS domain {domain} publishes {topic} already; stop it, or use another domain"
+                )
+        time.sleep(MATCHING_INTERVAL)
+
+
+def _node_of(participant: Participant, prefix: bytes) -> str:
+    """Name of the node of another participant, by the prefix of its GUID, as it announces itself."""
+    reader = participant.reader(DISCOVERY, DISCOVERY_TYPE, discovery_qos(DEPTH))
+    end = time.monotonic() + ALONE_TIMEOUT
+    while time.monotonic() < end:
+        for sample in taken(reader):
+            info: Any = codec(2).store.deserialize_cdr(sample.cdr, bag_name(DISCOVERY_TYPE))
+            if bytes(info.gid.data[:12]) == prefix and info.node_entities_info_seq:
+                entities = info.node_entities_info_seq[0]
+                return f"the node {shown(entities.node_namespace + entities.node_name)}"
+        time.sleep(MATCHING_INTERVAL)
+    return f"the participant {prefix.hex()}"
 
 
 def announce(participant: Participant, node: str, writers: Iterable[Any], readers: Iterable[Any], distro: str) -> Any:

@@ -94,3 +94,10 @@ def test_every_public_name_has_a_docstring():
     names = dict(pair for module in packages() for pair in named(module))
     assert len(names) > 500
     assert [name for name, found in names.items() if not inspect.getdoc(found)] == []
+
+
+def test_the_tests_that_the_security_page_names_exist():
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", (ROOT / "docs" / "security.md").read_text("utf-8"))
+    assert len(named) > 40
+    missing = [f"{file}::{test}" for file, test in named if f"def {test}(" not in (ROOT / "tests" / file).read_text()]
+    assert not missing

@@ -96,3 +96,11 @@ def test_a_broken_description_is_named(checkout):
     (checkout / "urdf/Classic/PSM_base.urdf.xacro").write_text("<robot>")
     with pytest.raises(tr.TrocarError, match="is not XML"):
         tr.Simulator("PSM").spec  # noqa: B018, draws the shapes
+
+
+def test_a_description_whose_entities_multiply_is_one_error(checkout):
+    entities = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(9))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY e0 "{"x" * 1000}">{entities}]><robot>&e9;</robot>'
+    (checkout / "urdf/Classic/PSM_base.urdf.xacro").write_text(bomb)
+    with pytest.raises(tr.TrocarError, match="is not XML"):
+        tr.Simulator("PSM").spec  # noqa: B018, draws the shapes

@@ -551,6 +551,27 @@ def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
     assert not Path(f"/proc/{pids[0]}").exists()
 
 
+def test_ctrl_c_ends_a_study_that_hangs_and_ignores_signals(tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text(
+        "import os, signal, time\n"
+        "def run(x):\n"
+        "    signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        f"    open('{tmp_path}/' + str(os.getpid()), 'w').close()\n"
+        "    while True: time.sleep(60)\n"
+        "def table(rows, seed):\n"
+        "    return {'x': list(range(rows))}\n"
+    )
+    process = killed_sweeps.start(tmp_path / "hangs.py", tmp_path / "out", 4, "-j", "1", environment={})
+    while not (pids := [int(path.name) for path in tmp_path.iterdir() if path.name.isdigit()]):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "--resume" in errors.decode().splitlines()[-1]
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
 def test_a_worker_that_cannot_load_the_study_ends_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own.py").write_text(
         "import os\nif os.environ.get('OF_THE_PARENT') is None: import nowhere\n"

@@ -135,6 +135,15 @@ def test_clients_write_no_control_characters_and_no_floods_to_the_terminal(servi
     assert not [line for line in text.splitlines() if line.startswith("faked")]
 
 
+def test_the_node_listens_on_the_loopback_only(serving: Serving) -> None:
+    with xmlrpc.client.ServerProxy(serving.master.uri) as master:
+        _, _, uri = master.lookupNode("/test", "/dvrk")  # type: ignore[misc]
+    ports = {serving.master.service()[1], int(str(uri).rstrip("/").rpartition(":")[2])}
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = [row[1].split(":") for row in rows if row[3] == "0A"]  # state LISTEN
+    assert {address for address, port in listening if int(port, 16) in ports} == {"0100007F"}
+
+
 def test_silent_connections_to_services_are_closed(serving: Serving) -> None:
     hello = header(service="/PSM1/operating_state", md5sum="*", callerid="/silent")
     with socket.create_connection(serving.master.service(), TIMEOUT) as client:

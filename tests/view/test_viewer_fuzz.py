@@ -16,7 +16,7 @@ from tests.support.odd_values import INPUTS, SEED, nonsense, number, numbers, ro
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
-from tests.support.raw_browser import CAMERA, RawBrowser, until
+from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from tests.support.viewed_robot import ViewedRobot
 
 KINDS = (
@@ -227,5 +227,28 @@ def test_random_requests_are_refused_and_the_server_continues(page, capfd):
     assert answers <= {b"", b"400", b"403", b"426", b"500"}
     assert b"403" in answers
     RawBrowser(page.server).close()
+    time.sleep(0.1)
+    assert capfd.readouterr().err == ""
+
+
+def test_tabs_that_come_and_go_leave_no_connection_behind(page, capfd):
+    """Tabs that are closed properly, send nonsense, or are cut off in the middle of a message."""
+    rng = np.random.default_rng([SEED, 4])
+    for _ in range(rounds(25)):
+        INPUTS["page: tabs"] += 1
+        tab = websocket(page.server)
+        kind = rng.integers(3)
+        if kind == 0:
+            tab.close()
+        elif kind == 1:
+            tab.send(bytes(rng.integers(0, 256, 50, dtype=np.uint8)))
+            tab.socket.shutdown(socket.SHUT_RDWR)
+        else:
+            tab.socket.sendall(b"\x82\xfe\xff\xff" + bytes(10))  # a frame of 65535 bytes that does not come
+            tab.socket.shutdown(socket.SHUT_RDWR)
+        tab.close()
+    until(lambda: not page.server._connections, "the end of all connections")
+    browser = RawBrowser(page.server)
+    browser.close()
     time.sleep(0.1)
     assert capfd.readouterr().err == ""

@@ -30,10 +30,10 @@ def serve_boards(
     check_known("boards", HARDWARE, hardware)
     configuration = None if config is None else read_system(config)
     if configuration is not None:
-        if old := [name for name, generation in configuration.generations.items() if generation != "Classic"]:
+        if newer := [name for name, generation in configuration.generations.items() if generation != "Classic"]:
             raise TrocarError(
-                f"{', '.join(old)} of {config} is a dVRK-Si arm; its boards (dRAC) are not simulated yet. Use a system "
-                "file of Classic arms"
+                f"{', '.join(newer)} of {config} is a dVRK-Si arm; its boards (dRAC) are not simulated yet. Use a "
+                "system file of Classic arms"
             )
         names = [robot.name for robot in configuration.robots if robot.name in configuration.types]
         check_known(f"arm of {config}", names, *arms)

@@ -25,6 +25,7 @@ from trocar.spatial import Array
 MAX_ROWS = 500_000  # kept: 83 minutes at 100 Hz
 BACK = 1_000_000_000  # a stamp older than the last one by more than this starts a new recording [ns]
 MAX_REFUSALS = 20  # number of different message errors that are reported
+MAX_MESSAGES = 100  # notices in all, from which a clock that goes back is no longer reported
 
 
 class Efforts(NamedTuple):
@@ -50,7 +51,7 @@ class Shadow(DescribedArm):
 
     Attributes:
         jaw: states of the jaw arrive separately, through `receive_jaw`.
-        messages: notices to the user, oldest first.
+        messages: notices to the user, oldest first, in a bounded number.
     """
 
     def __init__(self, settings: ArmSettings, topic: str = "") -> None:
@@ -74,7 +75,8 @@ class Shadow(DescribedArm):
         A malformed message is reported and ignored. Stamp 0 marks invalid data, which are also ignored.
         """
         if stamp < self._newest - BACK and stamp > 0:
-            self.messages.append("the robot's clock went back; a new recording was started")
+            if len(self.messages) < MAX_MESSAGES:
+                self.messages.append("the robot's clock went back; a new recording was started")
             with self._lock:
                 self._begin()
         self._newest = max(self._newest, stamp)

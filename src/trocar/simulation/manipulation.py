@@ -48,8 +48,8 @@ class Grasp:
 class GripControl(ComputedTorque):
     """Computed torque for every joint but the jaw, which closes at a limited speed and then holds an effort [N m]."""
 
-    def __init__(self, mechanism: Mechanism, effort: float) -> None:
-        super().__init__(mechanism, KP, KD, friction=True)
+    def __init__(self, mechanism: Mechanism, effort: float, kp: float = KP, kd: float = KD) -> None:
+        super().__init__(mechanism, kp, kd, friction=True)
         self.jaw, self.effort = mechanism.arm.joint_names.index("jaw"), effort
         self.rate = max(JAW_RATE, effort / JAW_DAMPING)  # so that the effort is reached at rest
 
@@ -142,10 +142,10 @@ def pick_up(
         move_tip(scene, arm, low, duration, grip=effort),
         move_tip(scene, arm, lifted, duration, grip=effort),
     ]
-    return Grasp(_held(scene, arm), force, effort, runs)
+    return Grasp(held_by(scene, arm), force, effort, runs)
 
 
-def _held(scene: Scene, arm: str) -> str | None:
+def held_by(scene: Scene, arm: str) -> str | None:
     """Object that touches both fingers of an arm, at the start of the last step."""
     touched: dict[str, set[str]] = {}
     for contact in scene.touching():

@@ -72,9 +72,9 @@ class Urgency:
         return done
 
 
-def urgent_thread() -> Urgency:
+def urgent_thread(priority: int = THREAD) -> Urgency:
     """Priority for this thread; call `check` in its loop."""
-    return Urgency(time.thread_time, lambda: (0,), THREAD)
+    return Urgency(time.thread_time, lambda: (0,), priority)
 
 
 def urgent_process() -> Urgency:

@@ -11,6 +11,7 @@ import numpy as np
 
 from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import shown
+from trocar.simulation.objects.piercing import Piercing
 from trocar.simulation.objects.scene_object import SceneObject
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import (
@@ -24,6 +25,8 @@ from trocar.simulation.objects.solid import (
     Sphere,
     needle,
 )
+from trocar.simulation.objects.thread import Thread
+from trocar.simulation.objects.tissue import Tissue
 from trocar.spatial import Array
 
 MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
@@ -75,6 +78,31 @@ def _needle(fields: Fields, name: str, T: Array) -> Needle:
     return needle(name, T, size=fields.choice("size", tuple(NEEDLE_SIZES), "CT-1"), friction=_friction(fields))
 
 
+def _thread(fields: Fields, name: str, T: Array) -> Thread:
+    if not np.array_equal(T, np.eye(4)):
+        raise fields.error("a thread has no pose of its own: it starts at the tail of its needle")
+    numbers = ("length", "diameter", "strength")
+    options: dict[str, Any] = {key: fields.positive(key) for key in numbers if key in fields}
+    if "segments" in fields:
+        options["segments"] = int(fields.number("segments"))
+    friction = fields.number("friction", 0.3, least=0.0)
+    return Thread(name, fields.text("needle"), friction=friction, knot=fields.flag("knot", False), **options)
+
+
+def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
+    options: dict[str, Any] = {key: fields.positive(key) for key in ("young", "mesh") if key in fields}
+    if "cells" in fields:
+        options["cells"] = tuple(int(count) for count in fields.numbers("cells"))
+    if "fixed" in fields:
+        options["fixed"] = tuple(fields.text("fixed").split())
+    piercing = None
+    if "needle" in fields:
+        forces = ("puncture", "cut", "exit", "drag", "thread_drag", "spacing")
+        values: dict[str, Any] = {key: fields.positive(key) for key in forces if key in fields}
+        piercing = Piercing(fields.text("needle"), **values)
+    return Tissue(name, _size(fields), T, piercing=piercing, **options, **_looks(fields))
+
+
 KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "box": _solid(lambda fields: Box(np.zeros(3), _size(fields))),
     "sphere": _solid(lambda fields: Sphere(np.zeros(3), _length(fields, "radius"))),
@@ -82,6 +110,8 @@ KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "capsule": _solid(lambda fields: _rod(Capsule, fields)),
     "needle": _needle,
     "slab": _slab,
+    "thread": _thread,
+    "tissue": _tissue,
 }
 
-__all__ = ["KINDS", "Needle", "SceneObject", "SoftSlab", "Solid", "needle"]
+__all__ = ["KINDS", "Needle", "Piercing", "SceneObject", "SoftSlab", "Solid", "Thread", "Tissue", "needle"]

@@ -17,6 +17,7 @@ from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
 from trocar.transports.fpga.chip import chip_memory
 from trocar.transports.fpga.discs import DISCS, Discs
+from trocar.transports.fpga.edges import EncoderTimers
 from trocar.transports.fpga.hands import HandOnTip
 from trocar.transports.fpga.io_file import GRIPPER, AmplifierChannel, BrakeScales, IOConfiguration, IORobot
 from trocar.transports.fpga.registers import KINDS, Boards
@@ -128,7 +129,7 @@ class RobotPlant:
             self._set_up = SetUpMultiplexer(configuration, boards, scene.cart, self.channel)
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
-        boards.timers.__init__(counts)  # type: ignore[misc]
+        boards.timers = EncoderTimers(counts)
         self._sense(self._actuators())
         boards.prepare(0.0)
 

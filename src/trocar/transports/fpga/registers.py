@@ -79,7 +79,7 @@ class Boards:
         content: what the real-time blocks report; `places` are those of a board. headers, elapsed: (B,) parts of it.
     """
 
-    def __init__(self, kinds: Mapping[int, BoardKind], position: Array | None = None) -> None:
+    def __init__(self, kinds: Mapping[int, BoardKind]) -> None:
         self.numbers = sorted(kinds)
         self.kinds = [kinds[number] for number in self.numbers]
         motors = [kind.motors for kind in self.kinds]
@@ -100,7 +100,7 @@ class Boards:
         self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
         self._suspicious = False  # a measured current is wrong
         self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
-        self.timers = EncoderTimers(np.zeros(M) if position is None else position)
+        self.timers = EncoderTimers(np.zeros(M))
         self._ip = 0
         self._proms = [b""] * B
         self._prom_results = [0] * B

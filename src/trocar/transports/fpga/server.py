@@ -24,6 +24,7 @@ BEDSIDE_PORT = 1395
 TIMEOUT = 0.02  # of the client [s]; here, the longest wait for a packet
 MAX_REPLY_TIME = 2e-3  # later replies are counted as late [s]
 REPORT_INTERVAL = 10.0  # [s]
+PRIORITY = 20  # among real-time threads: above loops whose clients wait longer
 POLLED = 16  # packets between checks of the bedside socket and of the priority
 TIMESTAMP = 35  # SO_TIMESTAMPNS of Linux: the kernel's time of arrival
 LOOPBACK = "127."
@@ -75,7 +76,7 @@ class BoardServer:
     def serve(self, running: Callable[[], bool] = lambda: True) -> None:
         """Answer packets until `running` returns False, which is asked at least every 20 ms without packets."""
         with _without_collection():
-            urgency = urgent_thread()
+            urgency = urgent_thread(PRIORITY)
             self.prioritised = urgency.granted
             packets = 0
             try:

@@ -1,0 +1,74 @@
+"""A PSM with a suture needle in its jaws above a block of tissue: the start of a stitch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.mechanics import load_mechanism
+from trocar.simulation.objects.piercing import Piercing
+from trocar.simulation.objects.solid import needle
+from trocar.simulation.objects.thread import Thread
+from trocar.simulation.objects.tissue import Tissue
+from trocar.simulation.scene import Scene
+from trocar.simulation.scene_arm import SceneArm
+from trocar.simulation.skills.hands import wrist_margin
+from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
+from trocar.spatial import inverse, pose, rotation
+
+SIZE = (0.044, 0.030, 0.015)  # of the tissue [m]
+ELEVATION, REACH = np.radians(45.0), 0.15  # of the shaft above the tissue [rad], remote centre to tissue [m]
+LEAN = np.radians(20.0)  # of the needle's plane, which gives the wrist room
+START = np.radians(165.0)  # angle of the needle's point at the start, just above the surface
+OPENING = 0.112  # of jaws around a wire of 0.7 mm [rad]
+
+
+def suture_scene(
+    *,
+    height: float = 5.2e-3,
+    grip_angle: float = np.radians(-60.0),
+    friction: float = 0.7,
+    piercing: Piercing | None = None,
+    thread: Thread | None = None,
+    timestep: float = 1e-3,
+    **tissue: Any,
+) -> Scene:
+    """A scene with PSM1, an SH "needle" between its jaws, a "thread" and a "tissue" with its surface at z = 0.
+
+    Args:
+        height: of the needle's centre above the tissue [m]; lower is deeper.
+        grip_angle: of the gripped point from the middle of the needle [rad]. friction: of the needle.
+        piercing: forces of the tissue. thread: Default: 140 mm.
+        tissue: further fields of `Tissue`.
+    """
+    base_R = rotation("x", np.pi / 2 - ELEVATION)
+    base = pose(base_R, np.array([0.0, 0.0, 2e-3]) + REACH * base_R[:, 2])
+    T = arc_pose(height, START, LEAN)
+    curved = needle("needle", T, size="SH", friction=friction)
+    psm = load_mechanism("PSM")
+    reach = psm.inverse_kinematics_all(inverse(base) @ T @ grip_frame(curved, grip_angle, side=-1))
+    if not reach:
+        raise TrocarError("the PSM does not reach the needle; use another height or grip_angle")
+    q = np.array(max(reach, key=lambda q: wrist_margin(psm.arm.lower, psm.arm.upper, q)))
+    q[-1] = OPENING
+    block: dict[str, Any] = {
+        "name": "tissue",
+        "size": SIZE,
+        "pose": pose(p=[0.0, 0.0, -SIZE[2] / 2]),
+        "mesh": 5e-3,
+    } | tissue
+    resistance = replace(Piercing() if piercing is None else piercing, needle=curved.name)
+    return Scene(
+        {"PSM1": SceneArm(arm="PSM", base=base, q=q)},
+        objects=[
+            curved,
+            Thread("thread", "needle") if thread is None else thread,
+            Tissue(**block, piercing=resistance),
+        ],
+        accuracy="discrete",
+        timestep=timestep,
+        overlaps=True,
+    )

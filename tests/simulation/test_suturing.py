@@ -1,0 +1,124 @@
+"""A needle driven through tissue by a PSM that holds it by friction: forces, events, copies."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from trocar.errors import TrocarError
+from trocar.simulation import Piercing, Scene, SceneArm, Tissue, needle
+from trocar.simulation.skills import Hands, bite, suture_scene
+
+ARM, EFFORT = "PSM1", 0.12
+TIP = ("touch", "cut", "leaving")
+LAW = Piercing()
+
+
+class Run:
+    """A bite, with the forces of every step and snapshots on the way."""
+
+    def __init__(self):
+        self.scene = suture_scene()
+        self.hands = Hands(self.scene)
+        self.tissue, self.arm = self.scene.objects["tissue"], self.scene.arms[ARM]
+        self.hands.close(ARM, EFFORT, 0.3)
+        self.cut, self.drag, self.imbalance = [], [], []
+        self.efforts, self.copies, self.later = [], [], []
+        record, self.scene.advance = self.scene.advance, self.advance
+        self._advance = record
+        self.result = bite(self.hands, ARM, angle=np.radians(165.0), rate=np.radians(80.0))
+        del self.scene.advance
+
+    def advance(self):
+        """A step of the scene, with what the tests need."""
+        if self.inside and not self.copies:
+            self.copies = [self.scene.snapshot(), pickle.dumps(self.scene), self.scene.changed()]
+        if self.copies and len(self.efforts) < 200:
+            self.efforts.append(self.scene.data.ctrl.copy())
+        self._advance()
+        if len(self.efforts) == 200 and not self.later:
+            self.later = [self.scene.data.qpos.copy(), self.tissue.events]
+        points = self.tissue.forces
+        behind = [point for point in points if point.kind not in TIP]
+        if behind and points[0].kind == "cut":
+            self.cut.append(-points[0].along)
+            self.drag.append(-sum(point.along for point in behind) / max(point.s for point in behind))
+        if points:
+            jaws = self.scene.T_world_base(ARM)[:3, :3] @ self.arm.contact_wrench(of="needle")[:3]
+            self.imbalance.append(np.linalg.norm(self.tissue.force - jaws))
+
+    @property
+    def inside(self):
+        """The needle is in the tissue with two points behind its own."""
+        return len(self.tissue.forces) == 3
+
+
+@pytest.fixture(scope="module")
+def run():
+    return Run()
+
+
+def test_a_bite_touches_punctures_enters_and_exits(run):
+    assert [event.what for event in run.result.events] == ["touch", "puncture", "entry", "exit"]
+    assert run.result.held
+    assert run.result.unconverged == 0
+    assert 0.5 < run.result.mean < 1.5
+    entry, out = (np.array(event.X) for event in run.result.events if event.what in ("entry", "exit"))
+    assert 8e-3 < np.linalg.norm(out - entry) < 16e-3
+    assert entry[2] == pytest.approx(7.5e-3, abs=1e-4)
+
+
+def test_the_forces_of_a_bite_are_those_of_the_tissue(run):
+    forces = {event.what: event.force for event in run.result.events}
+    assert forces["puncture"] == pytest.approx(LAW.puncture, rel=0.02)
+    np.testing.assert_allclose(run.cut, LAW.cut, rtol=0.02)
+    np.testing.assert_allclose(run.drag[2:], LAW.drag, rtol=0.02)  # a new point acts from the second step on
+    assert LAW.exit <= forces["exit"] < 1.1 * LAW.exit
+
+
+def test_the_jaws_carry_the_force_of_the_tissue_on_the_needle(run):
+    assert np.median(run.imbalance) < 0.005  # of about 0.7 N
+
+
+def test_restored_pickled_and_changed_scenes_continue_a_bite_with_the_same_bits(run):
+    snapshot, pickled, changed = run.copies
+    scene = run.scene
+    final = scene.snapshot()
+    scene.restore(snapshot)
+    for subject in (scene, pickle.loads(pickled)):
+        for effort in run.efforts:
+            subject.data.ctrl[:] = effort
+            subject.advance()
+        np.testing.assert_array_equal(subject.data.qpos, run.later[0])
+        assert subject.objects["tissue"].events == run.later[1]
+    scene.restore(final)
+    assert len(changed.objects["tissue"].forces) == 3
+    for effort in run.efforts[:10]:
+        changed.data.ctrl[:] = effort
+        changed.advance()
+    assert len(changed.objects["tissue"].forces) == 3
+    assert changed.objects["tissue"].forces[0].along == pytest.approx(-LAW.cut, rel=0.05)
+
+
+def test_a_reset_scene_has_no_points_and_no_events(run):
+    scene = pickle.loads(run.copies[1])
+    scene.reset()
+    tissue = scene.objects["tissue"]
+    assert tissue.forces == []
+    assert tissue.events == []
+    assert not tissue.force.any()
+    for _ in range(20):
+        scene.step({ARM: np.zeros(7)})
+    assert tissue.events == []
+
+
+def test_a_needle_must_be_in_the_scene_and_before_the_tissue():
+    arm = {"PSM": SceneArm(arm="PSM", base=np.eye(4))}
+    block = Tissue("block", (0.02, 0.02, 0.01), piercing=Piercing("needle"))
+    thing = needle("needle", np.eye(4))
+    with pytest.raises(TrocarError, match="needle"):
+        Scene(arm, objects=[block], accuracy="discrete", overlaps=True)
+    with pytest.raises(TrocarError, match="before block"):
+        Scene(arm, objects=[block, thing], accuracy="discrete", overlaps=True)
+    with pytest.raises(TrocarError, match="exit must be at least cut"):
+        Piercing(cut=1.0, exit=0.5)

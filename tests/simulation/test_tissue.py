@@ -1,0 +1,98 @@
+"""Tissue on trilinear cells: elasticity, kinematics, inverted cells."""
+
+import numpy as np
+import pytest
+
+from trocar.errors import Inaccurate, TrocarError
+from trocar.simulation import Scene, SceneArm, Tissue
+from trocar.spatial import pose, rotation
+
+TURNED = pose(rotation("z", 0.5) @ rotation("x", 0.4), [0.3, 0.0, 0.0])
+SIZE = np.array([0.04, 0.01, 0.01])
+
+
+def tissue_scene(T=TURNED, **options):
+    """A bar of tissue, held at one end, away from the arm and weightless."""
+    bar = Tissue("bar", SIZE, T, fixed=("-x",), mesh=5e-3, **options)
+    arm = SceneArm(arm="PSM", base=np.eye(4), friction=False, counterweight=False)
+    return Scene({"PSM": arm}, objects=[bar], accuracy="discrete", gravity=[0.0, 0.0, 0.0])
+
+
+def stretched(young, stress):
+    """Length over rest length of a bar of St. Venant-Kirchhoff material under nominal stress [Pa]."""
+    roots = np.roots([young / 2, 0.0, -young / 2, -stress])
+    return float(roots.real.max())
+
+
+@pytest.mark.parametrize("cells", [(4, 1, 1), (8, 2, 2)])
+def test_a_pulled_bar_stretches_as_in_the_closed_form(cells):
+    young, force = 1e4, 0.05
+    scene = tissue_scene(cells=cells, young=young, damping=0.05)
+    bar, data = scene.objects["bar"], scene.data
+    ends = bar.grid.joint[-1]
+    edge = np.array([0.5 if i in (0, ends.shape[0] - 1) else 1.0 for i in range(ends.shape[0])])
+    share = np.outer(edge, edge) / np.outer(edge, edge).sum()  # of an evenly spread load on the end face
+    for joint, part in zip(ends.ravel(), share.ravel(), strict=True):
+        data.xfrc_applied[scene.model.jnt_bodyid[joint], :3] = TURNED[:3, 0] * force * part
+    for _ in range(600):
+        scene.step({"PSM": np.zeros(7)})
+    middle = bar.position([SIZE[0] / 2, 0.0, 0.0])
+    elongation = (middle - TURNED[:3, 3]) @ TURNED[:3, 0] - SIZE[0] / 2
+    expected = (stretched(young, force / 1e-4) - 1) * SIZE[0]
+    assert elongation == pytest.approx(expected, rel=0.06)
+
+
+def test_material_points_are_found_again_in_deformed_tissue():
+    scene = tissue_scene(cells=(4, 2, 2))
+    grid, rng = scene.objects["bar"].grid, np.random.default_rng(1)
+    first = scene.model.jnt_qposadr[grid.nodes]
+    scene.data.qpos[np.add.outer(first, np.arange(3))] += rng.uniform(-1e-3, 1e-3, (len(first), 3))
+    for _ in range(20):
+        X = rng.uniform(grid.low, grid.high)
+        x, F = grid.gradient(X)
+        np.testing.assert_allclose(grid.place(X), x)
+        np.testing.assert_allclose(grid.inverse(x, np.zeros(3)), X, atol=1e-9)
+        numeric = [(grid.place(X + 1e-8 * e) - grid.place(X - 1e-8 * e)) / 2e-8 for e in np.eye(3)]
+        np.testing.assert_allclose(F, np.transpose(numeric), atol=0.05)  # the last cell face may lie between
+    assert grid.inverted() == []
+
+
+def test_inverted_cells_are_named():
+    scene = tissue_scene(cells=(4, 1, 1))
+    bar = scene.objects["bar"]
+    corner = int(scene.model.jnt_qposadr[bar.grid.joint[-1, 0, 0]])
+    scene.data.qpos[corner] = -0.02  # behind its neighbour
+    assert bar.inverted == [(3, 0, 0)]
+
+    def run():
+        for _ in range(20):
+            scene.data.qpos[corner], scene.data.qvel[:] = -0.02, 0.0
+            scene.step({"PSM": np.zeros(7)})
+
+    with pytest.warns(Inaccurate, match="cells of bar are inside out"):
+        run()
+    assert [event.what for event in bar.events] == ["inverted"]
+    scene.reset()
+    assert bar.events == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cells": (0, 1, 1)}, "cells of bar"),
+        ({"cells": (100, 10, 10)}, "at most 500"),
+        ({"poisson": 0.5}, "poisson"),
+        ({"fixed": ()}, "needs a fixed face"),
+        ({"fixed": ("top",)}, "face of bar"),
+        ({"mesh": 1e-5}, "too fine"),
+        ({"young": -1.0}, "young"),
+    ],
+)
+def test_impossible_tissue_is_refused(options, message):
+    with pytest.raises(TrocarError, match=message):
+        Tissue("bar", SIZE, **options)
+
+
+def test_tissue_needs_the_discrete_integrator():
+    with pytest.raises(TrocarError, match="discrete"):
+        Scene({"PSM": SceneArm(arm="PSM", base=np.eye(4))}, objects=[Tissue("bar", SIZE)])

@@ -100,7 +100,7 @@ source = "a test"
 {numbers}
 """
 SCENE = """timestep = 0.001
-accuracy = "fast"
+accuracy = "discrete"
 contacts = true
 [arms.left]
 arm = "PSM"
@@ -130,6 +130,30 @@ radius = 0.01
 length = 0.1
 position = [0.9, 0.8, -0.7]
 friction = 0.4
+[[objects]]
+name = "needle"
+shape = "needle"
+size = "SH"
+position = [0.9, 1.2, -0.7]
+[[objects]]
+name = "thread"
+shape = "thread"
+needle = "needle"
+length = 0.05
+segments = 3
+strength = 3.0
+knot = true
+[[objects]]
+name = "tissue"
+shape = "tissue"
+size = [0.03, 0.02, 0.01]
+position = [0.9, 1.6, -0.7]
+cells = [2, 1, 1]
+mesh = 0.01
+fixed = ["-z"]
+young = 4e4
+needle = "needle"
+puncture = 0.8
 """
 EXCITATION = {
     "arm": "ECM",

@@ -326,7 +326,9 @@ class Scene:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
         contacts = []
         for contact in self.data.contact[: self.data.ncon]:
-            (first_arm, first), (second_arm, second) = (self._owner_of(int(geom)) for geom in contact.geom)
+            (first_arm, first), (second_arm, second) = (
+                self._owner_of(int(geom), int(flex)) for geom, flex in zip(contact.geom, contact.flex, strict=True)
+            )
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
                 contacts.append((Contact(first, second, float(contact.dist)), of_arm))
@@ -400,10 +402,10 @@ class Scene:
             if of_arm and contact.distance < -OVERLAP:
                 raise TrocarError(f"{contact} {where}: {remedy}")
 
-    def _owner_of(self, geom: int) -> tuple[str | None, str]:
-        """The arm of a geom, if any, and its name; -1 is a geom of a soft object."""
+    def _owner_of(self, geom: int, flex: int) -> tuple[str | None, str]:
+        """The arm of a geom, if any, and its name, or the soft object of a flex, if geom is -1."""
         if geom < 0:
-            return None, "a soft object"
+            return None, str(self.model.flex(flex).name).removeprefix(OBJECT)
         body = int(self.model.geom_bodyid[geom])
         return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
 

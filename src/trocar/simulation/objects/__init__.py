@@ -25,10 +25,12 @@ from trocar.simulation.objects.solid import (
     Sphere,
     needle,
 )
-from trocar.simulation.objects.thread import Thread
+from trocar.simulation.objects.thread import THREAD_RANGES, Thread
 from trocar.simulation.objects.tissue import Tissue
+from trocar.simulation.objects.tissue_grid import FACES
 from trocar.spatial import Array
 
+MAX_FORCE = 1e6  # of piercing in a scene file [N, N/m]
 MIN_SIZE = 1e-6  # smallest size of an object in a scene file [m]
 # Reads an object from its table in a scene file, given its name and pose.
 Reader = Callable[[Fields, str, Array], SceneObject]
@@ -81,26 +83,30 @@ def _needle(fields: Fields, name: str, T: Array) -> Needle:
 def _thread(fields: Fields, name: str, T: Array) -> Thread:
     if not np.array_equal(T, np.eye(4)):
         raise fields.error("a thread has no pose of its own: it starts at the tail of its needle")
-    numbers = ("length", "diameter", "strength")
-    options: dict[str, Any] = {key: fields.positive(key) for key in numbers if key in fields}
+    options: dict[str, Any] = {key: fields.number(key) for key in THREAD_RANGES if key in fields}
     if "segments" in fields:
-        options["segments"] = int(fields.number("segments"))
+        options["segments"] = _whole(fields.number("segments"))
     friction = fields.number("friction", 0.3, least=0.0)
     return Thread(name, fields.text("needle"), friction=friction, knot=fields.flag("knot", False), **options)
 
 
 def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
-    options: dict[str, Any] = {key: fields.positive(key) for key in ("young", "mesh") if key in fields}
+    options: dict[str, Any] = {key: fields.positive(key, most=1e12) for key in ("young", "mesh") if key in fields}
     if "cells" in fields:
-        options["cells"] = tuple(int(count) for count in fields.numbers("cells"))
+        options["cells"] = tuple(_whole(count) for count in fields.numbers("cells"))
     if "fixed" in fields:
-        options["fixed"] = tuple(fields.text("fixed").split())
+        options["fixed"] = fields.some_of("fixed", tuple(FACES))
     piercing = None
     if "needle" in fields:
         forces = ("puncture", "cut", "exit", "drag", "thread_drag", "spacing")
-        values: dict[str, Any] = {key: fields.positive(key) for key in forces if key in fields}
+        values: dict[str, Any] = {key: fields.positive(key, most=MAX_FORCE) for key in forces if key in fields}
         piercing = Piercing(fields.text("needle"), **values)
     return Tissue(name, _size(fields), T, piercing=piercing, **options, **_looks(fields))
+
+
+def _whole(value: float) -> float:
+    """A whole number as an integer; others as they are, for the object to refuse."""
+    return int(value) if float(value).is_integer() else value
 
 
 KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file

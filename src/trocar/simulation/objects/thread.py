@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import hypot
 from typing import Any
 
 import mujoco
@@ -26,6 +27,14 @@ from trocar.simulation.objects.solid import GRIP_SOLIMP, HARD_SOLREF, Needle
 from trocar.spatial import Array, quaternion
 
 MAX_RODS = 100  # the cost of a step grows with the square of this number or faster
+# Allowed values of a thread and their units.
+THREAD_RANGES = {
+    "length": (1e-3, 10.0, "m"),
+    "diameter": (1e-5, 1e-2, "m"),
+    "density": (1.0, 1e5, "kg/m^3"),
+    "young": (1.0, 1e12, "Pa"),
+    "strength": (1e-3, 1e3, "N"),
+}
 # A thread of 8 mg under 1 N would need steps of 20 us. Its mass is therefore scaled; its weight is not.
 MASS_SCALE = 100.0
 STABLE = 1.2  # largest natural frequency of the tensioned chain times the timestep; explicit integration allows 2
@@ -89,8 +98,9 @@ class Thread(SceneObject):
     def __post_init__(self) -> None:
         check_name(self.name)
         check_name(self.needle)
-        numbers = ("length", "diameter", "density", "young", "strength")
-        checks.attributes(self, self.name, positive=numbers, not_negative=("friction",))
+        for key, (low, high, unit) in THREAD_RANGES.items():
+            checks.number(f"{key} of {self.name}", getattr(self, key), low, high, unit)
+        checks.attributes(self, self.name, not_negative=("friction",))
         checks.count(f"segments of {self.name}", self.segments, low=2, high=MAX_RODS)
 
     @property
@@ -200,8 +210,8 @@ class PlacedThread(PlacedObject):
     def after_step(self) -> None:
         data = self._data
         if self.attached:
-            rows = np.isin(data.efc_id[: data.ne], self._locks)
-            self.tension = float(np.linalg.norm(data.efc_force[: data.ne][rows]))
+            first = data.efc_id[: data.ne].tolist().index(self._locks[0])
+            self.tension = hypot(*data.efc_force[first : first + 3].tolist())
             self._load += self._share * (self.tension - self._load)
             if self._load > self.thing.strength:
                 self.tension, self.attached = 0.0, False

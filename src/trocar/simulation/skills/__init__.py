@@ -1,8 +1,14 @@
 """Skills: motions of arms that grip, hand over, drive a needle through tissue and pull its thread."""
 
+from trocar.simulation.skills.handover import Handover, HandoverPlan, hand_over, plan_handover
+from trocar.simulation.skills.handover_scene import handover_scene
 from trocar.simulation.skills.hands import Hands
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
+from trocar.simulation.skills.picking import Picked, pick
 from trocar.simulation.skills.suture_scene import suture_scene
 from trocar.simulation.skills.suturing import Stitching, bite, pull_through, regrasp
 
-__all__ = ["Hands", "Stitching", "arc_pose", "bite", "grip_frame", "pull_through", "regrasp", "suture_scene"]
+__all__ = [
+    "Handover", "HandoverPlan", "Hands", "Picked", "Stitching", "arc_pose", "bite", "grip_frame", "hand_over",
+    "handover_scene", "pick", "plan_handover", "pull_through", "regrasp", "suture_scene",
+]  # fmt: skip

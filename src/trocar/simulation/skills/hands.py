@@ -22,6 +22,8 @@ from trocar.spatial import Array, checked_pose, inverse, pose
 
 KP, KD = 6400.0, 160.0  # gains of computed torque [1/s^2, 1/s]: critically damped, 80 rad/s
 POSES = 12  # on a straight line; between them the joints follow a spline
+# Mean speeds at which a gripped needle follows [rad/s, m/s]; friction slips with the square of the speed.
+GENTLE_TURN, GENTLE_SPEED = 1.0, 0.03
 TURN_POSES = np.radians(6.0)  # angle between the poses of a turn
 
 
@@ -77,6 +79,12 @@ class Hands:
         """Open the jaws to an angle [rad]."""
         self.grips[self._checked(arm)] = None
         self._run(duration, {}, {arm: opening})
+
+    def gentle(self, arm: str, T: Array) -> float:
+        """Duration [s] of a straight line to T (4, 4) at which a gripped needle does not slip, at least 0.6 s."""
+        start = self.tip(arm)
+        turn = Rotation.from_matrix(start[:3, :3].T @ checked_pose(T)[:3, :3]).magnitude()
+        return max(0.6, float(turn) / GENTLE_TURN, float(np.linalg.norm(T[:3, 3] - start[:3, 3])) / GENTLE_SPEED)
 
     def move(self, arm: str, T: Array, duration: float, opening: float | None = None) -> None:
         """Move a tip on a straight line to T (4, 4) in `duration` [s], and open jaws to `opening` [rad] meanwhile."""

@@ -31,6 +31,7 @@ class Stitching:
         events: of the tissue, in the time of this skill.
         peak: largest force of the tissue on needle and thread [N]. mean: over all steps in the tissue [N].
         tension: largest tension of the thread at the needle [N].
+        passed: length of needle and thread that has left the tissue at the end [m].
         held: the needle is in the jaws at the end. unconverged: steps in which the solver did not converge.
         duration: [s].
     """
@@ -39,6 +40,7 @@ class Stitching:
     peak: float
     mean: float
     tension: float
+    passed: float
     held: bool
     unconverged: int
     duration: float
@@ -85,6 +87,7 @@ class _Log:
             peak=max(self._forces, default=0.0),
             mean=float(np.mean(self._forces)) if self._forces else 0.0,
             tension=self._tension,
+            passed=min((point.s for point in self._tissue.forces), default=0.0),
             held=self._hands.held(self._arm) == self._needle,
             unconverged=scene.unconverged - self._unconverged,
             duration=scene.time - self._start,

@@ -1,0 +1,56 @@
+"""Two PSMs facing each other, one with a needle in its jaws: the start of a handover."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trocar import checks
+from trocar.errors import TrocarError
+from trocar.mechanics import load_mechanism
+from trocar.simulation.objects.solid import needle
+from trocar.simulation.scene import Scene
+from trocar.simulation.scene_arm import SceneArm
+from trocar.simulation.skills.hands import wrist_margin
+from trocar.simulation.skills.needle_frames import grip_frame
+from trocar.simulation.skills.suture_scene import OPENING
+from trocar.spatial import Array, inverse, pose, rotation
+
+APART = 0.08  # distance of each remote centre from the middle [m]
+WAITING = np.array([0.0, 0.0, 0.10, 0.0, 0.0, 0.0, 0.7])  # joints of the arm that waits
+
+
+def handover_scene(
+    *,
+    grip_angle: float = np.radians(45.0),
+    approach: float = -np.pi / 2,
+    side: int = 1,
+    tip: ArrayLike = (0.0, -0.02, -0.115),
+    friction: float = 0.5,
+) -> Scene:
+    """A scene of PSM1, with an SH "needle" between its jaws, and PSM2, 160 mm from it.
+
+    Args:
+        grip_angle, approach, side: of the grip; see `grip_frame`. tip: of PSM1 (3,) in the world [m], pointing down.
+    """
+    bases = {"PSM1": pose(p=[0.0, -APART, 0.0]), "PSM2": pose(rotation("z", np.pi), [0.0, APART, 0.0])}
+    psm, place = load_mechanism("PSM"), checks.three_numbers("tip", tip, "in the world [m]")
+    down = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+    options: list[tuple[float, Array, Array]] = []
+    for roll in np.linspace(-np.pi, np.pi, 12, endpoint=False):
+        T = pose(down @ rotation("z", roll), place)
+        options += [
+            (wrist_margin(psm.arm.lower, psm.arm.upper, np.array(q)), np.array(q), T)
+            for q in psm.inverse_kinematics_all(inverse(bases["PSM1"]) @ T)
+        ]
+    if not options:
+        raise TrocarError(f"PSM1 does not reach {place.tolist()} m")
+    _, q, T = max(options, key=lambda option: option[0])
+    q[-1] = OPENING
+    grip = grip_frame(needle("needle", np.eye(4), size="SH"), grip_angle, approach, side)
+    arms = {
+        "PSM1": SceneArm(arm="PSM", base=bases["PSM1"], q=q),
+        "PSM2": SceneArm(arm="PSM", base=bases["PSM2"], q=WAITING),
+    }
+    curved = needle("needle", T @ inverse(grip), size="SH", friction=friction)
+    return Scene(arms, objects=[curved], overlaps=True)

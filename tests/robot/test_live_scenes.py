@@ -277,8 +277,10 @@ def test_objects_lie_still_until_they_are_touched_and_a_pressed_plate_shows_its_
     near = np.linalg.norm(frame.contacts[:, 0] - end, axis=1) < 0.01
     # the jaws touch each other too, with a little force
     np.testing.assert_allclose(frame.contacts[near, 1].sum(axis=0), wrench[:3], atol=1e-3)
-    # the insertion carries the whole push, because the arm hangs straight
-    assert state.contact_effort[2] == pytest.approx(-wrench[2], abs=1e-3)
+    # the insertion carries the push along its axis, which is nearly all of it, because the arm hangs straight
+    along = robot.scene.arms["PSM"].mechanism.jacobian(state.q)[:3, 2]
+    assert state.contact_effort[2] == pytest.approx(along @ wrench[:3], abs=1e-3)
+    assert state.contact_effort[2] == pytest.approx(-wrench[2], rel=1e-3)
 
 
 def test_in_a_scene_the_plate_is_below_all_instruments():
@@ -307,5 +309,6 @@ def test_placing_one_arm_does_not_disturb_the_measured_motion_of_another():
         robot.step()
         return robot.arm("ECM").measured_jv()[0]
 
-    np.testing.assert_array_equal(velocities(True), velocities(False))
+    # arms share the solver's iterations, so the last digits may differ
+    np.testing.assert_allclose(velocities(True), velocities(False), rtol=0, atol=1e-11)
     assert np.abs(velocities(False)).max() > 0.05

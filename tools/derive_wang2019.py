@@ -30,21 +30,21 @@ Wrist links have no inertia; that of the instrument is part of the link "inserti
 # round numbers with which the published PID is stable with one sample of delay.
 MTM_ROTORS = {"motor_4": 5e-4, "motor_5": 5e-5, "motor_6": 3e-5, "motor_7": 1e-5}
 
-MTM_COMMENTS = """Dynamic parameters of the MTM: nearly the published torque, physically consistent. SI units.
+MTM_COMMENTS = """Dynamic parameters of the MTMR: nearly the published torque, physically consistent. SI units.
 
 Derived by `python -m tools.derive_wang2019 MTM FILE` (see tools/consistent_links.py). No
 consistent set has exactly the published torque, whose mass matrix is not positive definite. This one changes it, root
 mean square over random states relative to the mean torque of each joint, by
     {change}
 without the rotors: those of the last four motors are assumed, see MTM_ROTORS. Friction, springs and cables as
-published. The joint ranges of the recordings are those of a right arm; both arms use this set."""
+published. The set of the MTML is its mirror image, see docs/mtm.md."""
 
 
 def derive_mtm() -> tuple[Parameters, list[str]]:
     """The consistent set of the MTM, and the comments that describe its changes."""
     published = load_mechanism("MTMR", "wang2019_published")
     assert published.parameters is not None
-    inertias, torque_change = nearest(published, prior("MTM"))
+    inertias, torque_change = nearest(published, prior("MTMR"))
     parameters = replace(
         published.parameters,
         name="wang2019",

@@ -162,9 +162,11 @@ def test_free_motion_is_that_of_the_equations(mech):
 
 def test_a_master_is_stable_under_the_published_pid_with_one_sample_of_delay(mech):
     sim = tr.Simulator(mech.arm.name, timestep=1 / 1500)
-    goal = START + [0.05, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1]
-    sim.reset(START)
-    recording = tr.simulate(sim, JointPID(sim.arm, delay=1), step_to(START, goal, 0.05), 3.0)
+    mirror = np.array([-1, 1, 1, -1, 1, -1, -1] if mech.arm.name == "MTML" else [1] * 7)
+    start = mirror * START
+    goal = start + mirror * [0.05, 0.05, 0.05, 0.1, 0.1, 0.1, 0.1]
+    sim.reset(start)
+    recording = tr.simulate(sim, JointPID(sim.arm, delay=1), step_to(start, goal, 0.05), 3.0)
     assert np.abs(recording.dq[-150:]).max() < 1e-3
     np.testing.assert_allclose(recording.q[-1, :4], goal[:4], atol=0.01)
     assert sim.loop_error() < 1e-7

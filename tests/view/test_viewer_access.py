@@ -136,7 +136,9 @@ def test_the_page_is_served_only_at_its_own_address(page):
 
 
 @pytest.mark.parametrize(
-    "path", ["a" * 5000, "/".join(["a" * 200] * 30), "%00", "a%00b", "..%2f..%2fetc/passwd", "%ff%fe"]
+    "path",
+    ["a" * 5000, "/".join(["a" * 200] * 30), "%00", "a%00b", "..%2f..%2fetc/passwd", "%ff%fe"],
+    ids=["long name", "long path", "zero", "zero inside", "outside", "not UTF-8"],
 )
 def test_names_that_no_file_can_have_are_not_found(page, path):
     url, _, query = address(page.server).partition("?")

@@ -12,7 +12,7 @@ from trocar.spatial import mdh, pose
 
 
 def mtm(arm: str, which: File | Geometry | None = None) -> Arm:
-    """`arm` is "MTML" or "MTMR": the same mechanism with different joint limits."""
+    """`arm` is "MTML" or "MTMR": the same kinematics with different joint limits; masses differ, see `mirroring`."""
     table = read("mtm")
     shape = geometry(arm, table, which, "wang2019")
     a, lengths = table["serial"], {**table["serial"], **shape.lengths}

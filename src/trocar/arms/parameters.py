@@ -12,6 +12,7 @@ import numpy as np
 
 from trocar.arms.arm import Arm
 from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, MIN_MASS, Fields
+from trocar.arms.mirroring import mirror_image
 from trocar.arms.tables import DATA, stem
 from trocar.errors import TrocarError, UnknownName
 from trocar.spatial import Array
@@ -141,6 +142,11 @@ class Drive:
             row = np.array([float(joint == name) for joint in arm.joint_names])
         return np.asarray(row / weight)
 
+    def reversed(self) -> Drive:
+        """The same drive where s counts the other way. The bias Fo stays: it belongs to the amplifier of the motor."""
+        hysteresis = tuple(replace(dahl, slope=0.0 - dahl.slope) for dahl in self.hysteresis)
+        return replace(self, K0=0.0 - self.K0, K2=0.0 - self.K2, Fx=0.0 - self.Fx, hysteresis=hysteresis)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CableTorque:
@@ -155,6 +161,12 @@ class CableTorque:
     lower: float
     upper: float
     amplitude: float = 1.0
+
+    def reversed(self) -> CableTorque:
+        """The same cable on a joint q that counts the other way: effort -f(-q)."""
+        degree = len(self.coefficients) - 1
+        odd = tuple(c if (degree - k) % 2 else 0.0 - c for k, c in enumerate(self.coefficients))
+        return replace(self, coefficients=odd, lower=-self.upper, upper=-self.lower)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +189,10 @@ class LeverSpring:
     rest: float
     offset: float
 
+    def reversed(self) -> LeverSpring:
+        """The same spring on a joint that counts the other way."""
+        return replace(self, offset=0.0 - self.offset)
+
 
 Elastic = CableTorque | LeverSpring
 ELASTICS: dict[str, type[CableTorque] | type[LeverSpring]] = {"cable": CableTorque, "lever": LeverSpring}
@@ -187,6 +203,7 @@ class Parameters:
     """A parameter set, tied to the arm and the geometry in which it was identified or designed.
 
     Attributes:
+        arm: arm that the numbers describe. `load_parameters` turns a set of one master into that of the other.
         inertias: by body name; omitted bodies have no inertia. drives: in file order.
         elastics: springs and cables that are not linear in a joint.
         source: origin of the numbers. path: the file, empty if there is none.
@@ -217,11 +234,14 @@ class Parameters:
 
 
 def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
-    """Load a parameter set by name or file path; a set is returned unchanged. Default: the arm's best set."""
+    """Load a parameter set by name or file path. Default: the arm's best set.
+
+    A set of one master becomes that of the other by `mirror_image`; any other set is returned unchanged.
+    """
     if isinstance(name, Parameters):
         if stem(name.arm) != stem(arm):
             raise TrocarError(f"the parameter set '{name.name}' is for {name.arm}, not for {arm}")
-        return replace(name, arm=arm)
+        return mirror_image(name, arm)
     known = SETS.get(arm, ())
     if name is None:
         if not known:
@@ -234,14 +254,14 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
         parameters = _read(path)
         if stem(parameters.arm) != stem(arm):
             raise TrocarError(f"{path} holds parameters of {parameters.arm}, not of {arm}")
-        return replace(parameters, arm=arm)
+        return mirror_image(parameters, arm)
     raise UnknownName(f"parameter set of {arm}", str(name), (*known, "a path ending in .toml"))
 
 
 @cache
 def _named(arm: str, name: str) -> Parameters:
     file = DATA / "parameters" / f"{stem(arm)}_{name}.toml"
-    return replace(_read(file), arm=arm, path=file.name)
+    return mirror_image(replace(_read(file), path=file.name), arm)
 
 
 def _read(file: Path) -> Parameters:

@@ -59,7 +59,7 @@ class Geometry:
 
 
 def stem(arm: str) -> str:
-    """Name of the data files of an arm; the two masters, which differ in joint limits only, share one."""
+    """Name of the data files of an arm; the two masters share one."""
     return "mtm" if arm in ("MTML", "MTMR") else arm.lower()
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
+from trocar.arms.mirroring import reflections
 from trocar.arms.tables import read, stem
 from trocar.errors import TrocarError
 from trocar.mechanics.inertia import from_pseudo_inertia
@@ -46,16 +47,13 @@ class Prior:
 
 
 def prior(arm: str) -> dict[str, Prior]:
-    """Priors of the links of an arm, from its file."""
-    return {
-        name: Prior(
-            box(entry["mass"], np.array(entry["lower"]), np.array(entry["upper"])),
-            entry.get("largest_mass", np.inf),
-            np.array(entry["lower"]),
-            np.array(entry["upper"]),
-        )
-        for name, entry in read(f"prior_{stem(arm)}").items()
-    }
+    """Priors of the links of an arm, from its file; links of the MTML that are mirrored have mirrored boxes."""
+    mirrored, priors = reflections(arm, read(stem(arm)).get("mirror", {}).get("original", arm)), {}
+    for name, entry in read(f"prior_{stem(arm)}").items():
+        corners = np.array([entry["lower"], entry["upper"]]) @ mirrored.get(name, np.eye(3))
+        lower, upper = corners.min(axis=0), corners.max(axis=0)
+        priors[name] = Prior(box(entry["mass"], lower, upper), entry.get("largest_mass", np.inf), lower, upper)
+    return priors
 
 
 def programme(

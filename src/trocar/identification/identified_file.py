@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from trocar.arms.file_fields import Fields
-from trocar.arms.parameters import Parameters, to_toml
+from trocar.arms.mirroring import parities, reflections
+from trocar.arms.parameters import Parameters, load_parameters, to_toml
 from trocar.arms.tables import DATA
 from trocar.errors import TrocarError
 from trocar.identification.pipeline import Identified, Recalibrated
@@ -79,15 +80,17 @@ def recalibrated_text(recalibrated: Recalibrated, base: str, recording: str) -> 
     return _text(recalibrated.parameters, f"{base}, friction of {recording}", head, tables)
 
 
-def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
+def covariance(path: str | Path, arm: str | None = None) -> tuple[tuple[str, ...], Array]:
     """Names (k,) and covariance (k, k) of the parameters in a file that `trocar identify` wrote.
 
-    Also accepts the `path` of loaded `Parameters`, which is a plain file name for built-in sets.
+    Args:
+        path: the file, or the `path` of loaded `Parameters`, which is a plain file name for built-in sets.
+        arm: "MTML" or "MTMR" for the parameters of that master. Default: the arm of the file.
     """
     shipped = DATA / "parameters" / path
     file = path if Path(path).exists() or not shipped.exists() else shipped
-    table = read_toml(file, "parameter file").get("covariance")
-    if table is None:
+    content = read_toml(file, "parameter file")
+    if (table := content.get("covariance")) is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
     fields = Fields({"covariance": table}, str(path)).table("covariance")
     names = fields.words("names")
@@ -99,7 +102,10 @@ def covariance(path: str | Path) -> tuple[tuple[str, ...], Array]:
     C = np.zeros((len(rows), len(rows)))
     for i, row in enumerate(rows):
         C[i, : i + 1] = C[: i + 1, i] = row
-    return names, C
+    if arm is None or not reflections(arm, identified := Fields(content, str(path)).text("arm")):
+        return names, C
+    factors = parities(names, arm, load_parameters(identified, Path(file)).drives, identified)
+    return names, C * np.outer(factors, factors)
 
 
 def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ class DrawnArms:
         if mechanism.parameters is None or mechanism.parameters.path is None:
             raise TrocarError(f"the {mechanism.arm.name} has no parameter file with a covariance to sample from")
         self.mechanism = mechanism
-        names, C = covariance(mechanism.parameters.path)
+        names, C = covariance(mechanism.parameters.path, mechanism.arm.name)
         value = dict(zip(mechanism.parameter_names, mechanism.parameter_vector, strict=True))
         columns = [i for i, name in enumerate(names) if name in value and self._drawn(name, names)]
         self.names = tuple(names[i] for i in columns)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.file_fields import Fields
+from trocar.arms.mirroring import reversed_joints
 from trocar.arms.parameters import DRIVE_TERMS, Dahl, Drive, Parameters, drive_coordinate, elastic, load_parameters
 from trocar.arms.tables import DATA, read, stem
 from trocar.errors import TrocarError, check_known, shown
@@ -129,7 +130,11 @@ def recipe_of(arm: str, table: Mapping[str, Any], path: str | Path | None = None
     if stem(intended) != stem(arm):
         raise TrocarError(f"{where} is a recipe for {intended}, not for {arm}")
     priors = prior_of_set(load_parameters(arm, fields.text("prior"))) if "prior" in fields else prior(arm)
-    return _recipe(load_arm(arm, fields.text("geometry")), table, priors, where)
+    recipe = _recipe(load_arm(arm, fields.text("geometry")), table, priors, where)
+    # springs and cables are those of the arm that the recipe names; the priors are already those of `arm`
+    turned = reversed_joints(arm, intended)
+    elastics = tuple(e.reversed() if e.joint in turned else e for e in recipe.template.elastics)
+    return replace(recipe, template=replace(recipe.template, elastics=elastics))
 
 
 def _recipe(robot: Arm, table: Mapping[str, Any], priors: Mapping[str, Prior], where: str) -> Recipe:

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+import trocar as tr
 from trocar.errors import TrocarError
 from trocar.simulation import Piercing, Scene, SceneArm, Tissue, needle
 from trocar.simulation.skills import Hands, bite, suture_scene
@@ -122,3 +123,64 @@ def test_a_needle_must_be_in_the_scene_and_before_the_tissue():
         Scene(arm, objects=[block, thing], accuracy="discrete", overlaps=True)
     with pytest.raises(TrocarError, match="exit must be at least cut"):
         Piercing(cut=1.0, exit=0.5)
+
+
+FILE = """
+accuracy = "discrete"
+[arms.PSM1]
+arm = "PSM"
+position = [0.0, 0.0, 0.0]
+[[objects]]
+name = "needle"
+shape = "needle"
+size = "SH"
+position = [0.3, 0.0, 0.05]
+[[objects]]
+name = "thread"
+shape = "thread"
+needle = "needle"
+length = 0.06
+segments = 10
+[[objects]]
+name = "tissue"
+shape = "tissue"
+size = [0.03, 0.02, 0.01]
+position = [0.3, 0.0, 0.0]
+cells = [3, 1, 1]
+fixed = ["-z", "-x"]
+young = 2e4
+needle = "needle"
+puncture = 0.5
+"""
+
+
+def test_a_scene_file_with_needle_thread_and_tissue_runs_in_the_live_robot(tmp_path):
+    path = tmp_path / "stitch.toml"
+    path.write_text(FILE)
+    scene = tr.load_scene(path, timestep=1 / 1500)
+    tissue, thread = scene.objects["tissue"], scene.objects["thread"]
+    assert tissue.thing.fixed == ("-z", "-x")
+    assert tissue.thing.piercing == Piercing("needle", puncture=0.5)
+    assert thread.thing.segments == 10
+    robot = tr.Robot(scene, speed="stepped")
+    robot.step(10)
+    assert thread.tension > 0.0  # needle and thread fall together
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "message"),
+    [
+        ("cells = [3, 1, 1]", "cells = [3, 1.5, 1]", "cells of tissue"),
+        ('fixed = ["-z", "-x"]', 'fixed = ["up"]', "fixed"),
+        ("puncture = 0.5", "puncture = -0.5", "puncture"),
+        ("segments = 10", "segments = 1", "segments of thread"),
+        ('young = 2e4\nneedle = "needle"', 'young = 2e4\nneedle = "pin"', "pin"),
+        ("length = 0.06", "length = 0.06\nposition = [0.0, 0.0, 1.0]", "no pose of its own"),
+    ],
+)
+def test_impossible_objects_in_a_scene_file_are_refused(tmp_path, text, wrong, message):
+    assert text in FILE
+    path = tmp_path / "stitch.toml"
+    path.write_text(FILE.replace(text, wrong))
+    with pytest.raises(TrocarError, match=message):
+        tr.load_scene(path)

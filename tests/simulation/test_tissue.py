@@ -96,3 +96,20 @@ def test_impossible_tissue_is_refused(options, message):
 def test_tissue_needs_the_discrete_integrator():
     with pytest.raises(TrocarError, match="discrete"):
         Scene({"PSM": SceneArm(arm="PSM", base=np.eye(4))}, objects=[Tissue("bar", SIZE)])
+
+
+def test_the_edges_of_a_wound_push_each_other_apart_and_are_named():
+    arm = SceneArm(arm="PSM", base=np.eye(4), friction=False, counterweight=False)
+    sides = [
+        Tissue(name, (0.01, 0.01, 0.01), pose(p=[0.3 + x, 0.0, 0.0]), cells=(1, 1, 1), fixed=(face,), mesh=5e-3)
+        for name, x, face in (("left", -0.0049, "-x"), ("right", 0.0049, "+x"))
+    ]
+    scene = Scene({"PSM": arm}, objects=sides, accuracy="discrete", gravity=[0.0, 0.0, 0.0])
+    for _ in range(200):
+        scene.step({"PSM": np.zeros(7)})
+    gap = scene.objects["right"].position([-0.005, 0.0, 0.0]) - scene.objects["left"].position([0.005, 0.0, 0.0])
+    assert gap[0] > -1e-4  # they overlapped by 0.2 mm
+    assert {contact.first for contact in scene.touching()} | {contact.second for contact in scene.touching()} == {
+        "left",
+        "right",
+    }

@@ -405,7 +405,7 @@ class Scene:
     def _owner_of(self, geom: int, flex: int) -> tuple[str | None, str]:
         """The arm of a geom, if any, and its name, or the soft object of a flex, if geom is -1."""
         if geom < 0:
-            return None, str(self.model.flex(flex).name).removeprefix(OBJECT)
+            return None, str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex)).removeprefix(OBJECT)
         body = int(self.model.geom_bodyid[geom])
         return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
 

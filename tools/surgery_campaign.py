@@ -61,7 +61,10 @@ def stitch(rng: np.random.Generator) -> dict[str, object]:
         "peak": first.peak,
         "mean": first.mean,
     }
-    second, third = regrasp(hands, ARM, EFFORT), pull_through(hands, ARM)
+    try:
+        second, third = regrasp(hands, ARM, EFFORT), pull_through(hands, ARM)
+    except TrocarError as error:
+        return outcome | {"error": str(error)[:100], "unconverged": scene.unconverged, "simulated": scene.time}
     pulled = third.passed - NEEDLE_SIZES["SH"][0]
     outcome |= {
         "whole": bool(outcome["through"]) and third.held and pulled > 0.03,

@@ -20,6 +20,7 @@ from trocar.spatial import Array, inverse, pose
 RATE = np.radians(45.0)  # of the needle along its arc [rad/s]: 6.5 mm/s for an SH needle
 RETREAT = 0.02  # distance of the jaws before and after a grip [m]
 REGRASP = np.radians(70.0)  # gripped point from the middle: 20 degrees behind the point; nearer, it pivots out
+TILTS = np.radians([0.0, 15.0, -15.0, 30.0, -30.0])  # of the jaws about the wire, in the order in which they are tried
 FREED = np.radians(144.0)  # turn that brings the needle's tail to the exit
 
 
@@ -135,25 +136,29 @@ def regrasp(
     with _Log(hands, arm, tissue, needle) as log:
         hands.open(arm)
         hands.move(arm, hands.tip(arm) @ pose(p=[0.0, 0.0, -RETREAT]), 0.6)
-        T = _best_grip(hands, arm, [placed.pose @ grip_frame(thing, angle, side=side) for side in (-1, 1)])
+        T = _best_grip(hands, arm, placed.pose, thing, angle)
         hands.move(arm, T @ pose(p=[0.0, 0.0, -RETREAT]), 0.8)
         hands.move(arm, T, 0.6)
         hands.close(arm, effort)
     return log.result()
 
 
-def _best_grip(hands: Hands, arm: str, frames: list[Array]) -> Array:
-    """The frame of the grip that keeps the wrist far from its limits and near its current joints."""
+def _best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:
+    """The tip pose of a grip that keeps the wrist far from its limits and near its current joints.
+
+    Jaws across the needle's plane hold it best; they are tilted only if the arm does not reach it otherwise.
+    """
     facts, here = hands.scene.arms[arm].arm, hands.q[arm]
-    best: tuple[float, int] | None = None
-    for k, T in enumerate(frames):
-        for q in hands.solutions(arm, T):
-            score = wrist_margin(facts.lower, facts.upper, q) - 0.1 * float(np.abs(q - here)[3:6].max())
-            if best is None or score > best[0]:
-                best = (score, k)
-    if best is None:
-        raise TrocarError(f"{arm} reaches no grip at the needle's point")
-    return frames[best[1]]
+    for tilt in TILTS:
+        grips = []
+        for side in (-1, 1):
+            T = T_world_needle @ grip_frame(needle, angle, tilt - np.pi / 2, side)
+            for q in hands.solutions(arm, T):
+                score = wrist_margin(facts.lower, facts.upper, q) - 0.1 * float(np.abs(q - here)[3:6].max())
+                grips.append((score, T))
+        if grips:
+            return max(grips, key=lambda grip: grip[0])[1]
+    raise TrocarError(f"{arm} reaches no grip at the needle's point")
 
 
 def pull_through(

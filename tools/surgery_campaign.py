@@ -57,7 +57,7 @@ def stitch(rng: np.random.Generator) -> dict[str, object]:
     hands.close(ARM, EFFORT, 0.4)
     first = bite(hands, ARM)
     outcome |= {
-        "through": first.happened("puncture") and first.happened("exit"),
+        "through": all(first.happened(what) for what in ("puncture", "entry", "exit")),
         "peak": first.peak,
         "mean": first.mean,
     }

@@ -101,6 +101,19 @@ def test_restored_pickled_and_changed_scenes_continue_a_bite_with_the_same_bits(
     assert changed.objects["tissue"].forces[0].along == pytest.approx(-LAW.cut, rel=0.05)
 
 
+def test_a_needle_enters_soft_tissue_that_recoils_and_is_withdrawn_the_way_it_came():
+    law = Piercing(puncture=1.07, cut=0.52, exit=0.78, drag=18.6)
+    scene = suture_scene(young=21.6e3, height=5.3e-3, grip_angle=-1.1075, friction=0.65, piercing=law)
+    hands, thing = Hands(scene), scene.objects["needle"]
+    hands.close(ARM, EFFORT, 0.3)
+    result = bite(hands, ARM, angle=np.radians(110.0), rate=np.radians(80.0))
+    assert [event.what for event in result.events] == ["touch", "puncture", "entry"]
+    hands.turn(ARM, thing.pose[:3, 3], thing.pose[:3, 2], np.radians(-60.0), 0.8)
+    assert scene.objects["tissue"].forces == []
+    assert "withdrawn" in [event.what for event in scene.objects["tissue"].events]
+    assert hands.held(ARM) == "needle"
+
+
 def test_a_reset_scene_has_no_points_and_no_events(run):
     scene = pickle.loads(run.copies[1])
     scene.reset()

@@ -229,6 +229,8 @@ class Passage:
     def _touch(self) -> None:
         """Touch a face when the needle's point is just behind it and moves inwards."""
         grid = self.grid
+        if any(tie.s < 2 * self.piercing.spacing for tie in self._ties):
+            return  # it is leaving through a tunnel
         x = grid.to_local(self.strand.world(0.0))
         margin = 0.25 * (grid.high - grid.low)
         if (x < grid.low - margin).any() or (x > grid.high + margin).any():
@@ -258,23 +260,27 @@ class Passage:
         _, F = self.grid.gradient(tip.X)
         X = tip.X + np.linalg.solve(F, travel * tip.direction)
         gap, axis, sign = self.grid.outside(X)
+        pulled = resistance < -BACKWARD / 2
         if gap >= 0:
-            if sign * float(tip.direction[axis]) < 0:
+            X = self.grid.on_face(X, axis, sign)
+            outward = sign * float(tip.direction[axis]) > 0
+            if pulled and not outward:
                 self._record("withdrawn", resistance, tip.X)
                 self._remove(tip)
                 return
-            X = self.grid.on_face(X, axis, sign)
-            if tip.kind == "cut":
-                tip.kind = "leaving"
-            elif resistance >= law.exit:
-                self._record("exit", resistance, X)
-                self._exits.append((tip.tunnel, X))
-                self._remove(tip)
-                return
+            # right after the puncture the point is still at its face, and may recoil with it
+            if outward and tip.travel >= law.spacing:
+                if tip.kind == "cut":
+                    tip.kind = "leaving"
+                elif resistance >= law.exit:
+                    self._record("exit", resistance, X)
+                    self._exits.append((tip.tunnel, X))
+                    self._remove(tip)
+                    return
         elif tip.kind == "leaving" and gap < -0.1 * law.spacing:
             tip.kind = "cut"
         tip.X = np.clip(X, self.grid.low, self.grid.high)
-        tip.friction = BACKWARD if resistance < -BACKWARD else law.cut if tip.kind == "cut" else LOCKED
+        tip.friction = BACKWARD if pulled else law.cut if tip.kind == "cut" else LOCKED
         self.rows.tie(tip.row, tip.X)
         self.rows.move_bead(tip.row, tip.X)
 

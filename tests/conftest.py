@@ -2,6 +2,11 @@
 
 import itertools
 import os
+import signal
+
+# A shell starts programs in the background with SIGINT ignored, and commands under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Read when numpy is loaded. The matrices here are small: BLAS threads of parallel test processes only wait for each
 # other.

@@ -567,7 +567,7 @@ def test_states_that_are_not_finite_are_reported_with_the_arm(psm):
     [
         (lambda arms, s: arms.state(np.zeros(6)), r"q must have shape \(7,\) or \(7, N\)"),
         (lambda arms, s: arms.step(s, np.zeros(3), DT), r"efforts and references must have shape \(7,\), got \(3,\)"),
-        (lambda arms, s: arms.step(s, np.zeros(7), 0.0), "dt must be positive"),
+        (lambda arms, s: arms.step(s, np.zeros(7), 0.0), "dt must be a number from"),
         (lambda arms, s: arms.rollout(s, np.zeros((5, 6)), DT), r"shape \(5, 7\)"),
         (lambda arms, s: arms.rollout(s, np.zeros(7), DT), "pass steps= to hold them constant"),
         (lambda arms, s: arms.rollout(s, lambda state, t: 0, DT), "require steps="),

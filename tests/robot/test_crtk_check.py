@@ -325,11 +325,11 @@ def test_defects_of_console_and_system_fail_their_checks(monkeypatch):
     def replaced(topic, event):
         """Make a command accept any value."""
         handler = lambda message: bus.publish(event, m.Float(value=message.value))  # noqa: E731
-        monkeypatch.setattr(bus._lines[topic], "subscribers", [handler])
+        monkeypatch.setattr(bus._lines[topic], "handler", handler)
 
     replaced("system/set_volume", "system/volume")
     replaced("console/teleop/set_scale", "console/teleop/scale")
-    monkeypatch.setattr(bus._lines["console/emulate_coag"], "subscribers", [])
+    monkeypatch.setattr(bus._lines["console/emulate_coag"], "handler", None)
     monkeypatch.setattr(bus._lines["SUJ/PSM1/local/measured_cp"], "source", lambda: m.Pose(T=2 * np.eye(4), stamp=1))
     assert of_device(robot, "system")["volume"][0] == "failed"
     found = of_device(robot, "console")

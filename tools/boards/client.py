@@ -28,12 +28,12 @@ Exchange = Callable[[bytes, bool], bytes | None]  # a request, whether a reply i
 
 
 class UdpExchange:
-    """Requests over UDP. `flushed`: number of replies that came too late."""
+    """Requests over UDP, with a time-out [s], by default the dVRK's. `flushed`: number of late replies."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], timeout: float = TIMEOUT) -> None:
+        self._timeout = timeout
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.connect(address)
-        self._socket.settimeout(TIMEOUT)
         self.flushed = 0
 
     def __call__(self, request: bytes, answered: bool) -> bytes | None:
@@ -44,7 +44,7 @@ class UdpExchange:
         with suppress(BlockingIOError, ConnectionError):  # as the dVRK, drop what came too late
             while self._socket.recv(1):
                 self.flushed += 1
-        self._socket.settimeout(TIMEOUT)
+        self._socket.settimeout(self._timeout)
         self._socket.send(request)
         try:
             return self._socket.recv(packets.MAX_BLOCK + 64)

@@ -1,11 +1,11 @@
 """Skills: motions of arms that grip, hand over, drive a needle through tissue and pull its thread."""
 
 from trocar.simulation.skills.handover import Handover, HandoverPlan, hand_over, plan_handover
-from trocar.simulation.skills.handover_scene import handover_scene
+from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.picking import Picked, pick
-from trocar.simulation.skills.suture_scene import suture_scene
+from trocar.simulation.skills.suture_setting import suture_scene
 from trocar.simulation.skills.suturing import Stitching, bite, pull_through, regrasp
 
 __all__ = [

@@ -13,7 +13,7 @@ from trocar.simulation.scene import Scene
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.skills.hands import wrist_margin
 from trocar.simulation.skills.needle_frames import grip_frame
-from trocar.simulation.skills.suture_scene import OPENING
+from trocar.simulation.skills.suture_setting import OPENING
 from trocar.spatial import Array, inverse, pose, rotation
 
 APART = 0.08  # distance of each remote centre from the middle [m]

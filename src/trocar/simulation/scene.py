@@ -353,7 +353,7 @@ class Scene:
         self.engine.forward()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process needs to build this scene in the state of its `snapshot`."""
+        """State for copies and other processes: the arguments of this scene and its `snapshot`."""
         own = {name: getattr(self, name) for name in ("cart", "_options", "_overlaps", "gravity")}
         build = self._build
         return own | {

@@ -172,7 +172,7 @@ class PlacedTissue(PlacedObject):
 
     @property
     def events(self) -> list[TissueEvent]:
-        """What happened since the last reset: touch, puncture, entry, exit, ..., with times [s] and forces [N]."""
+        """Events since the last reset: touch, puncture, entry, exit, ..., with times [s] and forces [N]."""
         passed = [] if self._passage is None else self._passage.events
         return sorted([*passed, *self._inverted], key=lambda event: event.time)
 

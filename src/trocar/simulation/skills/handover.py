@@ -27,7 +27,7 @@ JAWS_RADIUS, WRIST_RADIUS, SHAFT_RADIUS = 2.6e-3, 3.2e-3, 4e-3
 
 @dataclass(frozen=True)
 class HandoverPlan:
-    """Where two arms meet.
+    """Meeting poses of two arms.
 
     Attributes:
         T_world_needle: (4, 4). T_world_giver: tip of the giver (4, 4). T_needle_taker: grip of the taker (4, 4).

@@ -26,7 +26,7 @@ FREED = np.radians(144.0)  # turn that brings the needle's tail to the exit
 
 @dataclass(frozen=True)
 class Stitching:
-    """What happened in a skill.
+    """Outcome of a skill.
 
     Attributes:
         events: of the tissue, in the time of this skill.

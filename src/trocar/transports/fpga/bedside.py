@@ -1,4 +1,4 @@
-"""What people do at the robot, by lines of text on a loopback socket, and the truth for other processes.
+"""Actions of people at the robot, by lines of text on a loopback socket, and the truth for other processes.
 
     press NAME | release NAME        a switch of the IO files: clutch, coag, PSM1_arm_clutch, dvrk_head_sensor
     hold ARM | let_go ARM            a hand takes the tip of an arm, or leaves it

@@ -20,7 +20,7 @@ MAX_CATCH_UP = 50  # engine steps at once: 33 ms, after which the watchdog has s
 
 
 class Plant(Protocol):
-    """What is connected to the boards: it reads their currents and sets their sensors, one step at a time."""
+    """Equipment connected to the boards: it reads their currents and sets their sensors, one step at a time."""
 
     period: float
     time: float

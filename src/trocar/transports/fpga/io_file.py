@@ -123,7 +123,7 @@ class IORobot:
 
 @dataclass(frozen=True, kw_only=True)
 class IOConfiguration:
-    """What the files of a system connect to the boards.
+    """Equipment that the files of a system connect to the boards.
 
     Attributes:
         robots, inputs: of all IO files. chips: boards with the chip of an instrument, by the name of the arm.

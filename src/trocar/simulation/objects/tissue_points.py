@@ -22,6 +22,9 @@ BEAD = 2e-5  # mass of a bead and of a slider [kg]
 VISCOUS = 0.05  # damping of a slider [N s/m]: below a millinewton at the speed of a stitch
 BEAD_DAMPING = 1e-3  # [N s/m], for beads that are not in use
 AXIS, IDLE_FRICTION = np.array([1.0, 0.0, 0.0]), 1e-3  # of a slider that is not in use [N]
+# Of the connects, softer than the rest: where two flaps of a wound meet, the thread leaves one and enters the other at
+# nearly the same place, and hard constraints there are dependent; the solver then fails to converge.
+HOLD_SOLIMP = (0.99, 0.99, 1e-3, 0.5, 2.0)
 INERTIA = 1e-9  # [kg m^2]; they do not turn
 
 
@@ -52,6 +55,7 @@ def add_beads(base: mujoco.MjsBody, name: str, count: int) -> None:
 def add_ties(spec: mujoco.MjSpec, name: str, nodes: Sequence[str], count: int) -> None:
     """Add the constraints of `count` points; nodes: names of the tissue's free nodes."""
     hard = {"solref": HARD_SOLREF, "solimp": GRIP_SOLIMP, "active": False}
+    holding = hard | {"solimp": HOLD_SOLIMP}
     for k in range(count):
         for axis in "xyz":
             tendon = spec.add_tendon(name=f"{name}/tie{k}/{axis}", group=5)
@@ -72,7 +76,7 @@ def add_ties(spec: mujoco.MjSpec, name: str, nodes: Sequence[str], count: int) -
             name1=name,
             name2=f"{name}/slider{k}",
             data=np.zeros(12),
-            **hard,
+            **holding,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,11 +11,12 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.simulation.objects.solid import Needle
-from trocar.simulation.skills.hands import Hands
+from trocar.simulation.skills.hands import Hands, straight
 from trocar.simulation.skills.needle_frames import REACH, grip_frame
 from trocar.spatial import Array, inverse, pose, rotation
 
-RETREAT = 0.02  # distance of the jaws before and after a grip [m]
+BACK = pose(p=[0.0, 0.0, -0.02])  # place of the jaws before and after a grip, in the tip frame at the grip
+LIFTED = pose(p=[0.0, 0.0, 0.015])  # motion of the taker with the needle, in the world
 ORIENTATIONS = 60  # of the giver's tip that are tried
 TAKEN = np.radians([-65.0, -50.0, -35.0, -20.0])  # gripped points that are tried, from the middle of the needle
 APPROACHES = np.linspace(-np.pi, np.pi, 24, endpoint=False)  # of the taker's jaws about the wire
@@ -76,7 +78,7 @@ def plan_handover(
         T_needle = pose(R @ grip[:3, :3].T, middle)
         T_giver = T_needle @ grip
         q = _reached(hands, giver, T_giver, MIN_MARGIN)
-        if q is None:
+        if q is None or not _travels(hands, giver, hands.tip(giver), T_giver, T_giver @ BACK):
             continue
         first = _capsules(hands, giver, T_giver, q)
         wire = _wire(thing, T_needle)
@@ -84,8 +86,11 @@ def plan_handover(
             for approach in APPROACHES:
                 for side in (1, -1):
                     T_taker = grip_frame(thing, angle, approach, side)
-                    score = _clear(hands, taker, T_needle @ T_taker, first, wire)
-                    if score is not None and (best is None or score > best[0]):
+                    T = T_needle @ T_taker
+                    score = _clear(hands, taker, T, first, wire)
+                    if score is None or (best is not None and score <= best[0]):
+                        continue
+                    if _travels(hands, taker, hands.tip(taker), T @ BACK, T, LIFTED @ T):
                         best = (score, HandoverPlan(T_needle, T_giver, T_taker, score))
         if best is not None and best[0] > 0.95 * ENOUGH:
             break
@@ -107,17 +112,15 @@ def hand_over(
     hands.hold(0.2)
     # the needle's pose is read at rest: while the arm moves, the needle lags in the jaws
     T = placed.pose @ plan.T_needle_taker
-    before = T @ pose(p=[0.0, 0.0, -RETREAT])
+    before = T @ BACK
     hands.move(taker, before, hands.gentle(taker, before), opening=0.7)
     hands.move(taker, T, 0.6)
     hands.hold(0.1)
     hands.close(taker, effort, 0.7)
     gripped = inverse(scene.T_world_tip(taker)) @ placed.pose
     hands.open(giver, 0.7, 0.4)
-    hands.move(giver, hands.tip(giver) @ pose(p=[0.0, 0.0, -RETREAT]), 0.5)
-    away = hands.tip(taker)
-    away[2, 3] += 0.015
-    hands.move(taker, away, 0.6)
+    hands.move(giver, hands.tip(giver) @ BACK, 0.5)
+    hands.move(taker, LIFTED @ hands.tip(taker), 0.6)
     hands.hold(0.3)
     now = inverse(scene.T_world_tip(taker)) @ placed.pose
     point = inverse(gripped) @ [0.0, 0.0, REACH, 1.0]
@@ -155,6 +158,17 @@ def _reached(hands: Hands, arm: str, T: Array, margin: float, seed: Array | None
     return None
 
 
+def _travels(hands: Hands, arm: str, *poses: Array) -> bool:
+    """True if an arm reaches tip poses (4, 4) one after the other on straight lines, from its current joints."""
+    q = hands.q[arm]
+    try:
+        for start, end in pairwise(poses):
+            q = hands.path(arm, straight(start, end), q)[-1]
+    except TrocarError:
+        return False
+    return True
+
+
 def _capsules(hands: Hands, arm: str, T: Array, q: Array) -> list[tuple[Array, Array, float]]:
     """Jaws, wrist and shaft of an arm as ends and radius, in the world [m]."""
     base, z, tip = hands.scene.T_world_base(arm), T[:3, 2], T[:3, 3]
@@ -179,7 +193,7 @@ def _clear(hands: Hands, arm: str, T: Array, others: list[tuple[Array, Array, fl
     q = _reached(hands, arm, T, MIN_TAKER_MARGIN)
     if q is None:
         return None
-    before = T @ pose(p=[0.0, 0.0, -RETREAT])
+    before = T @ BACK
     q_before = _reached(hands, arm, before, MIN_TAKER_MARGIN / 2, q)
     if q_before is None or np.abs(q_before - q).max() > 1.2:
         return None

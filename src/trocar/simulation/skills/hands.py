@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from trocar import checks
 from trocar.control import ComputedTorque, Setpoint, State
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, Unreachable, check_known
 from trocar.simulation.manipulation import GripControl, held_by
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, checked_pose, inverse, pose
@@ -24,6 +24,7 @@ KP, KD = 6400.0, 160.0  # gains of computed torque [1/s^2, 1/s]: critically damp
 POSES = 12  # on a straight line; between them the joints follow a spline
 # Mean speeds at which a gripped needle follows [rad/s, m/s]; friction slips with the square of the speed.
 GENTLE_TURN, GENTLE_SPEED = 1.0, 0.03
+MAX_TURN = 1.5  # of a joint between neighbouring poses of a path [rad]
 TURN_POSES = np.radians(6.0)  # angle between the poses of a turn
 
 
@@ -62,6 +63,21 @@ class Hands:
         T_base = inverse(self.scene.T_world_base(arm)) @ T
         return np.array(self.scene.arms[arm].mechanism.inverse_kinematics(T_base, q_seed=seed))
 
+    def path(self, arm: str, poses: Sequence[Array], seed: Array) -> Array:
+        """Joints (k, n) along tip poses (4, 4), each near the one before it.
+
+        Raises Unreachable if a pose is out of reach, or if a joint would have to turn back by a whole turn on the way.
+        """
+        path = []
+        for T in poses:
+            q = self.joints(arm, T, seed)
+            if np.abs(q - seed).max() > MAX_TURN:
+                joint = self.scene.arms[arm].arm.joint_names[int(np.abs(q - seed).argmax())]
+                raise Unreachable((), f"{joint} of {arm} reaches a limit on the way; use another orientation")
+            path.append(q)
+            seed = q
+        return np.array(path)
+
     def held(self, arm: str) -> str | None:
         """Name of the object between the jaws of an arm, if any."""
         return held_by(self.scene, self._checked(arm))
@@ -88,10 +104,7 @@ class Hands:
 
     def move(self, arm: str, T: Array, duration: float, opening: float | None = None) -> None:
         """Move a tip on a straight line to T (4, 4) in `duration` [s], and open jaws to `opening` [rad] meanwhile."""
-        start, T = self.tip(arm), checked_pose(T)
-        turn = Slerp([0.0, 1.0], Rotation.from_matrix([start[:3, :3], T[:3, :3]]))
-        poses = [pose(turn(u).as_matrix(), (1 - u) * start[:3, 3] + u * T[:3, 3]) for u in np.linspace(0.0, 1.0, POSES)]
-        self.follow(arm, poses, duration, opening)
+        self.follow(arm, straight(self.tip(arm), checked_pose(T)), duration, opening)
 
     def turn(self, arm: str, centre: Array, axis: Array, angle: float, duration: float) -> None:
         """Turn a tip by an angle [rad] about an axis (3,) through a centre (3,) of the world, in `duration` [s]."""
@@ -107,11 +120,8 @@ class Hands:
 
         Raises Unreachable before anything moves if a pose is out of reach.
         """
-        q, path = self.q[self._checked(arm)], []
-        for T in poses:
-            q = self.joints(arm, T, q)
-            path.append(q)
-        joints = CubicSpline(np.linspace(0.0, 1.0, len(path)), np.array(path), bc_type="clamped")
+        path = self.path(arm, poses, self.q[self._checked(arm)])
+        joints = CubicSpline(np.linspace(0.0, 1.0, len(path)), path, bc_type="clamped")
         self._run(duration, {arm: joints}, {} if opening is None else {arm: opening})
 
     def _run(self, duration: float, paths: Mapping[str, CubicSpline], openings: Mapping[str, float]) -> None:
@@ -154,6 +164,12 @@ class Hands:
         if "jaw" not in self.scene.arms[arm].arm.joint_names:
             raise TrocarError(f"{arm} has no jaws")
         return arm
+
+
+def straight(start: Array, end: Array) -> list[Array]:
+    """Poses (4, 4) on a straight line from start to end."""
+    turn = Slerp([0.0, 1.0], Rotation.from_matrix([start[:3, :3], end[:3, :3]]))
+    return [pose(turn(u).as_matrix(), (1 - u) * start[:3, 3] + u * end[:3, 3]) for u in np.linspace(0.0, 1.0, POSES)]
 
 
 def wrist_margin(lower: Array, upper: Array, q: Array) -> float:

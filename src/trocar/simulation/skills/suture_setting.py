@@ -1,12 +1,14 @@
-"""A PSM with a suture needle in its jaws above a block of tissue: the start of a stitch."""
+"""A PSM with a suture needle in its jaws above a block of tissue or a wound: the start of a stitch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.errors import TrocarError
 from trocar.mechanics import load_mechanism
 from trocar.simulation.objects.piercing import Piercing
@@ -24,6 +26,9 @@ ELEVATION, REACH = np.radians(45.0), 0.15  # of the shaft above the tissue [rad]
 LEAN = np.radians(20.0)  # of the needle's plane, which gives the wrist room
 START = np.radians(165.0)  # angle of the needle's point at the start, just above the surface
 OPENING = 0.112  # of jaws around a wire of 0.7 mm [rad]
+
+
+WOUND = {"young": 6e4, "cells": (3, 2, 2)}  # of the flaps of a wound
 
 
 def suture_scene(
@@ -44,6 +49,49 @@ def suture_scene(
         piercing: forces of the tissue. thread: Default: 140 mm.
         tissue: further fields of `Tissue`.
     """
+    thread = Thread("thread", "needle") if thread is None else thread
+    resistance = Piercing() if piercing is None else piercing
+    return _scene({"tissue": (SIZE[0], 0.0)}, height, grip_angle, friction, resistance, thread, timestep, tissue)
+
+
+def wound_scene(
+    *,
+    gap: float = 2e-3,
+    height: float = 5.2e-3,
+    grip_angle: float = np.radians(-60.0),
+    friction: float = 0.7,
+    piercing: Piercing | None = None,
+    thread: Thread | None = None,
+    timestep: float = 1e-3,
+    **tissue: Any,
+) -> Scene:
+    """The scene of `suture_scene` with a wound along y instead of the block: the flaps "left" and "right".
+
+    The flaps are held at their bottom and at their outer side.
+
+    Args:
+        gap: width of the wound [m]. piercing: Default: with a spacing of 2 mm.
+        thread: Default: 90 mm, with a stopper at its end.
+        height, grip_angle, friction, tissue: as in `suture_scene`.
+    """
+    width = (SIZE[0] - checks.number("gap", gap, 1e-4, 5e-3, "m")) / 2
+    flaps = {"left": (width, -(gap + width) / 2), "right": (width, (gap + width) / 2)}
+    thread = Thread("thread", "needle", length=0.09, segments=20, knot=True) if thread is None else thread
+    resistance = Piercing(spacing=2e-3) if piercing is None else piercing
+    return _scene(flaps, height, grip_angle, friction, resistance, thread, timestep, WOUND | tissue)
+
+
+def _scene(
+    blocks: Mapping[str, tuple[float, float]],
+    height: float,
+    grip_angle: float,
+    friction: float,
+    piercing: Piercing,
+    thread: Thread,
+    timestep: float,
+    tissue: Mapping[str, Any],
+) -> Scene:
+    """A scene with tissues by name, each with its width and its place along x [m]."""
     base_R = rotation("x", np.pi / 2 - ELEVATION)
     base = pose(base_R, np.array([0.0, 0.0, 2e-3]) + REACH * base_R[:, 2])
     T = arc_pose(height, START, LEAN)
@@ -54,20 +102,15 @@ def suture_scene(
         raise TrocarError("the PSM does not reach the needle; use another height or grip_angle")
     q = np.array(max(reach, key=lambda q: wrist_margin(psm.arm.lower, psm.arm.upper, q)))
     q[-1] = OPENING
-    block: dict[str, Any] = {
-        "name": "tissue",
-        "size": SIZE,
-        "pose": pose(p=[0.0, 0.0, -SIZE[2] / 2]),
-        "mesh": 5e-3,
-    } | tissue
-    resistance = replace(Piercing() if piercing is None else piercing, needle=curved.name)
+    tissues = []
+    for name, (width, x) in blocks.items():
+        outer = ("-x",) if x < 0 else ("+x",) if x > 0 else ()
+        fields: dict[str, Any] = {"size": (width, *SIZE[1:]), "pose": pose(p=[x, 0.0, -SIZE[2] / 2]), "mesh": 5e-3}
+        fields |= {"fixed": ("-z", *outer)} | dict(tissue)
+        tissues.append(Tissue(name, **fields, piercing=replace(piercing, needle=curved.name)))
     return Scene(
         {"PSM1": SceneArm(arm="PSM", base=base, q=q)},
-        objects=[
-            curved,
-            Thread("thread", "needle") if thread is None else thread,
-            Tissue(**block, piercing=resistance),
-        ],
+        objects=[curved, thread, *tissues],
         accuracy="discrete",
         timestep=timestep,
         overlaps=True,

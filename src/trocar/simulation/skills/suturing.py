@@ -8,20 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, Unreachable, check_known
 from trocar.simulation.objects.piercing import TissueEvent
 from trocar.simulation.objects.solid import Needle
 from trocar.simulation.objects.thread import PlacedThread
 from trocar.simulation.objects.tissue import PlacedTissue
+from trocar.simulation.scene import Scene
 from trocar.simulation.skills.hands import Hands, wrist_margin
 from trocar.simulation.skills.needle_frames import grip_frame
-from trocar.spatial import Array, inverse, pose
+from trocar.spatial import Array, pose
 
 RATE = np.radians(45.0)  # of the needle along its arc [rad/s]: 6.5 mm/s for an SH needle
 RETREAT = 0.02  # distance of the jaws before and after a grip [m]
 REGRASP = np.radians(70.0)  # gripped point from the middle: 20 degrees behind the point; nearer, it pivots out
 TILTS = np.radians([0.0, 15.0, -15.0, 30.0, -30.0])  # of the jaws about the wire, in the order in which they are tried
-FREED = np.radians(144.0)  # turn that brings the needle's tail to the exit
+PULL = (-0.1, -0.35, 0.94)  # direction in which a thread is pulled, in the world
+FREED = 2e-3  # length of thread that leaves the tissue along the needle's arc before the straight pull [m]
+FEWER = np.radians(10.0)  # by which a turn out of the tissue is shortened or lengthened
+THROUGH, FURTHER = np.radians(197.0), np.radians(40.0)  # turn of a bite, and the longest continuation of it
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Stitching:
     """Outcome of a skill.
 
     Attributes:
-        events: of the tissue, in the time of this skill.
-        peak: largest force of the tissue on needle and thread [N]. mean: over all steps in the tissue [N].
+        events: of the tissues, in the time of this skill.
+        peak: largest force of the tissues on needle and thread [N]. mean: over all steps in the tissue [N].
         tension: largest tension of the thread at the needle [N].
         passed: length of needle and thread that has left the tissue at the end [m].
         held: the needle is in the jaws at the end. unconverged: steps in which the solver did not converge.
@@ -51,18 +55,29 @@ class Stitching:
         return any(event.what == what for event in self.events)
 
 
+def pierced_by(scene: Scene, needle: str) -> list[PlacedTissue]:
+    """Tissues of a scene that a needle can pierce; raises an error if there is none."""
+    tissues = [tissue for tissue in scene.objects.values() if isinstance(tissue, PlacedTissue)]
+    pierced = [t for t in tissues if t.thing.piercing is not None and t.thing.piercing.needle == needle]
+    if not pierced:
+        raise TrocarError(f"no tissue of the scene has a piercing for the needle {needle!r}")
+    return pierced
+
+
+def thread_of(scene: Scene, needle: str) -> PlacedThread | None:
+    """The thread that is swaged to a needle, if any."""
+    threads = [t for t in scene.objects.values() if isinstance(t, PlacedThread) and t.thing.needle == needle]
+    return threads[0] if threads else None
+
+
 class _Log:
     """Forces while a skill runs."""
 
-    def __init__(self, hands: Hands, arm: str, tissue: str, needle: str) -> None:
+    def __init__(self, hands: Hands, arm: str, needle: str) -> None:
         scene = hands.scene
-        placed = scene.objects[tissue]
-        if not isinstance(placed, PlacedTissue):
-            raise TrocarError(f"{tissue} is not a tissue")
-        threads = [t for t in scene.objects.values() if isinstance(t, PlacedThread) and t.thing.needle == needle]
-        self._hands, self._arm, self._tissue, self._needle = hands, arm, placed, needle
-        self._thread = threads[0] if threads else None
-        self._start, self._unconverged, self._events = scene.time, scene.unconverged, len(placed.events)
+        self._hands, self._arm, self._needle = hands, arm, needle
+        self._tissues, self._thread = pierced_by(scene, needle), thread_of(scene, needle)
+        self._start, self._unconverged = scene.time, scene.unconverged
         self._forces: list[float] = []
         self._tension = 0.0
 
@@ -74,7 +89,7 @@ class _Log:
         self._hands.watch = None
 
     def _read(self) -> None:
-        force = float(np.linalg.norm(self._tissue.force))
+        force = float(np.linalg.norm(sum(tissue.force for tissue in self._tissues)))
         if force:
             self._forces.append(force)
         if self._thread is not None:
@@ -82,13 +97,14 @@ class _Log:
 
     def result(self) -> Stitching:
         """The forces and events since the start."""
-        scene = self._hands.scene
+        scene, tissues = self._hands.scene, self._tissues
+        events = [event for tissue in tissues for event in tissue.events if event.time > self._start]
         return Stitching(
-            events=self._tissue.events[self._events :],
+            events=sorted(events, key=lambda event: event.time),
             peak=max(self._forces, default=0.0),
             mean=float(np.mean(self._forces)) if self._forces else 0.0,
             tension=self._tension,
-            passed=min((point.s for point in self._tissue.forces), default=0.0),
+            passed=min((point.s for tissue in tissues for point in tissue.forces), default=0.0),
             held=self._hands.held(self._arm) == self._needle,
             unconverged=scene.unconverged - self._unconverged,
             duration=scene.time - self._start,
@@ -96,22 +112,23 @@ class _Log:
 
 
 def bite(
-    hands: Hands,
-    arm: str,
-    *,
-    angle: float = np.radians(197.0),
-    rate: float = RATE,
-    needle: str = "needle",
-    tissue: str = "tissue",
+    hands: Hands, arm: str, *, angle: float | None = None, rate: float = RATE, needle: str = "needle"
 ) -> Stitching:
-    """Turn a gripped needle about its own centre by an angle [rad], through the tissue and out again.
+    """Turn a gripped needle about its own centre, through the tissue and out again.
 
-    rate: [rad/s].
+    Args:
+        angle: [rad]. Default: 197 degrees, and up to 40 more until the needle's point is out; soft tissue gives way.
+        rate: [rad/s].
     """
-    placed = hands.scene.objects[needle]
+    placed, tissues = hands.scene.objects[needle], pierced_by(hands.scene, needle)
     centre, axis = placed.pose[:3, 3], placed.pose[:3, 2]
-    with _Log(hands, arm, tissue, needle) as log:
-        hands.turn(arm, centre, axis, angle, checks.positive("angle", angle, "rad") / checks.positive("rate", rate))
+    first = THROUGH if angle is None else checks.positive("angle", angle, "rad")
+    with _Log(hands, arm, needle) as log:
+        hands.turn(arm, centre, axis, first, first / checks.positive("rate", rate))
+        for _ in range(0 if angle is not None else round(FURTHER / FEWER)):
+            if not any(point.s == 0.0 for tissue in tissues for point in tissue.forces):
+                break
+            hands.turn(arm, centre, axis, FEWER, FEWER / rate)
         hands.hold(0.2)
     return log.result()
 
@@ -123,17 +140,13 @@ def regrasp(
     *,
     angle: float = REGRASP,
     needle: str = "needle",
-    tissue: str = "tissue",
 ) -> Stitching:
     """Release a needle that the tissue holds, and grip it again near its point with an effort [N m].
 
     angle: of the gripped point from the middle of the needle [rad].
     """
-    placed = hands.scene.objects[needle]
-    thing = placed.thing
-    if not isinstance(thing, Needle):
-        raise TrocarError(f"{needle} is not a needle")
-    with _Log(hands, arm, tissue, needle) as log:
+    placed, thing = hands.scene.objects[needle], checked_needle(hands.scene, needle)
+    with _Log(hands, arm, needle) as log:
         hands.open(arm)
         hands.move(arm, hands.tip(arm) @ pose(p=[0.0, 0.0, -RETREAT]), 0.6)
         T = _best_grip(hands, arm, placed.pose, thing, angle)
@@ -166,28 +179,45 @@ def pull_through(
     arm: str,
     distance: float = 0.075,
     *,
-    direction: ArrayLike = (-0.1, -0.35, 0.94),
+    direction: ArrayLike = PULL,
     speed: float = 0.02,
     needle: str = "needle",
-    tissue: str = "tissue",
 ) -> Stitching:
     """Turn a needle, gripped near its point, out of the tissue along its arc, then pull the thread after it.
 
     Args:
         distance: of the straight pull [m]. direction: (3,) of it in the world. speed: [m/s].
     """
-    placed = hands.scene.objects[needle]
     along = checks.three_numbers("direction", direction, "in the world")
     along = along / np.linalg.norm(along)
-    with _Log(hands, arm, tissue, needle) as log:
-        centre, axis = placed.pose[:3, 3], placed.pose[:3, 2]
-        hands.turn(arm, centre, axis, FREED, FREED / RATE)
+    with _Log(hands, arm, needle) as log:
+        _turn_out(hands, arm, needle, checked_needle(hands.scene, needle))
         T = hands.tip(arm)
         hands.move(arm, pose(T[:3, :3], T[:3, 3] + distance * along), distance / checks.positive("speed", speed, "m/s"))
         hands.hold(0.3)
     return log.result()
 
 
-def in_jaws(hands: Hands, arm: str, needle: str = "needle") -> Array:
-    """T_tip_needle (4, 4), of which changes are slip."""
-    return np.asarray(inverse(hands.scene.T_world_tip(arm)) @ hands.scene.objects[needle].pose)
+def _turn_out(hands: Hands, arm: str, needle: str, thing: Needle) -> None:
+    """Turn a needle about its own centre until its tail is out of the tissue, or as far as the arm reaches."""
+    points = [point.s for tissue in pierced_by(hands.scene, needle) for point in tissue.forces]
+    if not points:
+        return
+    T = hands.scene.objects[needle].pose
+    angle = (thing.length + FREED - min(points)) / thing.radius
+    while angle > FEWER:
+        try:
+            hands.turn(arm, T[:3, 3], T[:3, 2], angle, angle / RATE)
+        except Unreachable:
+            angle -= FEWER
+        else:
+            return
+
+
+def checked_needle(scene: Scene, name: str) -> Needle:
+    """The needle of a name in a scene."""
+    check_known("object of the scene", scene.objects, name)
+    thing = scene.objects[name].thing
+    if not isinstance(thing, Needle):
+        raise TrocarError(f"{name} is not a needle")
+    return thing

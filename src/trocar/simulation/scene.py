@@ -339,7 +339,7 @@ class Scene:
         state = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
-        objects = {name: placed.memory for name, placed in self.objects.items() if placed.acts}
+        objects = {name: placed.memory for name, placed in self.objects.items() if placed.memory is not None}
         return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories, objects)
 
     def restore(self, snapshot: Snapshot) -> None:

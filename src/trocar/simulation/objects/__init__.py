@@ -84,8 +84,7 @@ def _thread(fields: Fields, name: str, T: Array) -> Thread:
     if not np.array_equal(T, np.eye(4)):
         raise fields.error("a thread has no pose of its own: it starts at the tail of its needle")
     options: dict[str, Any] = {key: fields.number(key) for key in THREAD_RANGES if key in fields}
-    if "segments" in fields:
-        options["segments"] = _whole(fields.number("segments"))
+    options |= {key: _whole(fields.number(key)) for key in ("segments", "cuts") if key in fields}
     friction = fields.number("friction", 0.3, least=0.0)
     return Thread(name, fields.text("needle"), friction=friction, knot=fields.flag("knot", False), **options)
 

@@ -142,6 +142,15 @@ class PlacedObject:
         return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
 
     @property
+    def faces(self) -> Array:
+        """Triangles (k, 3) of the surface of a soft object, as indices of `vertices`; empty for a rigid one."""
+        flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)
+        if flex < 0:
+            return np.empty((0, 3), dtype=int)
+        first, count = int(self._model.flex_shelldataadr[flex]), int(self._model.flex_shellnum[flex])
+        return np.array(self._model.flex_shell[first : first + 3 * count].reshape(-1, 3))
+
+    @property
     def vertices(self) -> Array:
         """Nodes (k, 3) of a soft object in the base [m]; empty for a rigid one."""
         flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)

@@ -130,6 +130,8 @@ class Scene:
         set_contacts(self.model, objects, tips)
         self.objects = {thing.name: thing.placed(self.model, self.data) for thing in objects}
         for placed in self.objects.values():
+            known = (*arms, *self.objects)
+            check_known(f"arm or object of the scene with {placed.thing.name}", known, *placed.thing.partners)
             placed.meet(self.objects)
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step

@@ -38,6 +38,11 @@ class SceneObject:
     mass: float | None = None
     soft: ClassVar[bool] = False
 
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """Names of arms and objects that must be in its scene."""
+        return ()
+
     def add_to(self, spec: mujoco.MjSpec) -> None:
         """Add its bodies and geoms to a MuJoCo model."""
         raise NotImplementedError
@@ -105,6 +110,13 @@ class PlacedObject:
 
     def after_step(self) -> None:
         """Update the process of this object after a step; poses are up to date."""
+
+    def cut(self, path: ArrayLike) -> int:
+        """Cut it along the path of a blade and return the number of parts that were severed; 0 if it cannot be cut.
+
+        path: successive places (n, 2, 3) of the two ends of the blade's edge in the base [m].
+        """
+        return 0
 
     @property
     def memory(self) -> Any:

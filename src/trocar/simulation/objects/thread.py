@@ -185,6 +185,7 @@ class PlacedThread(PlacedObject):
     """
 
     thing: Thread
+    parted: tuple[int, ...]
 
     def __init__(self, thing: Thread, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         super().__init__(thing, model, data)
@@ -245,7 +246,8 @@ class PlacedThread(PlacedObject):
             self.tension = 0.0
 
     def reset(self) -> None:
-        self.tension, self.parted = 0.0, ()
+        self.tension = 0.0
+        self.parted = ()
         self._loads = dict.fromkeys(self._locks, 0.0)
 
     def after_step(self) -> None:

@@ -43,8 +43,9 @@ TEARING = 5  # steps between two checks for torn cells
 
 @dataclass(frozen=True)
 class Tissue(SceneObject):
-    """A box of tissue: a St. Venant-Kirchhoff solid on trilinear cells. Needs accuracy="discrete".
+    """A box of tissue: a corotated linear solid on trilinear cells. Needs accuracy="discrete".
 
+    Stress is linear in the stretch, at any rotation.
     The cells carry the deformation, and the cost grows with their number; contact uses a finer mesh of the same box.
     Two tissues side by side are the edges of a wound: they collide with each other.
 
@@ -267,7 +268,7 @@ class PlacedTissue(PlacedObject):
         if self.thing.strength is not None and self._steps % TEARING == 0:
             stress = self.stress.ravel()
             if stress.max() > self.thing.strength:
-                self._remove(stress > self.thing.strength, "torn", float(stress.max()))
+                self._remove(np.greater(stress, self.thing.strength), "torn", float(stress.max()))
         if self._passage is not None:
             self._passage.update(self._elements.intact)
 

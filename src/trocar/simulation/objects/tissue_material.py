@@ -73,13 +73,12 @@ def moduli(
 
 
 def nominal_stress(F: Array, young: Array, poisson: float) -> Array:
-    """Largest principal nominal stress (n,) [Pa], force per area at rest, of St. Venant-Kirchhoff cells.
+    """Largest principal nominal stress (n,) [Pa], force per area at rest, of corotated linear cells.
 
     F: deformation gradients (n, 3, 3). young: (n,) [Pa].
     """
-    squares = np.linalg.eigvalsh(np.einsum("nki,nkj->nij", F, F))  # of the principal stretches
-    strains = (squares - 1.0) / 2
+    squares = np.linalg.eigvalsh(np.einsum("nki,nkj->nij", F, F))
+    strains = np.sqrt(np.maximum(squares, 0.0)) - 1.0
     shear = young / (2 * (1 + poisson))
     volume = 2 * shear * poisson / (1 - 2 * poisson) * strains.sum(axis=1)
-    stresses = np.sqrt(np.maximum(squares, 0.0)) * (volume[:, None] + 2 * shear[:, None] * strains)
-    return np.asarray(stresses.max(axis=1))
+    return np.asarray(volume + 2 * shear * strains.max(axis=1))

@@ -266,9 +266,9 @@ class PlacedTissue(PlacedObject):
         if self._steps % CHECKED == 0:
             self._check_inverted()
         if self.thing.strength is not None and self._steps % TEARING == 0:
-            stress = self.stress.ravel()
+            stress: Array = self.stress.ravel()
             if stress.max() > self.thing.strength:
-                self._remove(np.greater(stress, self.thing.strength), "torn", float(stress.max()))
+                self._remove(np.array(stress > self.thing.strength), "torn", float(stress.max()))
         if self._passage is not None:
             self._passage.update(self._elements.intact)
 

@@ -243,7 +243,7 @@ class PlacedTissue(PlacedObject):
         """
         grid = self.grid
         points = swept(grid.to_local(checked_path(path)), float(grid.step.min()) / 4)
-        cells = crossed(grid.tetrahedra().reshape(-1, 4, 3), points).reshape(-1, 6).any(axis=1)
+        cells = np.asarray(crossed(grid.tetrahedra().reshape(-1, 4, 3), points).reshape(-1, 6).any(axis=1))
         return self._remove(cells, "cut", 0.0)
 
     def _remove(self, cells: Array, what: str, stress: float) -> int:
@@ -266,7 +266,7 @@ class PlacedTissue(PlacedObject):
         if self._steps % CHECKED == 0:
             self._check_inverted()
         if self.thing.strength is not None and self._steps % TEARING == 0:
-            stress: Array = self.stress.ravel()
+            stress = self.stress.ravel()
             if stress.max() > self.thing.strength:
                 self._remove(np.array(stress > self.thing.strength), "torn", float(stress.max()))
         if self._passage is not None:

@@ -77,10 +77,11 @@ soak-ros2: $(TEST_STAMP)
 ARMS ?= PSM1
 boards: MINUTES := $(or $(MINUTES),10)
 boards: $(TEST_STAMP)
-	@mkdir -p build
-	cd build && { ../$(BIN)/trocar serve --fpga --arms $(ARMS) & server=$$!; sleep 20; \
-	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES); status=$$?; \
-	kill -TERM $$server; exit $$status; }
+	@mkdir -p build && rm -rf build/trocar-fpga
+	cd build && { ../$(BIN)/trocar serve --fpga --arms $(ARMS) & server=$$!; \
+	for _ in $$(seq 60); do [ -e trocar-fpga/system-*.json ] && break; sleep 1; done; sleep 3; \
+	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES) --priority \
+	--server $$server; status=$$?; kill -TERM $$server; wait $$server; exit $$status; }
 
 # Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)

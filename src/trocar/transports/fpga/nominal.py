@@ -256,7 +256,7 @@ def _kind(arm: Arm) -> str:
     if kind not in ("PSM", "ECM", "MTM") or not arm.motors.encoder_counts:
         raise TrocarError(
             f"there are no nominal files for {arm.name}, only for PSM, ECM, MTML, MTMR and PSM_Si: the encoders of "
-            "others are not published. Use --config with the files of a robot, or choose other arms with --arms"
+            "others are not published. Use the files of a robot, or choose other arms"
         )
     return kind
 

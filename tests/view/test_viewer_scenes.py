@@ -55,6 +55,20 @@ def check_drawn(server, drawing, robot):
         np.testing.assert_allclose(node.position, position, atol=1e-9, err_msg=name)
 
 
+def test_soft_objects_are_drawn_where_the_engine_has_them(server):
+    robot = Robot("suture", start="ready", speed="stepped")
+    drawing = ModelDrawing(server.scene, "/arm", robot.simulation().frame().scene.spec)
+    scene, tissue = robot.scene, robot.scene.objects["tissue"]
+    for push in (0.0, 2e-3):
+        scene.data.qpos[scene.model.jnt_qposadr[tissue.grid.nodes]] += push
+        drawing.update(robot.simulation().frame().qpos)
+        vertices = np.asarray(drawing.soft.handles[0].vertices)
+        assert np.isin(np.round(vertices, 6), np.round(tissue.vertices.astype(np.float32), 6)).all()
+        assert vertices[:, 0].max() == pytest.approx(tissue.vertices[:, 0].max(), abs=1e-6)
+    assert server.scene.get_handle_by_name(drawing.node("object/thread")) is not None
+    robot.close()
+
+
 def test_a_scene_is_drawn_at_the_engines_poses_and_only_changed_bodies_are_redrawn(server, robot):
     robot.step(30)
     spec, psm1 = lambda: robot.simulation().frame().scene.spec, robot.simulation().arm("PSM1")

@@ -248,7 +248,7 @@ def _controller(name: ControllerName, mechanism: tr.Mechanism, reference: Refere
 @plain_errors("a shorter --duration takes less time")
 def scene(
     source: Annotated[
-        str, argument("SCENE", "psm, cart_classic, cart_si, masters, dvrk, dvrk_si, or a .toml file.")
+        str, argument("SCENE", "psm, cart_classic, cart_si, masters, dvrk, dvrk_si, suture, or a .toml file.")
     ] = "cart_classic",
     duration: options.Duration = 1.0,
     amplitude: options.Amplitude = 0.01,

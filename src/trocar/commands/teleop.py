@@ -49,7 +49,7 @@ def teleop(
         float | None, option("S", "Motion of the PSM per motion of the hand, at most 1. Default: 0.2; of a mouse 1.")
     ] = None,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
-    task: Annotated[str, option("NAME", "practice (plate, block, needle) or none.")] = "practice",
+    task: Annotated[str, option("NAME", "practice (plate, block, needle), suture or none.")] = "practice",
     duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
     output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
     record: Annotated[
@@ -74,6 +74,7 @@ def teleop(
     [bold]trocar teleop --master gamepad --master spacemouse[/bold] (two hands, PSM1 and PSM2);
     [bold]trocar teleop --master gamepad --delay 250 -o results[/bold] (a slow network; recordings at the end);
     [bold]trocar teleop --master phone --host 0.0.0.0[/bold] (a phone; [bold]vr[/bold]: a headset);
+    [bold]trocar teleop --task suture --master gamepad --master spacemouse[/bold] (needle, thread and tissue);
     [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need pip install
     'trocar\\[teleop]', phone and headset 'trocar\\[vr]'.
 

@@ -29,7 +29,8 @@ def view(
         str,
         argument(
             "[ARM | SCENE | RECORDING]",
-            f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si or a .toml file; "
+            f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si, suture or a "
+            ".toml file; "
             "a recording: csv, npz or a ROS bag.",
         ),
     ] = "PSM",

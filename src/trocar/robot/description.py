@@ -18,6 +18,7 @@ from trocar.robot.messages import ArmFrame, Frame
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
 from trocar.simulation.objects.scene_object import OBJECT
+from trocar.simulation.objects.tissue import PlacedTissue
 from trocar.spatial import Array
 
 
@@ -150,3 +151,14 @@ def contact_forces(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
 
 def _of_object(model: mujoco.MjModel, geom: int) -> bool:
     return geom >= 0 and str(model.body(model.geom_bodyid[geom]).name).startswith(OBJECT)
+
+
+def pierced_forces(scene: Scene) -> Array:
+    """(k, 2, 3): points [m] and forces [N] in world axes, of tissues on the needles and threads in them."""
+    rows = [
+        (placed.position(point.X), point.force)
+        for placed in scene.objects.values()
+        if isinstance(placed, PlacedTissue)
+        for point in placed.forces
+    ]
+    return np.array(rows).reshape(-1, 2, 3)

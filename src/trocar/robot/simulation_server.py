@@ -24,7 +24,7 @@ from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import EFFORT, PUBLISHED_CYCLES
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.memory import Remembering
-from trocar.robot.description import SceneDescription, contact_forces
+from trocar.robot.description import SceneDescription, contact_forces, pierced_forces
 from trocar.robot.interface import SIMULATED_ARM, SIMULATION
 from trocar.robot.laws import SERVO, ActiveLaw, checked_gains, default_law
 from trocar.robot.messages import ArmFrame, Frame, String
@@ -304,7 +304,7 @@ class SimulationServer:
                 arms=MappingProxyType({name: self._arm_frame(name) for name in names}),
                 qpos=np.array(scene.data.qpos),
                 scene=self._description(),
-                contacts=contact_forces(scene.model, scene.data),
+                contacts=np.concatenate([contact_forces(scene.model, scene.data), pierced_forces(scene)]),
                 playing=pace.playing,
                 speed=pace.speed,
                 factor=pace.factor,

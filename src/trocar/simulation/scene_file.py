@@ -23,14 +23,15 @@ from trocar.toml_file import read_toml
 
 SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
-BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si")
+BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si", "suture")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 
 
 def load_scene(source: str | PathLike[str], *, arms: Sequence[str] | None = None, **options: Any) -> Scene:
-    """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk, dvrk_si.
+    """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk,
+    dvrk_si, suture.
 
     Args:
         arms: names of the arms to load. Default: all of the file.

@@ -14,7 +14,9 @@ import viser
 
 from trocar.appearance.kinematic_model import hang
 from trocar.palette import NAMED, rgb
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array
+from trocar.view.soft_drawing import SoftDrawing
 from trocar.view.viser_internals import move_nodes
 
 VISIBLE = (0, 1, 2)  # geom groups that are drawn
@@ -36,6 +38,7 @@ class ModelDrawing:
 
     Attributes:
         extent: corners (3,) [m] of the box around the visible shapes, in the compiled pose.
+        soft: surfaces of soft bodies.
     """
 
     def __init__(self, scene: viser.SceneApi, root: str, spec: mujoco.MjSpec, *, ghost: bool = False) -> None:
@@ -45,6 +48,7 @@ class ModelDrawing:
         self._looks: dict[str, list[bytes]] = {}
         self._opacity, self._collision, self._count = 1.0, False, 0
         self._top = scene.add_frame(root, show_axes=False)
+        self.soft = SoftDrawing(scene, root, GHOST if ghost else None)
         self.become(spec)
 
     def become(self, spec: mujoco.MjSpec) -> None:
@@ -62,13 +66,15 @@ class ModelDrawing:
         mujoco.mj_kinematics(self.model, self.data)
         for body in range(1, model.nbody):
             name = model.body(body).name
-            if name not in self._nodes:
+            part = name.startswith(OBJECT) and not looks[name]  # of a soft object: it is drawn as a surface
+            if name not in self._nodes and not part:
                 self._nodes[name] = self._scene.add_frame(
                     self.node(name), show_axes=False, position=self.data.xpos[body], wxyz=self.data.xquat[body]
                 )
         for mesh in body_meshes(model, bodies=looks.keys() - same):
             if not (self._ghost and mesh.group == COLLISION):
                 self._add(mesh)
+        self.soft.become(model, 0.35 if self._ghost else self._opacity)
         self._place_fixed()
         seen = [(m.vertices, self.data.body(m.body)) for m, _ in self._meshes if m.group != COLLISION]
         every = np.vstack([v @ body.xmat.reshape(3, 3).T + body.xpos for v, body in seen] or [np.zeros((1, 3))])
@@ -98,6 +104,7 @@ class ModelDrawing:
         mujoco.mj_kinematics(self.model, self.data)
         poses = _newly(self.data.xpos, self._sent[0]), _newly(self.data.xquat, self._sent[1])
         move_nodes(self._scene, self._moving, *poses)
+        self.soft.update(self.data)
 
     def hide_where_on(self, other: ModelDrawing) -> None:
         """Hide the bodies that coincide with those of another drawing, within about a pixel.
@@ -139,6 +146,8 @@ class ModelDrawing:
         for mesh, handle in self._meshes:
             if mesh.group != COLLISION and not self._ghost:
                 handle.opacity = _opacity(mesh, opacity)
+        if not self._ghost:
+            self.soft.see_through(opacity)
 
     def show_collision(self, visible: bool) -> None:
         """Draw the collision shapes instead of the visible ones, or switch back."""

@@ -14,7 +14,7 @@ from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole
-from trocar.view.page import Page
+from trocar.view.page import Camera, Page
 from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
 from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endoscope_of
@@ -48,7 +48,9 @@ def viewer_page(
     panels += [] if reports is None else [ReportPanel(reports)]
     curves = CurvePanel(robot)
     panels += [*_endoscope(robot), EffortPanel(), curves, RecordedCurvePanel(recordings, curves)]
-    return Page(server, robot.simulation().frame, panels)
+    frame = robot.simulation().frame()
+    soft = any(thing.soft for thing in frame.scene.arguments["objects"])
+    return Page(server, robot.simulation().frame, panels, camera=_close_up(frame, robot.arms) if soft else None)
 
 
 def served_page(server: PageServer, robot: Robot) -> Page:
@@ -72,12 +74,10 @@ def script_page(server: PageServer, robot: Robot) -> Page:
 
 def teleop_page(server: PageServer, robot: Robot, console: DeviceConsole, delay: float = 0.0) -> Page:
     """A robot under input devices, seen after a network delay [s]; `trocar teleop`."""
-    frame = robot.simulation().frame()
-    tips = [(frame.scene.arms[psm].T_world_base @ frame.arms[psm].T_tip)[:3, 3] for psm in console.pairs]
-    centre = np.mean(tips, axis=0)
+    camera = _close_up(robot.simulation().frame(), console.pairs)
     picture = EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True)
     panels = [picture, PairPanel(console), DevicePanel(console), MouseHandles(robot, console), ContactArrows()]
-    return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=(centre + CLOSE_UP, centre))
+    return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=camera)
 
 
 def shadow_page(server: PageServer, shadow: Shadow, name: str) -> Page:
@@ -99,6 +99,14 @@ def delayed(robot: Robot, delay: float) -> Callable[..., Frame]:
         return latest[0]
 
     return source
+
+
+def _close_up(frame: Frame, arms: Collection[str]) -> Camera:
+    """Camera near the instruments of some arms."""
+    shown = [name for name in arms if frame.scene.arms[name].arm.carries != "endoscope"] or arms
+    tips = [(frame.scene.arms[name].T_world_base @ frame.arms[name].T_tip)[:3, 3] for name in shown]
+    centre = np.mean(tips, axis=0)
+    return centre + CLOSE_UP, centre
 
 
 def _endoscope(robot: Robot) -> list[Panel]:

@@ -13,7 +13,11 @@ from trocar.simulation import Scene, SceneArm, Solid, load_scene
 from trocar.simulation.objects.solid import objects_below
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
-TASKS = {"practice": "a plate with a block and a needle", "none": "nothing to touch"}
+TASKS = {
+    "practice": "a plate with a block and a needle",
+    "suture": "tissue, and a needle with its thread on a tray",
+    "none": "nothing to touch",
+}
 ROUND = 16.0  # duration of the demonstration [s]
 PSMS = ("PSM1", "PSM2", "PSM3")
 
@@ -22,10 +26,13 @@ def training_scene(arms: Sequence[str] = PSMS[:1], task: str = "practice", *, co
     """PSMs of a Classic cart, its ECM, and the objects of a task; the time step is that of the dVRK's controllers.
 
     Args:
-        arms: names of the PSMs. task: a key of `TASKS`. contacts: False for a copy that is only rendered.
+        arms: names of the PSMs; for suturing PSM1, PSM2 or both. task: a key of `TASKS`.
+        contacts: False for a copy that is only rendered.
     """
     check_known("PSM", PSMS, *arms)
     check_known("task", TASKS, task)
+    if task == "suture":
+        return load_scene("suture", arms=(*arms, "ECM"), contacts=contacts)
 
     def objects(placed: Mapping[str, SceneArm], cart: Cart) -> tuple[Solid, ...]:
         tips = []

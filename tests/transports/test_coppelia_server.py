@@ -325,6 +325,17 @@ def test_a_client_that_leaves_in_a_message_or_a_step_is_reported(served):
         assert other.joint_position(JOINT) == 0.5
 
 
+def test_a_message_that_asks_for_too_many_pictures_is_refused(served, monkeypatch):
+    _, running = served
+    monkeypatch.setattr(server, "MAX_ANSWER", 10_000)
+    with client_of(running) as bad, client_of(running) as other:
+        request = RemoteCommand(0x1004, BLOCKING, struct.pack("<i", CAMERA))
+        bad.link.sendall(packets.packets(packets.packed_message(MessageHead(0), [request] * 1000)))
+        assert bad.link.recv(10) == b""
+        assert any("asks for more than 10000 bytes" in line for line in running.lines)
+        assert other.joint_position(JOINT) == 0.5
+
+
 def test_clients_and_streams_are_bounded(served, monkeypatch):
     _, running = served
     monkeypatch.setattr(server, "MAX_STREAMS", 10)

@@ -42,6 +42,12 @@ class PendingImage(NamedTuple):
     picture: Future[Picture]
     grey: bool = False
 
+    @property
+    def size(self) -> int:
+        """Bytes of the picture once it is rendered; 0 if it cannot be."""
+        failed = self.picture.cancelled() or self.picture.exception() is not None
+        return 0 if failed else self.picture.result().size
+
     def data(self) -> bytes:
         """Width, height and pixels, the bottom row first. Waits for the picture; raises a SceneRefusal."""
         try:

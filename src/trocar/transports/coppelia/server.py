@@ -28,6 +28,7 @@ from trocar.transports.coppelia.stepping import Stepping
 HOST, PORT = "127.0.0.1", 19997
 MAX_CLIENTS = 16
 MAX_STREAMS = 1000  # of a client
+MAX_ANSWER = 16 << 20  # bytes of data in the answer to a message
 MAX_UNSENT = 16 << 20  # bytes that wait for a client that does not read
 MAX_MESSAGES = 1000  # that wait for the triggers of other clients
 CHUNK = 1 << 18  # bytes read at once
@@ -144,6 +145,11 @@ class _Reply(NamedTuple):
     image: PendingImage | None = None
 
     @property
+    def size(self) -> int:
+        """Bytes of data, once it is ready."""
+        return len(self.command.data) if self.image is None else self.image.size
+
+    @property
     def ready(self) -> bool:
         return self.image is None or self.image.picture.done()
 
@@ -252,6 +258,8 @@ class _Client:
 
     def _send_answer(self, head: MessageHead, replies: list[_Reply]) -> None:
         self._answer = None
+        if sum(reply.size for reply in replies) > MAX_ANSWER:
+            raise ProtocolError(f"its message asks for more than {MAX_ANSWER} bytes")
         commands = [self._with_picture(*reply) for reply in replies]
         self._unsent += packets.packets(packets.packed_message(head, commands))
         self._send()

@@ -49,19 +49,20 @@ _LINES = np.array([_A, _A | _B, _B, 0])  # by the last two bits of the count
 
 @dataclass(frozen=True)
 class BoardKind:
-    """A board: its name in IO files, its hardware register and its numbers of motors."""
+    """A board: its name in IO files, its hardware register and its numbers of motors and encoders."""
 
     name: str
     code: int
     motors: int
+    encoders: int
 
     @property
     def block(self) -> int:
         """Length of its real-time block [quadlets]."""
-        return 4 + 7 * self.motors
+        return 4 + 2 * self.motors + 5 * self.encoders
 
 
-QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4), BoardKind("DQLA", 0x44514C41, 8)
+QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4, 4), BoardKind("DQLA", 0x44514C41, 8, 8)
 KINDS = {kind.name: kind for kind in (QLA, DQLA)}
 
 

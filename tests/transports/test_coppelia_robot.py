@@ -60,6 +60,7 @@ def test_stopping_resets_the_robot_and_the_next_run_has_the_same_bits(served):
     joint = client.handle("J2_PSM")
 
     def run():
+        client.synchronous()
         client.start()
         command(client, 0x1008, joint, 0.3)
         positions = []

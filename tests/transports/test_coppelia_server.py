@@ -70,6 +70,7 @@ def test_commands_read_and_write_the_scene(served):
         result = client.call_script("object", "double", ScriptCall((3,), (1.0, 2.5), (), b"b"))
         assert result == ScriptCall((3,), (2.0, 5.0), ("object",), b"b")
         assert struct.unpack("<i", client.call(0x1021, struct.pack("<i", 1))) == (40200,)
+        assert client.call(0x3008, b"Hello CoppeliaSim!\0") == b""
 
 
 def test_poses_are_relative_to_any_frame(served):
@@ -239,6 +240,74 @@ def test_a_simulation_without_synchronous_clients_runs_by_itself(served):
         client.start()
         eventually(lambda: scene.time > paused)
         client.stop()
+
+
+def test_stopping_ends_the_synchronous_mode(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.synchronous()
+        client.stop()  # nothing runs: the mode stays
+        client.start()
+        client.trigger()
+        assert running.stepping.steps == 1
+        client.stop()
+        client.start()
+        eventually(lambda: scene.time > 0.03)  # in real time
+        with pytest.raises(RemoteError):
+            client.trigger()
+        client.synchronous()  # from here on by triggers again
+        before = running.stepping.steps
+        client.trigger()
+        assert running.stepping.steps == before + 1
+
+
+def test_a_start_after_all_clients_have_left_is_one_from_the_beginning(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.synchronous()
+        client.start()
+        client.set_float_signal("x", 1.0, BLOCKING)
+        client.trigger()
+    eventually(lambda: running.stepping.steps > 3)  # interrupted: the simulation goes on
+    with client_of(running) as other:
+        assert other.float_signal("x") == 1.0
+        other.synchronous()
+        other.start()
+        assert (scene.running, scene.time) == (True, 0.0)
+        with pytest.raises(RemoteError):
+            other.float_signal("x")
+        other.trigger()
+        other.start()  # it runs already
+        assert scene.time == 0.01
+        with client_of(running) as third:
+            third.start()
+        other.start()
+        assert scene.time == 0.01
+
+
+def test_synchronous_mode_can_begin_and_end_while_the_simulation_runs(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.stream_joint(JOINT)  # before the start
+        assert client.exchange()[0].time == 0
+        client.start()
+        eventually(lambda: scene.time > 0.02)
+        client.synchronous()
+        held = scene.time
+        time.sleep(0.03)
+        assert scene.time == held
+        client.trigger()
+        assert scene.time == pytest.approx(held + 0.01)
+        assert client.exchange()[0].time == round(1e3 * scene.time)
+        client.call(0x1007, struct.pack("<i", 1))
+        with pytest.raises(RemoteError):  # paused
+            client.trigger()
+        assert client.head.paused
+        client.start()
+        client.trigger()
+        assert scene.time == pytest.approx(held + 0.02)
+        client.synchronous(False)
+        eventually(lambda: scene.time > held + 0.04)
 
 
 def test_a_failed_step_stops_the_simulation_and_not_the_server(served):

@@ -61,6 +61,7 @@ class RemoteApiServer:
         self.selector.register(self._socket, selectors.EVENT_READ, self._accept)
         self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: self._wakes.recv(CHUNK))
         self._closing = False
+        self._left = False  # by all clients, while the simulation runs
         self._thread = threading.Thread(target=self._run, name="trocar-coppelia", daemon=True)
         self._thread.start()
 
@@ -136,6 +137,21 @@ class RemoteApiServer:
         self._clients.discard(client)
         with self.stepping.lock:
             self.stepping.synchronise(client, False)
+            self._left = self.scene.running and not self._clients
+
+    def control(self, command: RemoteCommand) -> bytes | PendingImage:
+        """Start, pause or stop the simulation. A stop ends the synchronous mode of all clients, as in CoppeliaSim.
+
+        A program that was interrupted leaves a running simulation, which nobody can stop by hand here: after all
+        clients have left, a start is one from the beginning.
+        """
+        if self._left and command.key == commands.START:
+            self.scene.stop()
+        self._left = False
+        before, reply = self.scene.running, commands.execute(self.scene, command)
+        if before and not self.scene.running:
+            self.stepping.end_run()
+        return reply
 
 
 class _Reply(NamedTuple):
@@ -309,6 +325,8 @@ class _Client:
                 self._stepping.trigger(self)
             case commands.FINISH:
                 self._finishing = True
+            case commands.SIMULATION:
+                return self._server.control(command)
             case _:
                 return commands.execute(self._scene, command)
         return b""

@@ -2,12 +2,22 @@
 
 import numpy as np
 
-from trocar.appearance import render, save_png
+from trocar.appearance import render, render_video, save_png
 from trocar.simulation.skills import Hands, bite, suture_scene
 
 ARM = "PSM1"
 scene = suture_scene()  # an SH needle between the jaws, its thread, and a block of tissue
 hands = Hands(scene)
+frames = []
+
+
+def film():
+    """A picture every 0.15 s."""
+    if scene.time >= 0.15 * len(frames):
+        frames.append(render(scene, (60, -20), (320, 240), at=ARM, distance=0.07))
+
+
+hands.watch = film
 hands.close(ARM, 0.12, 0.3)
 result = bite(hands, ARM, angle=np.radians(165.0), rate=np.radians(80.0))
 
@@ -24,3 +34,4 @@ for point in scene.objects["tissue"].forces:
 jaws = scene.T_world_base(ARM)[:3, :3] @ scene.arms[ARM].contact_wrench(of="needle")[:3]
 print(f"the jaws feel {np.linalg.norm(jaws):.3f} N, the tissue {np.linalg.norm(scene.objects['tissue'].force):.3f} N")
 save_png("stitch.png", render(scene, (60, -20), at=ARM, distance=0.07))
+render_video("stitch.gif", frames, fps=7.0)

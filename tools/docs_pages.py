@@ -27,7 +27,7 @@ PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
 PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # not meant to be imported by scripts
 TIMEOUT = 600  # longest run of an example [s]
 NAMES = {"ecm": "ECM", "psm": "PSM", "dvrk": "dVRK"}  # words of titles that have their own spelling
-PICTURES = (".png", ".jpg", ".svg")
+PICTURES = (".png", ".jpg", ".svg", ".gif")
 
 
 def packages() -> list[ModuleType]:

@@ -15,7 +15,7 @@ from trocar.simulation.skills import Hands, close_wound, wound_scene
 
 ARM, EFFORT = "PSM1", 0.12  # [N m]
 INTERVAL, FPS = 0.3, 10.0  # simulated time between two pictures [s]; three times real time
-SIZE, VIEW, DISTANCE = (320, 240), (105.0, -22.0), 0.09  # [pixels], azimuth and elevation [deg], [m]
+SIZE, VIEW, DISTANCE = (320, 240), (-60.0, -28.0), 0.09  # [pixels], azimuth and elevation [deg], [m]
 LOOK_AT = (0.0, 0.0, 0.012)  # [m]
 LAST = 10  # repetitions of the last picture
 
@@ -26,19 +26,21 @@ def main() -> None:
     camera = view(scene)
     camera.azimuth, camera.elevation, camera.distance, camera.lookat = *VIEW, DISTANCE, LOOK_AT
     pictures: list[Picture] = []
-    advance = scene.advance
 
-    def step() -> None:
-        advance()
+    def picture() -> None:
+        pictures.append(render(scene, camera, SIZE, shadows=False))
+
+    def watch() -> None:
         if scene.time >= INTERVAL * len(pictures):
-            pictures.append(render(scene, camera, SIZE, shadows=False))
+            picture()
 
-    scene.advance = step  # type: ignore[method-assign]
     hands = Hands(scene)
+    hands.watch = watch
     hands.close(ARM, EFFORT, 0.4)
     result = close_wound(hands, ARM, EFFORT)
     closed_at = None if result.tightening is None else result.tightening.closed_at
     print(f"closed: {result.closed}, at {closed_at} N")
+    picture()
     render_video(sys.argv[1], [*pictures, *[pictures[-1]] * LAST], FPS)
 
 

@@ -82,13 +82,15 @@ class _Log:
         self._tension = 0.0
 
     def __enter__(self) -> _Log:
-        self._hands.watch = self._read
+        self._watch, self._hands.watch = self._hands.watch, self._read
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._hands.watch = None
+        self._hands.watch = self._watch
 
     def _read(self) -> None:
+        if self._watch is not None:
+            self._watch()
         force = float(np.linalg.norm(sum(tissue.force for tissue in self._tissues)))
         if force:
             self._forces.append(force)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.films import Picture
 from trocar.spatial import Array, inverse, pose
 from trocar.transports.coppelia.packets import RemoteCommand, ScriptCall, key_strings
 from trocar.transports.coppelia.remote_scene import WORLD, NotServed, RemoteScene, SceneRefusal
 
 SYNCHRONOUS, FREE_RUNNING, TRIGGER, FINISH = 0x0001, 0x0002, 0x0003, 0x000A  # executed by the server
+SIMULATION, START = 0x1007, struct.pack("<i", 0)  # the first also by the server
 PROGRAM_VERSION = 40200  # CoppeliaSim 4.2.0
 VERSION_PARAMETER = 1
 JOINT_VELOCITY = 2012  # float parameter of an object
@@ -34,7 +37,30 @@ REFUSED = {
 }
 
 
-def execute(scene: RemoteScene, command: RemoteCommand) -> bytes:
+class PendingImage(NamedTuple):
+    """The data of a reply that has a picture in it, which another thread renders."""
+
+    picture: Future[Picture]
+    grey: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of the picture once it is rendered; 0 if it cannot be."""
+        failed = self.picture.cancelled() or self.picture.exception() is not None
+        return 0 if failed else self.picture.result().size
+
+    def data(self) -> bytes:
+        """Width, height and pixels, the bottom row first. Waits for the picture; raises a SceneRefusal."""
+        try:
+            picture = self.picture.result()[::-1]
+        except Exception as error:  # of OpenGL
+            raise NotServed(f"the picture cannot be rendered: {error}") from error
+        if self.grey:
+            picture = picture.mean(axis=2).astype(np.uint8)
+        return struct.pack("<2i", picture.shape[1], picture.shape[0]) + np.ascontiguousarray(picture).tobytes()
+
+
+def execute(scene: RemoteScene, command: RemoteCommand) -> bytes | PendingImage:
     """Execute a command and return the data of the reply; raises a SceneRefusal or a ProtocolError."""
     number = command.number
     if number in REFUSED:
@@ -168,11 +194,8 @@ def _velocity(scene: RemoteScene, command: RemoteCommand) -> bytes:
     return floats(scene.velocity(*numbers("<i", command.key)))
 
 
-def _image(grey: bool, scene: RemoteScene, command: RemoteCommand) -> bytes:
-    picture = scene.image(*numbers("<i", command.key))[::-1]  # the bottom row first
-    if grey:
-        picture = picture.mean(axis=2).astype(np.uint8)
-    return struct.pack("<2i", picture.shape[1], picture.shape[0]) + np.ascontiguousarray(picture).tobytes()
+def _image(grey: bool, scene: RemoteScene, command: RemoteCommand) -> PendingImage:
+    return PendingImage(scene.image(*numbers("<i", command.key)), grey)
 
 
 def _name(command: RemoteCommand) -> str:
@@ -211,12 +234,12 @@ def _position(T: Array) -> Array:
     return T[:3, 3]
 
 
-COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes]] = {
+COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes | PendingImage]] = {
     0x1001: partial(_of_object, lambda scene, joint: scene.joint_position(joint)),  # simxGetJointPosition
     0x1002: partial(_set_joint, lambda scene, joint, x: scene.set_joint_position(joint, x)),  # simxSetJointPosition
     0x1003: partial(_image, True),  # simxGetVisionSensorImage, grey
     0x1004: partial(_image, False),  # simxGetVisionSensorImage, colour
-    0x1007: _simulation,  # simxStartSimulation, simxPauseSimulation, simxStopSimulation
+    SIMULATION: _simulation,  # simxStartSimulation, simxPauseSimulation, simxStopSimulation
     0x1008: partial(_set_joint, lambda scene, joint, v: scene.set_joint_target(joint, velocity=v)),
     0x100C: partial(_set_joint, lambda scene, joint, x: scene.set_joint_target(joint, position=x)),
     0x100D: partial(_of_object, lambda scene, joint: scene.joint_force(joint)),  # simxGetJointForce
@@ -234,6 +257,7 @@ COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes]] = {
     0x200E: partial(_of_two, _position),  # simxGetObjectPosition
     0x2801: partial(_of_two, quaternion_xyzw),  # simxGetObjectQuaternion
     0x3001: _handle,  # simxGetObjectHandle
+    0x3008: lambda scene, command: b"",  # simxAddStatusbarMessage: there is no status bar
     0x300D: partial(_clear_signal, "floats"),  # simxClearFloatSignal
     0x300E: partial(_clear_signal, "integers"),  # simxClearIntegerSignal
     0x3010: partial(_get_signal, "<f", "floats"),  # simxGetFloatSignal

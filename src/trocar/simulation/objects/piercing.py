@@ -134,6 +134,7 @@ class Passage:
         self._ties: list[_Tie] = []
         self._exits: list[tuple[int, Array]] = []  # tunnel and place of exits whose point is not laid yet
         self._tunnels = 0
+        self._near = 0.75 * (grid.high - grid.low)  # from its centre: the point may touch the tissue
 
     @property
     def _all(self) -> list[_Tie]:
@@ -243,8 +244,7 @@ class Passage:
         if any(tie.s < 2 * self.piercing.spacing for tie in self._ties):
             return  # it is leaving through a tunnel
         x = grid.to_local(self.strand.world(0.0))
-        margin = 0.25 * (grid.high - grid.low)
-        if (x < grid.low - margin).any() or (x > grid.high + margin).any():
+        if (np.abs(x) > self._near).any():
             return
         X = grid.inverse(x, np.clip(x, grid.low, grid.high))
         gap, axis, sign = grid.outside(X)

@@ -15,6 +15,9 @@ CLOSE = 1e-9  # accuracy of the inverse map [m]
 MAX_NEWTON = 10  # iterations of the inverse map
 # corners of a cell and the eight places at which its deformation is checked, in [0, 1]
 CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+# edges along x, y and z that meet at each corner of a cell, by the numbers of their ends
+CORNER_EDGES = np.array([[(c & ~bit, c | bit) for bit in (4, 2, 1)] for c in range(8)])
+THREE = np.arange(3)
 # six tetrahedra about a diagonal that fill a cell, by the numbers of its corners
 CELL_TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
 
@@ -129,17 +132,10 @@ class TissueGrid:
 
     def inverted(self) -> list[tuple[int, int, int]]:
         """Cells that are turned inside out: det F <= 0 at one of their corners."""
-        x = self.positions()
-        edges = [np.diff(x, axis=axis) for axis in range(3)]
-        smallest = np.full(tuple(self.cells), np.inf)
-        for corner in CORNERS:
-            sides = []
-            for axis, edge in enumerate(edges):
-                at = [slice(c, c + n) for c, n in zip(corner, self.cells, strict=True)]
-                at[axis] = slice(0, self.cells[axis])
-                sides.append(edge[tuple(at)])
-            smallest = np.minimum(smallest, np.einsum("...i,...i", np.cross(sides[0], sides[1]), sides[2]))
-        return [(int(i), int(j), int(k)) for i, j, k in np.argwhere(smallest <= 0)]
+        x = self.positions().reshape(-1, 3)[self.corners]
+        edges = x[:, CORNER_EDGES[..., 1]] - x[:, CORNER_EDGES[..., 0]]  # (n, 8 corners, 3 edges, 3)
+        inside_out = (np.linalg.det(edges) <= 0).any(axis=1).reshape(tuple(self.cells))
+        return [(int(i), int(j), int(k)) for i, j, k in np.argwhere(inside_out)]
 
     def gradients(self) -> Array:
         """Deformation gradients F (n, 3, 3) at the centres of all cells."""
@@ -157,10 +153,9 @@ class TissueGrid:
 
     def _corners(self, cell: tuple[slice, ...]) -> Array:
         """Current positions (8, 3) of the nodes of a cell."""
-        corners, address = self.rest[cell].reshape(8, 3).copy(), self._address[cell].ravel()
-        free = address >= 0
-        corners[free] += self._qpos[address[free][:, None] + np.arange(3)]
-        return corners
+        address = self._address[cell].ravel()
+        moved = np.where((address >= 0)[:, None], self._qpos[address[:, None] + THREE], 0.0)
+        return np.asarray(self.rest[cell].reshape(8, 3) + moved)
 
 
 def _product(sides: Array) -> Array:

@@ -92,7 +92,9 @@ class PointRows:
         self._hold = [int(model.equality(f"{name}/hold{k}").id) for k in range(count)]
         self._ties = [[int(model.equality(f"{name}/tie{k}/{a}").id) for a in "xyz"] for k in range(count)]
         tendons = [[int(model.tendon(f"{name}/tie{k}/{a}").id) for a in "xyz"] for k in range(count)]
-        self._weights = [[int(model.tendon_adr[tendon]) for tendon in three] for three in tendons]
+        # addresses (3, 1) of the weights of the first node
+        self._weights = [model.tendon_adr[three][:, None].astype(int) for three in tendons]
+        self._all = np.arange(len(grid.nodes))
         self._column = np.full(model.njnt, -1)  # place of a node's x joint among the weights of a tendon
         self._column[grid.nodes] = np.arange(len(grid.nodes))
 
@@ -107,8 +109,7 @@ class PointRows:
         A point that is not in use hardly moves, but its numbers can change the last bits of the solution.
         """
         self._active[[*self._ties[k], self._hold[k]]] = 0
-        for first in self._weights[k]:
-            self._wrap[first : first + len(self._grid.nodes)] = 0.0
+        self._wrap[self._weights[k] + self._all] = 0.0
         self.hold(k, 0, (0.0, 0.0, 0.0))
         self.slide(k, AXIS, IDLE_FRICTION)
 
@@ -127,12 +128,9 @@ class PointRows:
         """Tie bead k to the material point X."""
         joints, weights, rest = self._grid.weights(X)
         free = joints >= 0
-        columns, used = self._column[joints[free]], weights[free]
-        for axis in range(3):
-            first = self._weights[k][axis]
-            self._wrap[first : first + len(self._grid.nodes)] = 0.0
-            self._wrap[first + columns] = used
-            self._eq_data[self._ties[k][axis], 0] = -rest[axis]
+        self._wrap[self._weights[k] + self._all] = 0.0
+        self._wrap[self._weights[k] + self._column[joints[free]]] = weights[free]
+        self._eq_data[self._ties[k], 0] = -rest
 
     def move_bead(self, k: int, X: Array) -> None:
         """Move bead k to where X is, with its slider at the origin."""

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -28,6 +28,7 @@ help:
 	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
+	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
 	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
@@ -69,13 +70,18 @@ PAGE ?= 60
 soak: $(TEST_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
 
+soak-ros2: MINUTES := $(or $(MINUTES),60)
+soak-ros2: $(TEST_STAMP)
+	$(BIN)/python -m tools.soak --hours 0 --free 0 --page 0 --ros2 $(MINUTES) --seed $(SEED) -o build/soak-ros2
+
 ARMS ?= PSM1
-MINUTES ?= 10
+boards: MINUTES := $(or $(MINUTES),10)
 boards: $(TEST_STAMP)
-	@mkdir -p build
-	cd build && { ../$(BIN)/trocar serve --fpga --arms $(ARMS) & server=$$!; sleep 20; \
-	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES); status=$$?; \
-	kill -TERM $$server; exit $$status; }
+	@mkdir -p build && rm -rf build/trocar-fpga
+	cd build && { ../$(BIN)/trocar serve --fpga --arms $(ARMS) & server=$$!; \
+	for _ in $$(seq 60); do [ -e trocar-fpga/system-*.json ] && break; sleep 1; done; sleep 3; \
+	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES) --priority \
+	--server $$server; status=$$?; kill -TERM $$server; wait $$server; exit $$status; }
 
 # Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)

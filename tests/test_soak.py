@@ -71,3 +71,26 @@ def test_a_live_page_keeps_running_with_a_browser_connected(tmp_path):
     assert found["browsers"]["mean"] == 1
     assert found["errors"]["largest"] == 0
     assert found["clock"]["largest"] < 1e-12
+
+
+@pytest.mark.xdist_group("dds")
+def test_a_robot_in_ros_2_outlives_rough_clients(tmp_path, monkeypatch):
+    pytest.importorskip("cyclonedds", reason="pip install 'trocar[ros2]'")
+    monkeypatch.setattr("tools.soak.rough_clients.VISIT", (0.5, 2.0))
+    monkeypatch.setattr("tools.soak.served_ros2.ARMS", ("ECM",))  # that move at the end
+    main(["--hours", "0", "--free", "0", "--page", "0", "--ros2", "0.1", "-o", str(tmp_path)])
+    found = json.loads((tmp_path / "soak.json").read_text())["ros2"]["ECM"]
+    assert found["actions"]["largest"] > 20
+    assert found["rate"]["mean"] > 0
+    assert len((tmp_path / "ros2.log").read_text().splitlines()) == 2  # the address, and "stopped"
+
+
+def test_growth_is_a_problem():
+    served = pytest.importorskip("tools.soak.served_ros2").ServedRos2
+    row = dict.fromkeys(served.columns, 1.0)
+    for growing in (None, "memory_mb", "files", "threads", "log_kb"):
+        soak = served(None)
+        soak.rows = [
+            tuple({**row, "real_time": k + 1, growing: 3.0 * k}[name] for name in served.columns) for k in range(12)
+        ]
+        assert len(soak.verdict()) == (0 if growing is None else 1)

@@ -30,6 +30,20 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
     assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
 
 
+def test_a_page_shows_the_served_scene():
+    pytest.importorskip("viser")
+    command = [sys.executable, "-m", "trocar", "serve", "--coppelia", "--port", "0", "--view"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        port = int(re.search(r"on 127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
+        assert process.stdout.readline().startswith("page: http://127.0.0.1:")
+        with RemoteApiClient(port) as client:
+            Program(client, "line").run(5)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, rest
+    assert "Traceback" not in rest
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -40,7 +54,7 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
         (["--coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
         (["--coppelia", "--port", "70000"], "port"),
         (["--coppelia", "-p", "nothing"], "nothing"),
-        (["--coppelia", "--view"], "omit SCENE, --view"),
+        (["--coppelia", "--images", "5"], "omit SCENE"),
         (["dvrk_si", "--coppelia"], "omit SCENE"),
         (["--ros2", "--torque"], "apply to --coppelia only"),
     ],

@@ -18,6 +18,8 @@ from trocar.experiments.ferro2022.runs import START
 from trocar.experiments.ferro2022.scene_arm import LOWER, UPPER
 from trocar.experiments.ferro2022.scene_file import load_scene_file
 from trocar.experiments.ferro2022.session_log import SessionLog
+from trocar.recording import Recording
+from trocar.robot.pictured_frame import PicturedFrame
 from trocar.transports.coppelia.server import RemoteApiServer
 
 ROWS = 25
@@ -52,6 +54,13 @@ def test_the_program_reduces_its_error(task, torque):
     # in ODE's sign; a command acts in the next period and its effort is read in the one after it
     if torque:
         np.testing.assert_allclose(-log.tauMsr[2:], log.tauCmd[:-2], atol=1e-5)
+
+
+def test_the_excitation_under_torque_control_follows_the_integrated_velocities():
+    (log,), _ = session("excitation", torque=True, parameters="wang2019")  # the masses of the client's model
+    q = START[:3] + 0.01 * np.cumsum(EXCITATION, axis=0)
+    assert np.abs(log.qmsr[:, :3] - q).max() < 5e-3
+    np.testing.assert_allclose(-log.tauMsr[2:], log.tauCmd[:-2], atol=1e-5)
 
 
 def test_the_excitation_integrates_the_commands_from_the_start_of_the_scene():
@@ -182,13 +191,16 @@ def test_the_server_writes_the_logs_of_a_session(tmp_path):
     (log,), _ = session("line", rows=12, observe=SessionLog(tmp_path, lines.append))
     session("line", rows=3, observe=SessionLog(tmp_path, lines.append))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["LogSession_0", "LogSession_1"]
-    assert {path.stem for path in (tmp_path / "LogSession_0").iterdir()} == set(FILES)
+    assert {path.stem for path in (tmp_path / "LogSession_0").iterdir()} == {*FILES, "PSM1"}
     written = Log(tmp_path / "LogSession_0")
     np.testing.assert_allclose(written.t, 0.01 * np.arange(12), atol=1e-9)
     for name in ("qmsr", "qdcmd", "pee", "pdes"):
         np.testing.assert_allclose(written[name], getattr(log, name), rtol=1e-5, atol=2e-6)
     np.testing.assert_allclose(written["tauMsr"][:, :3], log.tauMsr, rtol=1e-5, atol=2e-6)
     assert lines[0].startswith("wrote 12 rows")
+    truth = Recording.load(tmp_path / "LogSession_0" / "PSM1.npz")  # from the first step, two before the first row
+    np.testing.assert_allclose(truth.q[2:, :6], log.qmsr[:, :6], atol=1e-6)
+    np.testing.assert_allclose(-truth.tau[1:-1, :3], log.tauMsr, rtol=1e-5, atol=1e-5)
 
 
 def test_joints_of_the_scene_have_its_names_and_ranges():
@@ -206,3 +218,61 @@ def test_joints_of_the_scene_have_its_names_and_ranges():
             scene.joint(name)
     for name, (p, _) in {**FRAMES, **FRAMES_OF_PSM2}.items():
         np.testing.assert_allclose(scene.pose(name)[:3, 3], p, atol=2e-5)
+
+
+# -- windows beside the remote API ---------------------------------------------------------------------------------
+
+
+def test_a_frame_shows_the_arms_where_the_scene_has_them():
+    scene = FerroScene(("PSM1", "PSM2"))
+    scene.set_joint_target(scene.handle("J1_PSM2"), velocity=0.5)
+    scene.set_joint_position(scene.handle("J3_ECM"), 0.1)
+    scene.start()
+    for _ in range(5):
+        scene.step()
+    frame = scene.frame()
+    assert (frame.time, frame.playing, set(frame.arms)) == (pytest.approx(0.05), True, {"PSM1", "PSM2", "ECM"})
+    shown = PicturedFrame(frame.scene)
+    shown.show(frame)
+    for name, state in frame.arms.items():
+        T = frame.scene.arms[name].T_world_base @ state.T_tip
+        np.testing.assert_allclose(shown.T_world_tip(name), T, atol=2e-5)
+    assert frame.arms["PSM2"].q[0] > 0.02
+    assert frame.arms["PSM2"].tau is not None
+    assert set(scene.frame(["PSM1"]).arms) == {"PSM1"}
+
+
+def test_the_vision_sensors_follow_the_endoscope_of_the_scene():
+    path = Path(os.environ.get("TROCAR_DATA", "")) / LOGS / "scenes" / "dyn_dVRK_1arm.ttt"
+    if not path.exists():
+        pytest.skip("needs the published scenes")
+    published, scene = load_scene_file(path), FerroScene()
+    before = {eye: scene.pose(scene.handle(f"Vision_sensor_{eye}")) for eye in ("left", "right")}
+    np.testing.assert_allclose(before["left"][:3, 3], [-1.578708, 0.005816, 0.796509], atol=2e-6)
+    np.testing.assert_allclose(before["right"][:3, 3], [-1.578907, 0.010042, 0.797174], atol=2e-6)
+    q = {"J1_ECM": -0.4, "J2_ECM": 0.6, "J3_ECM": 0.12, "J4_ECM": 0.3}
+    for name, position in q.items():
+        scene.set_joint_target(scene.handle(name), position=position)
+        assert scene.joint_position(scene.handle(name)) == position
+    motion = published.pose("L4_visual_ECM", q) @ np.linalg.inv(published.pose("L4_visual_ECM"))
+    for eye, T in before.items():
+        np.testing.assert_allclose(scene.pose(scene.handle(f"Vision_sensor_{eye}")), motion @ T, atol=2e-4)
+    scene.set_joint_position(scene.handle("J3_ECM"), 1.0)
+    assert scene.joint_position(scene.handle("J3_ECM")) == 0.235
+
+
+def test_a_picture_shows_an_instrument_when_the_endoscope_looks_at_it(client_of_scene):
+    client, scene = client_of_scene
+    sensor, yaw = client.handle("Vision_sensor_left"), client.handle("J1_ECM")
+
+    def picture():
+        data = client.call(0x1004, struct.pack("<i", sensor))
+        assert struct.unpack("<2i", data[:8]) == (360, 288)
+        return np.frombuffer(data[8:], np.uint8).reshape(288, 360, 3)[::-1]
+
+    assert np.ptp(picture()) == 0  # nothing is in view at the start of the scene
+    client.call(0x1002, struct.pack("<i", yaw), struct.pack("<f", -0.9))
+    seen = picture()
+    assert 0.02 < (seen > 60).any(axis=2).mean() < 0.5
+    assert np.array_equal(picture(), seen)
+    scene.close()

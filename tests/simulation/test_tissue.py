@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trocar.errors import Inaccurate, TrocarError
-from trocar.simulation import Scene, SceneArm, Tissue
+from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Sphere, Tissue
 from trocar.spatial import pose, rotation
 
 TURNED = pose(rotation("z", 0.5) @ rotation("x", 0.4), [0.3, 0.0, 0.0])
@@ -18,28 +18,64 @@ def tissue_scene(T=TURNED, **options):
     return Scene({"PSM": arm}, objects=[bar], accuracy="discrete", gravity=[0.0, 0.0, 0.0])
 
 
-def stretched(young, stress):
-    """Length over rest length of a bar of St. Venant-Kirchhoff material under nominal stress [Pa]."""
-    roots = np.roots([young / 2, 0.0, -young / 2, -stress])
-    return float(roots.real.max())
+def pull_evenly(scene, force, steps=600):
+    """Pull the end of the bar along its axis with a force [N] that is spread evenly over the end face."""
+    bar, data = scene.objects["bar"], scene.data
+    ends = bar.grid.joint[-1]
+    edge = np.array([0.5 if i in (0, ends.shape[0] - 1) else 1.0 for i in range(ends.shape[0])])
+    other = np.array([0.5 if i in (0, ends.shape[1] - 1) else 1.0 for i in range(ends.shape[1])])
+    share = np.outer(edge, other) / np.outer(edge, other).sum()
+    for joint, part in zip(ends.ravel(), share.ravel(), strict=True):
+        data.xfrc_applied[scene.model.jnt_bodyid[joint], :3] = TURNED[:3, 0] * force * part
+    for _ in range(steps):
+        scene.step({"PSM": np.zeros(7)})
+
+
+def stretch(scene, a, b):
+    """Strain of the bar's axis between x = a and x = b [m]."""
+    bar = scene.objects["bar"]
+    return float(np.linalg.norm(bar.position([b, 0.0, 0.0]) - bar.position([a, 0.0, 0.0])) / (b - a) - 1)
 
 
 @pytest.mark.parametrize("cells", [(4, 1, 1), (8, 2, 2)])
 def test_a_pulled_bar_stretches_as_in_the_closed_form(cells):
     young, force = 1e4, 0.05
     scene = tissue_scene(cells=cells, young=young, damping=0.05)
+    pull_evenly(scene, force)
+    assert stretch(scene, 0.0, 0.015) == pytest.approx(force / 1e-4 / young, rel=0.02)  # away from the held end
+    np.testing.assert_allclose(scene.objects["bar"].stress, force / 1e-4, rtol=0.06)
+
+
+def test_layers_side_by_side_share_the_load_by_their_stiffness():
+    scene = tissue_scene(cells=(4, 1, 2), young=1e4, damping=0.05, poisson=0.0, layers=[(0.005, 4e4)])
+    np.testing.assert_allclose(scene.objects["bar"].young.reshape(4, 1, 2)[:, 0], [[1e4, 4e4]] * 4)
+    # equal stretch: displace the end face, and compare the forces that hold it
     bar, data = scene.objects["bar"], scene.data
-    ends = bar.grid.joint[-1]
-    edge = np.array([0.5 if i in (0, ends.shape[0] - 1) else 1.0 for i in range(ends.shape[0])])
-    share = np.outer(edge, edge) / np.outer(edge, edge).sum()  # of an evenly spread load on the end face
-    for joint, part in zip(ends.ravel(), share.ravel(), strict=True):
-        data.xfrc_applied[scene.model.jnt_bodyid[joint], :3] = TURNED[:3, 0] * force * part
-    for _ in range(600):
-        scene.step({"PSM": np.zeros(7)})
-    middle = bar.position([SIZE[0] / 2, 0.0, 0.0])
-    elongation = (middle - TURNED[:3, 3]) @ TURNED[:3, 0] - SIZE[0] / 2
-    expected = (stretched(young, force / 1e-4) - 1) * SIZE[0]
-    assert elongation == pytest.approx(expected, rel=0.06)
+    address = np.array([scene.model.jnt_qposadr[joint] for joint in bar.grid.joint[1:].ravel()])
+    data.qpos[address] = 0.04 * (bar.grid.rest[1:, ..., 0] - bar.grid.low[0]).ravel()
+    np.testing.assert_allclose(bar.stress[:, 0], [[400.0, 1600.0]] * 4, rtol=0.01)
+    scene.engine.forward()
+    ends = scene.model.jnt_dofadr[bar.grid.joint[-1].ravel()]
+    assert -data.qfrc_spring[ends].sum() == pytest.approx(0.04 * (1e4 + 4e4) / 2 * 1e-4, rel=0.01)
+
+
+def test_a_stiff_inclusion_stretches_in_proportion_to_its_compliance():
+    half = Inclusion(Box([0.01, 0.0, 0.0], [0.02, 0.01, 0.01]), young=4e4)
+    scene = tissue_scene(cells=(8, 1, 1), young=1e4, damping=0.05, poisson=0.0, inclusions=[half])
+    pull_evenly(scene, 0.05, 800)
+    assert stretch(scene, -0.015, -0.005) == pytest.approx(0.05, rel=0.02)
+    assert stretch(scene, 0.005, 0.015) == pytest.approx(0.0125, rel=0.02)
+
+
+def test_shapes_of_inclusions_fill_the_volume_that_they_have():
+    points = np.random.default_rng(1).uniform(-1.0, 1.0, (200_000, 3))
+    for shape, volume in (
+        (Box([0.1, 0.0, 0.0], [0.5, 1.0, 0.2], rotation("z", 0.3)), 0.1),
+        (Sphere([0.0, 0.1, 0.0], 0.5), np.pi / 6),
+        (Cylinder([-0.5, 0.0, 0.0], [0.5, 0.0, 0.2], 0.3), np.pi * 0.09 * np.sqrt(1.04)),
+        (Capsule([-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], 0.3), np.pi * (0.09 + 4 / 3 * 0.027)),
+    ):
+        assert 8 * shape.contains(points).mean() == pytest.approx(volume, rel=0.05)
 
 
 def test_material_points_are_found_again_in_deformed_tissue():
@@ -86,6 +122,10 @@ def test_inverted_cells_are_named():
         ({"fixed": ("top",)}, "face of bar"),
         ({"mesh": 1e-5}, "too fine"),
         ({"young": -1.0}, "young"),
+        ({"layers": [(0.01, -1.0)]}, "young of a layer"),
+        ({"layers": [(0.01,)]}, "a layer of bar"),
+        ({"inclusions": [Box([0.0] * 3, [0.01] * 3)]}, "an inclusion of bar"),
+        ({"strength": 0.0}, "strength"),
     ],
 )
 def test_impossible_tissue_is_refused(options, message):

@@ -55,7 +55,7 @@ class BoardRig:
         """A client of an arm that is switched on, with calibrated encoders; the boards are scanned."""
         self.client.scan()
         robot = next(robot for robot in self.configuration.robots if robot.name == name)
-        homed = HomedArm(self.client, BoardArm(self.client, robot), self.scene.arms[name].arm, self.wait)
+        homed = HomedArm(self.client, BoardArm(self.client, robot), [self.scene.arms[name].arm], self.wait)
         homed.power()
         return homed
 

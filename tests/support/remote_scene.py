@@ -1,11 +1,14 @@
 """A scene with one joint, for tests of CoppeliaSim's remote APIs: it moves at its target velocity."""
 
+from concurrent.futures import Future
+
 import numpy as np
 
 from trocar.transports.coppelia.packets import ScriptCall
 from trocar.transports.coppelia.remote_scene import SceneRefusal
 
 JOINT, FRAME, CAMERA = 7, 8, 9
+PICTURE = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
 HANDLES = {"joint": JOINT, "frame": FRAME, "camera": CAMERA}
 
 
@@ -15,7 +18,8 @@ class OneJointScene:
     def __init__(self):
         self.running = self.paused = False
         self.T = np.eye(4)
-        self.fail = False
+        self.fail = self.slow = False
+        self.pictures = []  # requested; a slow scene leaves them to the test
         self.clear()
 
     def clear(self):
@@ -73,7 +77,11 @@ class OneJointScene:
 
     def image(self, handle):
         self.check(handle, CAMERA)
-        return np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+        picture = Future()
+        self.pictures.append(picture)
+        if not self.slow:
+            picture.set_result(PICTURE)
+        return picture
 
     def call(self, script, function, arguments):
         if function != "double":

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import SEED, rounds
+from tests.support.ros_samples import random_message
 from trocar.appearance.lens import Lens
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.spatial import pose, rotation
 from trocar.transports.camera import CameraSettings
-from trocar.transports.codec import MAX_BYTES, Decoder, Encoder, bag_name, codec
+from trocar.transports.codec import MAX_BYTES, Decoder, Encoder, codec
 from trocar.transports.ros_conversion import answer, ask, from_ros, to_ros
 from trocar.transports.scene_topics import CLOCK_TOPIC, TF, CameraInfo, CompressedImage, Image, Transforms
 
 pytest.importorskip("rosbags")
-from rosbags.interfaces import Nodetype
 
 JOINTS = "sensor_msgs/JointState"
 SERVO_JP = Topic("PSM1/servo_jp", m.JointState, Direction.command, JOINTS)
@@ -31,7 +31,6 @@ SERVICE_TYPES = {service.ros for interface in INTERFACES.values() for service in
 ALL_TYPES = sorted(
     TOPIC_TYPES | SCENE_TYPES | {f"{name}_{part}" for name in SERVICE_TYPES for part in ("Request", "Response")}
 )
-TEXTS = ("", "a", "yaw", "PSM1_base", "Ünïcode", "x" * 33)
 T = pose(rotation("z", 0.3) @ rotation("x", -2.9), [0.1, -0.2, 0.3])
 SIX = np.arange(1.0, 7.0)
 STAMP = 1_700_000_000_000_000_003
@@ -76,37 +75,6 @@ EXAMPLES = [
 ]
 # Bytes of the examples as encoded by genpy (ROS 1) and by the CDR encoder of trocar 1 (ROS 2), in hexadecimal digits.
 WIRE = json.loads((Path(__file__).parent / "wire_bytes.json").read_text())
-
-
-def random_message(ros_type, rng, ros):
-    """A message of rosbags with random values in all fields."""
-    return _random_nested(bag_name(ros_type), rng, ros.store)
-
-
-def _random_nested(name, rng, store):
-    values = {field: _random_value(*description, rng, store) for field, description in store.fielddefs[name][1]}
-    return store.types[name](**values)
-
-
-def _random_value(node, content, rng, store):
-    if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):
-        element, length = content
-        values = [
-            _random_value(*element, rng, store) for _ in range(length if node == Nodetype.ARRAY else rng.integers(0, 8))
-        ]
-        numeric = element[0] == Nodetype.BASE and element[1][0] != "string"
-        return np.array(values, element[1][0]) if numeric else values
-    if node == Nodetype.NAME:
-        return _random_nested(content, rng, store)
-    kind = content[0]
-    if kind == "string":
-        return TEXTS[rng.integers(len(TEXTS))]
-    if kind == "bool":
-        return bool(rng.integers(2))
-    if kind.startswith("float"):
-        return float(rng.choice([0.0, -1.5, 1e300 if kind == "float64" else 1e30, rng.normal()]))
-    limits = np.iinfo(kind)
-    return int(rng.integers(limits.min, limits.max, dtype=kind, endpoint=True))
 
 
 def same(a, b):
@@ -343,3 +311,15 @@ def test_identities_have_24_bytes_up_to_humble():
     }
     assert LENGTHS == {"jazzy": 16, "humble": 24}
     assert sizes["humble"] - sizes["jazzy"] == 8
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_time_with_more_nanoseconds_than_a_second_is_refused(version):
+    ros, decoder = codec(version), Decoder(SERVO_JP, codec(version))
+    sample = bytearray(ros.encode(FULL, JOINTS))
+    at = decoder._stamp_at
+    wrong = sample[:at] + b"\xff\xff\xff\x7f\xff\xff\xff\xff" + sample[at + 8 :]
+    for _ in range(2):  # a first message, and one like the last
+        with pytest.raises(TrocarError, match="less than 1000000000 nanoseconds"):
+            decoder(bytes(wrong))
+        assert decoder(bytes(sample)).stamp == STAMP

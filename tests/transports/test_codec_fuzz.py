@@ -7,30 +7,13 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, rounds
-from tests.transports.test_codec import random_message
+from tests.support.ros_samples import damaged, random_message
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.interface import Direction
 from trocar.transports.codec import Decoder, codec
 
 COUNT = rounds(1000)
-
-
-def damaged(sample, rng):
-    """A sample with some bytes changed, removed or doubled; sometimes unchanged."""
-    data = bytearray(sample)
-    for _ in range(rng.integers(0, 4)):
-        match rng.integers(4):
-            case 0 if data:
-                data[rng.integers(len(data))] = rng.integers(256)
-            case 1:
-                del data[rng.integers(len(data) + 1) :]
-            case 2 if len(data) >= 8:
-                at = int(rng.integers(len(data) - 4))
-                data[at : at + 4] = int(rng.choice([0, 1, 2**16, 2**31 - 1, 2**32 - 1])).to_bytes(4, "little")
-            case 3:
-                data += bytes(rng.integers(0, 256, rng.integers(0, 20), dtype=np.uint8))
-    return bytes(data)
 
 
 @pytest.mark.parametrize("version", [1, 2])

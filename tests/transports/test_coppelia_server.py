@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
+from tests.support.remote_scene import CAMERA, FRAME, JOINT, PICTURE, OneJointScene
 from tools.coppelia.client import RemoteApiClient, RemoteError
 from trocar.errors import TrocarError
 from trocar.spatial import pose
@@ -97,6 +97,37 @@ def test_an_image_has_its_bottom_row_first(served):
         assert struct.unpack("<2i", data[:8]) == (3, 2)
         assert list(data[8:]) == [*range(9, 18), *range(9)]
         assert len(client.call(0x1003, struct.pack("<i", CAMERA))) == 8 + 6
+
+
+def test_the_simulation_goes_on_while_a_picture_is_rendered(served):
+    scene, running = served
+    scene.slow = True
+    with client_of(running) as client, client_of(running) as other:
+        request = RemoteCommand(0x1004, BLOCKING, struct.pack("<i", CAMERA))
+        client.link.sendall(packets.packets(packets.packed_message(MessageHead(4), [request])))
+        eventually(lambda: scene.pictures)
+        other.synchronous()
+        other.start()
+        for _ in range(3):
+            other.trigger()
+        assert running.stepping.steps == 3
+        scene.pictures[0].set_result(PICTURE)
+        head, (reply,) = packets.unpacked_message(client.receive())
+        assert (head.message, reply.time, len(reply.data)) == (4, 0, 8 + 18)
+
+
+def test_a_picture_that_cannot_be_rendered_is_an_error_and_one_line(served):
+    scene, running = served
+    scene.slow = True
+    with client_of(running) as client:
+        for _ in range(2):
+            request = RemoteCommand(0x1004, BLOCKING, struct.pack("<i", CAMERA))
+            client.link.sendall(packets.packets(packets.packed_message(MessageHead(4), [request])))
+            eventually(lambda: scene.pictures)
+            scene.pictures.pop().set_exception(RuntimeError("no OpenGL"))
+            (reply,) = packets.unpacked_message(client.receive())[1]
+            assert (reply.failed, reply.data) == (True, b"")
+        assert len([line for line in running.lines if "no OpenGL" in line]) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import zmq
 
 from tests.support.odd_values import INPUTS, SEED, rounds
 from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
-from tests.transports.test_codec_fuzz import damaged
+from tests.support.ros_samples import damaged
 from tools.coppelia.client import RemoteApiClient
 from trocar.errors import TrocarError
 from trocar.transports.coppelia.server import RemoteApiServer

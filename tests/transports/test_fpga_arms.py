@@ -92,7 +92,8 @@ def test_a_current_of_the_client_is_the_current_of_the_motor():
     words = BoardArm(rig.client, rig.configuration.robots[0])
     tau = np.array([0.2, -0.2, 0.5, 0.01, 0.0, 0.0, 0.0])
     rig.command(words.words(tau))
-    np.testing.assert_allclose(rig.plant.current, tau * [each.current for each in words.robot.actuators], atol=2e-4)
+    per_effort = [each.current for each in rig.configuration.robots[0].actuators]
+    np.testing.assert_allclose(rig.plant.current, tau * per_effort, atol=2e-4)
     del arm
 
 

@@ -6,15 +6,17 @@ python -m tools.boards trocar-fpga/system-PSM1.json --minutes 10
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
-from tools.boards.client import BoardArm, BoardClient, UdpExchange
-from tools.boards.homing import HomedArm, Words
+from tools.boards.client import TIMEOUT, BoardArm, BoardClient, UdpExchange
+from tools.boards.homing import HomedArm
 from trocar.arms import load_arm
-from trocar.transports.fpga.io_file import read_system
+from trocar.transports.fpga.io_file import IOConfiguration, read_system
 from trocar.transports.fpga.packets import PORT
 
 PERIOD = 1.0 / 1500.0
@@ -26,6 +28,9 @@ class Pacemaker:
     """Waits for the next cycle, and counts the late ones."""
 
     def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
         self.due, self.cycles, self.late = time.perf_counter(), 0, 0
 
     def __call__(self) -> None:
@@ -45,56 +50,61 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=0.2)
     parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--priority", action="store_true", help="real-time priority, where the system grants it")
+    parser.add_argument("--server", type=int, metavar="PID", help="process of the server, whose share is reported")
     options = parser.parse_args()
     if options.priority:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
-    configuration = read_system(options.system)
-    client = BoardClient(UdpExchange((options.address, PORT)))
-    print(f"boards {client.scan()}")
-    pace, trips = Pacemaker(), []
-    arms = []
-    for robot in configuration.robots:
-        if robot.name in configuration.types:
-            facts = load_arm(robot.name if robot.name.startswith("MTM") else robot.name[:3])
-            arms.append((robot.name, HomedArm(client, BoardArm(client, robot), facts, lambda: None)))
-    for _, arm in arms:
-        arm.switch_on()
-    for phase in (HomedArm.wait_for_power, HomedArm.calibrate):
-        for _ in range(300):
-            samples = client.sample()
-            words: Words = {}
-            for _, arm in arms:
-                words |= phase(arm, samples)
-            client.command(words)
-            pace()
-    for _, arm in arms:
-        arm.preload()
-    samples = client.sample()
-    goals = [arm.positions(samples) for _, arm in arms]
-    start = time.perf_counter()
-    pace.due, pace.cycles, pace.late = start, 0, 0
-    worst = [0.0] * len(arms)
-    while time.perf_counter() - start < 60.0 * options.minutes:
-        before = time.perf_counter()
+        try:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+        except PermissionError:
+            print("no real-time priority (limit rtprio)")
+    run(read_system(options.system), options.address, 60.0 * options.minutes, options.server)
+
+
+def run(configuration: IOConfiguration, address: str, seconds: float, server: int | None) -> None:
+    """Home all arms, move them for a time [s] and print the figures."""
+    client = BoardClient(UdpExchange((address, PORT)))
+    print(f"boards {sorted(client.scan())}")
+    robots = [robot for robot in configuration.robots if robot.name in configuration.types]
+    facts = [load_arm(robot.name if robot.name.startswith("MTM") else robot.name[:3]) for robot in robots]
+    pace = Pacemaker()
+    arms = HomedArm(client, BoardArm(client, *robots), facts, pace)
+    arms.power()
+    start_positions = arms.positions(client.sample())
+    worst, trips, rates = np.zeros(len(start_positions)), [], np.ones(len(start_positions))
+    gc.collect()
+    gc.disable()
+    pace.restart()
+    start, used, used_here = time.perf_counter(), _used(server), time.process_time()
+    while (before := time.perf_counter()) - start < seconds:
         samples = client.sample()
         trips.append(time.perf_counter() - before)
-        words = {}
         angle = 2.0 * np.pi * FREQUENCY * (before - start)
-        for k, (_, arm) in enumerate(arms):
-            goal = goals[k] + AMPLITUDE * np.sin(angle)
-            error = arm.positions(samples) - goal
-            worst[k] = max(worst[k], float(np.abs(error).max()))
-            rate = np.full(len(goal), 2.0 * np.pi * FREQUENCY * AMPLITUDE * np.cos(angle))
-            words |= arm.control(samples, goal, rate)
-        client.command(words)
+        goal = start_positions + AMPLITUDE * np.sin(angle)
+        np.maximum(worst, np.abs(arms.positions(samples) - goal), out=worst)
+        client.write_block(arms.control(samples, goal, 2.0 * np.pi * FREQUENCY * AMPLITUDE * np.cos(angle) * rates))
         pace()
     elapsed = time.perf_counter() - start
     us = 1e6 * np.array(trips)
-    print(f"{pace.cycles} cycles, {pace.cycles / elapsed:.0f} Hz, {pace.late} late")
     p50, p99 = np.percentile(us, [50, 99])
-    print(f"query and read [us]: mean {us.mean():.0f}, p50 {p50:.0f}, p99 {p99:.0f}, max {us.max():.0f}")
-    for (name, _), largest in zip(arms, worst, strict=True):
-        print(f"{name}: moved, largest error of an actuator {largest:.4f} rad or m")
+    print(f"{pace.cycles} cycles in {elapsed:.0f} s, {pace.cycles / elapsed:.1f} Hz, {pace.late} late")
+    print(
+        f"query and read of {len(client.nodes)} boards [us]: mean {us.mean():.0f}, p50 {p50:.0f}, p99 {p99:.0f}, "
+        f"max {us.max():.0f}; {np.count_nonzero(us > 1e6 * TIMEOUT)} above 20 ms"
+    )
+    shares = {"client": time.process_time() - used_here} | ({} if server is None else {"server": _used(server) - used})
+    print("share of a processor: " + ", ".join(f"{who} {100 * t / elapsed:.0f} %" for who, t in shares.items()))
+    at = 0
+    for robot in robots:
+        largest = worst[at : (at := at + len(robot.actuators))].max()
+        print(f"{robot.name}: moved, largest error of an actuator {largest:.4f} rad or m")
+
+
+def _used(process: int | None) -> float:
+    """Processor time of a process [s]; 0 without one."""
+    if process is None:
+        return 0.0
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

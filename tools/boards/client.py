@@ -5,13 +5,15 @@ It reads positions and currents of an arm and commands its motors by the scales 
 
 from __future__ import annotations
 
+import select
 import socket
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from tools.boards import requests
 from trocar.errors import TrocarError
@@ -19,11 +21,12 @@ from trocar.spatial import Array
 from trocar.transports.fpga import packets, registers
 from trocar.transports.fpga.controller import HUB_MEMORY, QUERY
 from trocar.transports.fpga.edges import CLOCK, INCOMPLETE, MIDDLE, OVERFLOW, TIMER, TURNED, UPWARDS
-from trocar.transports.fpga.io_file import IORobot
+from trocar.transports.fpga.io_file import AmplifierChannel, IORobot
 from trocar.transports.fpga.packets import BROADCAST
-from trocar.transports.fpga.registers import KINDS, PRELOAD, STATUS
+from trocar.transports.fpga.registers import KINDS, PRELOAD, STATUS, BoardKind
 
 TIMEOUT = 0.02  # of a reply [s]
+ROWS = ("analog", "positions", "periods", "quarters", "old_quarters", "running", "motors")  # of a block
 Exchange = Callable[[bytes, bool], bytes | None]  # a request, whether a reply is expected, and the reply
 
 
@@ -31,20 +34,21 @@ class UdpExchange:
     """Requests over UDP, with a time-out [s], by default the dVRK's. `flushed`: number of late replies."""
 
     def __init__(self, address: tuple[str, int], timeout: float = TIMEOUT) -> None:
-        self._timeout = timeout
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.settimeout(timeout)
         self._socket.connect(address)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
         self.flushed = 0
 
     def __call__(self, request: bytes, answered: bool) -> bytes | None:
         if not answered:
             self._socket.send(request)
             return None
-        self._socket.setblocking(False)
-        with suppress(BlockingIOError, ConnectionError):  # as the dVRK, drop what came too late
-            while self._socket.recv(1):
-                self.flushed += 1
-        self._socket.settimeout(self._timeout)
+        while self._poll.poll(0):  # as the dVRK, drop what came too late
+            with suppress(ConnectionError):
+                self._socket.recv(1)
+            self.flushed += 1
         self._socket.send(request)
         try:
             return self._socket.recv(packets.MAX_BLOCK + 64)
@@ -70,6 +74,62 @@ class Sample:
     motors: Array
 
 
+class BlockLayout:
+    """Places of the words of some boards' blocks in the hub's memory.
+
+    Args:
+        kinds: kind of every board, by number.
+    """
+
+    def __init__(self, kinds: Mapping[int, BoardKind]) -> None:
+        self.kinds = dict(sorted(kinds.items()))
+        self.mask = sum(1 << number for number in kinds)
+        lengths = [kind.block + 1 for kind in self.kinds.values()]
+        ends = np.cumsum(lengths).tolist()
+        self.size = (ends[-1] if ends else 0) + 1  # [quadlets], with the timing at the end
+        self.first = dict(zip(self.kinds, [0, *ends], strict=False))  # headers
+        self.headers, self.lengths = np.array(list(self.first.values())), np.array(lengths)
+
+    def places(self, channels: Sequence[tuple[int, int]], row: str) -> Array:
+        """Places of one of the ROWS for channels (board number, axis)."""
+        k = ROWS.index(row)
+        places = []
+        for number, axis in channels:
+            n, e = self.kinds[number].motors, self.kinds[number].encoders
+            places.append(self.first[number] + 5 + (k > 0) * n + max(k - 1, 0) * e + axis)
+        return np.array(places, dtype=int)
+
+
+class Samples(Mapping[int, Sample]):
+    """Blocks of boards in the hub's memory, by board number, and their words."""
+
+    def __init__(self, words: Array, layout: BlockLayout) -> None:
+        self.words, self.layout = words, layout
+
+    def __getitem__(self, number: int) -> Sample:
+        first, kind = self.layout.first[number], self.layout.kinds[number]
+        block = self.words[first + 1 : first + 1 + kind.block]
+        n, e = kind.motors, kind.encoders
+        encoders = block[4 + n : 4 + n + 5 * e].reshape(5, e)
+        return Sample(
+            float(block[0] + 1) / CLOCK,
+            int(block[1]),
+            int(block[2]),
+            block[4 : 4 + n] >> 16,
+            block[4 : 4 + n] & 0xFFFF,
+            encoders[0],
+            encoders[1],
+            encoders[4],
+            block[4 + n + 5 * e :],
+        )
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.layout.kinds)
+
+    def __len__(self) -> int:
+        return len(self.layout.kinds)
+
+
 class BoardClient:
     """Speaks to boards through an exchange of packets.
 
@@ -81,8 +141,9 @@ class BoardClient:
         self._exchange = exchange
         self._label = self._sequence = 0
         self.nodes: dict[int, int] = {}
-        self.kinds: dict[int, registers.BoardKind] = {}
+        self.kinds: dict[int, BoardKind] = {}
         self.generation = 0
+        self._layouts: dict[tuple[int, ...], BlockLayout] = {}
 
     def _options(self, flags: int = 0) -> dict[str, int]:
         self._label = (self._label + 1) % 64
@@ -126,95 +187,125 @@ class BoardClient:
             self.nodes[status >> 24 & 15], self.kinds[status >> 24 & 15] = node, codes[code]
         return self.nodes
 
-    def sample(self, boards: Sequence[int] = ()) -> dict[int, Sample]:
+    def sample(self, boards: Sequence[int] = ()) -> Samples:
         """Query the boards, by default all, and read their blocks from the hub's memory."""
-        chosen = sorted(boards or self.nodes)
+        chosen = tuple(sorted(boards or self.nodes))
+        layout = self._layouts.get(chosen)
+        if layout is None:
+            layout = self._layouts[chosen] = BlockLayout({number: self.kinds[number] for number in chosen})
         self._sequence = (self._sequence + 1) % 65536
-        mask = sum(1 << number for number in chosen)
-        self.write(BROADCAST, QUERY, self._sequence << 16 | mask)
-        total = sum(self.kinds[number].block + 1 for number in chosen) + 1
-        words, samples, at = self.read_block(0, HUB_MEMORY, total), {}, 0
-        for number in chosen:
-            kind = self.kinds[number]
-            header = int(words[at])
-            if header >> 24 != kind.block + 1 or header >> 16 & 0xFF != self._sequence & 0xFF:
-                raise TrocarError(f"the block of board {number} has a wrong length or sequence number: {header:08x}")
-            samples[number] = _parsed(words[at + 1 : at + 1 + kind.block], kind.motors)
-            at += kind.block + 1
-        return samples
+        self.write(BROADCAST, QUERY, self._sequence << 16 | layout.mask)
+        words = self.read_block(0, HUB_MEMORY, layout.size)
+        headers = words.take(layout.headers) >> 16
+        if (headers != (layout.lengths << 8 | self._sequence & 0xFF)).any():
+            raise TrocarError(f"a block of the boards {chosen} has a wrong length or sequence number: {headers}")
+        return Samples(words, layout)
 
     def command(self, words: Mapping[int, Sequence[int]], control: int = 0) -> None:
         """Write the command words of every board's motors in one packet."""
-        data = []
+        data: list[int] = []
         for number in sorted(words):
             data += [number << 8 | len(words[number]) + 2, *words[number], control]
-        block = struct.pack(f">{len(data)}I", *data)
-        self._exchange(requests.block_write(BROADCAST, 0, block, **self._options()), False)
+        self.write_block(np.array(data, dtype=">u4"))
 
-
-def _parsed(block: Array, n: int) -> Sample:
-    rows = block[4:].reshape(7, n)
-    return Sample(
-        float(block[0] + 1) / CLOCK, int(block[1]), int(block[2]), rows[0] >> 16, rows[0] & 0xFFFF, *rows[[1, 2, 5, 6]]
-    )
+    def write_block(self, words: Array) -> None:
+        """Write words to all boards."""
+        data = words.astype(">u4").tobytes()
+        self._exchange(requests.block_write(BROADCAST, 0, data, **self._options()), False)
 
 
 class BoardArm:
-    """One arm through its IO file: actuator positions [rad, m], velocities and currents [A] from samples, and back."""
+    """Arms through their IO files: actuator positions [rad, m], velocities and currents [A] from samples, and back.
 
-    def __init__(self, client: BoardClient, robot: IORobot) -> None:
-        self._client, self.robot = client, robot
-        self.boards = sorted({drive.board for drive in (*robot.actuators, *robot.brakes)})
-        self.n = len(robot.actuators)
+    The values of several arms are those of the first, then those of the second, ...
+    """
 
-    def _scaled(self, samples: dict[int, Sample], what: str) -> Array:
-        return np.array([getattr(samples[each.board], what)[each.axis] for each in self.robot.actuators])
+    def __init__(self, client: BoardClient, *robots: IORobot) -> None:
+        self._client, self.robots = client, robots
+        self._actuators = [actuator for robot in robots for actuator in robot.actuators]
+        self._drives: list[AmplifierChannel] = [*self._actuators, *(each for robot in robots for each in robot.brakes)]
+        self.boards = sorted({drive.board for drive in self._drives})
+        self.n = len(self._actuators)
+        self.released = np.array([brake.released for robot in robots for brake in robot.brakes])
+        self._per_effort = np.array([each.current for each in self._actuators])
+        self._encoder, self._voltage, self._pot = (
+            _scales(self._actuators, key) for key in ("encoder", "voltage", "potentiometer")
+        )
+        self._command, self._feedback = (_scales(self._drives, key) for key in ("command", "feedback"))
+        self._layout: BlockLayout | None = None
+        self._places: dict[str, Array] = {}
 
-    def positions(self, samples: dict[int, Sample]) -> Array:
+    def _row(self, samples: Samples, row: str) -> Array:
+        if samples.layout is not self._layout:
+            channels = [(each.board, each.axis) for each in self._actuators]
+            self._layout, self._places = samples.layout, {key: samples.layout.places(channels, key) for key in ROWS}
+            self._places["status"] = np.array([samples.layout.first[number] + 2 for number in self.boards])
+        return samples.words.take(self._places[row])
+
+    def statuses(self, samples: Samples) -> Array:
+        """Status registers of the boards."""
+        return self._row(samples, "status")
+
+    def positions(self, samples: Samples) -> Array:
         """By the encoders."""
-        counts = (self._scaled(samples, "positions") & 0xFFFFFF) - MIDDLE
-        return np.array(
-            [each.encoder.offset + each.encoder.scale * k for each, k in zip(self.robot.actuators, counts, strict=True)]
-        )
+        counts = (self._row(samples, "positions") & 0xFFFFFF) - MIDDLE
+        return np.asarray(self._encoder[0] + self._encoder[1] * counts)
 
-    def velocities(self, samples: dict[int, Sample]) -> Array:
+    def velocities(self, samples: Samples) -> Array:
         """From the times of the last four edges; 0 after a turn or without edges."""
-        scale = np.array([each.encoder.scale for each in self.robot.actuators])
-        period, running = self._scaled(samples, "periods"), self._scaled(samples, "running")
+        period, running = self._row(samples, "periods"), self._row(samples, "running")
         moving = (period & (OVERFLOW | TURNED | INCOMPLETE)) == 0
-        ticks = np.maximum(period & TIMER, 1)
-        speed = np.minimum(4.0 / ticks, 1.0 / np.maximum(running & TIMER, 1)) * CLOCK
-        return np.where(moving, np.where(period & UPWARDS, speed, -speed), 0.0) * scale
+        # 4 counts in a period, but less than one since the last edge
+        ticks = np.maximum(np.maximum(period & TIMER, 4 * (running & TIMER)), 1)
+        speed = self._encoder[1] * (4.0 * CLOCK) / ticks
+        return np.asarray(np.where(period & UPWARDS, speed, -speed) * moving)
 
-    def potentiometers(self, samples: dict[int, Sample]) -> Array:
+    def potentiometers(self, samples: Samples) -> Array:
         """Actuator positions by the potentiometers."""
-        bits = self._scaled(samples, "pots")
-        joints = [
-            each.potentiometer.offset + each.potentiometer.scale * (each.voltage.offset + each.voltage.scale * b)
-            for each, b in zip(self.robot.actuators, bits, strict=True)
-        ]
-        return np.asarray(self.robot.coupling @ joints)
+        volts = self._voltage[0] + self._voltage[1] * (self._row(samples, "analog") >> 16)
+        return np.asarray(self._coupling @ (self._pot[0] + self._pot[1] * volts))
 
-    def currents(self, samples: dict[int, Sample]) -> Array:
-        bits = self._scaled(samples, "currents")
-        return np.array(
-            [each.feedback.offset + each.feedback.scale * b for each, b in zip(self.robot.actuators, bits, strict=True)]
-        )
+    @cached_property
+    def _coupling(self) -> Array:
+        return block_diag(*(robot.coupling for robot in self.robots))
 
-    def words(self, efforts: Array, brakes: Sequence[float] = (), enable: bool = False) -> dict[int, list[int]]:
-        """Command words for efforts (n,) [N m, N] and for the currents of the brakes [A]."""
-        switch = registers.ENABLE_MASK | registers.ENABLE if enable else 0
-        words = {board: [0] * self._client.kinds[board].motors for board in self.boards}
-        currents = [tau * each.current for tau, each in zip(efforts, self.robot.actuators, strict=True)]
-        drives = (*self.robot.actuators, *self.robot.brakes)
-        for drive, current in zip(drives, (*currents, *(brakes or [0.0] * len(self.robot.brakes))), strict=True):
-            bits = round(drive.command.offset + drive.command.scale * current)
-            words[drive.board][drive.axis] = registers.VALID | switch | min(max(bits, 0), 0xFFFF)
+    def currents(self, samples: Samples) -> Array:
+        offset, scale = self._feedback[:, : self.n]
+        return np.asarray(offset + scale * (self._row(samples, "analog") & 0xFFFF))
+
+    @cached_property
+    def _block(self) -> tuple[Array, Array, dict[int, slice]]:
+        """A block of commands without values, the places of the drives in it, and the words of every board."""
+        words: list[int] = []
+        parts = {}
+        for board in self.boards:
+            n = self._client.kinds[board].motors
+            parts[board] = slice(len(words) + 1, len(words) + 1 + n)
+            words += [board << 8 | n + 2, *[0] * (n + 1)]
+        places = np.array([parts[drive.board].start + drive.axis for drive in self._drives])
+        return np.array(words, dtype=np.int64), places, parts
+
+    def block(self, efforts: Array, brakes: Array | None = None, enable: bool = False) -> Array:
+        """Words of a block write for efforts (n,) [N m, N] and for the currents of the brakes [A]."""
+        words, places, _ = self._block
+        currents = np.zeros(len(places))
+        currents[: self.n] = efforts * self._per_effort
+        if brakes is not None:
+            currents[self.n :] = brakes
+        bits = np.rint(self._command[0] + self._command[1] * currents)
+        values = np.minimum(np.maximum(bits, 0.0), 65535.0).astype(np.int64)
+        words = words.copy()
+        words[places] = values | registers.VALID | (registers.ENABLE_MASK | registers.ENABLE if enable else 0)
         return words
+
+    def words(self, efforts: Array, brakes: Array | None = None, enable: bool = False) -> dict[int, list[int]]:
+        """As `block`, by board."""
+        words = self.block(efforts, brakes, enable)
+        return {board: words[part].tolist() for board, part in self._block[2].items()}
 
     def preload(self, positions: Array) -> None:
         """Set the encoders to actuator positions."""
-        for actuator, position in zip(self.robot.actuators, positions, strict=True):
+        for actuator, position in zip(self._actuators, positions, strict=True):
             counts = round((position - actuator.encoder.offset) / actuator.encoder.scale) + MIDDLE
             address = 16 * (actuator.axis + 1) + PRELOAD
             self._client.write(self._client.nodes[actuator.board], address, counts & 0xFFFFFF)
@@ -224,3 +315,8 @@ class BoardArm:
         for board in self.boards:
             value = registers.RELAY_MASK | registers.RELAY | registers.POWER_MASK | (registers.POWER if on else 0)
             self._client.write(self._client.nodes[board], STATUS, value)
+
+
+def _scales(channels: Sequence[AmplifierChannel], key: str) -> Array:
+    """Offsets and scales (2, k) of channels."""
+    return np.array([(getattr(each, key).offset, getattr(each, key).scale) for each in channels]).reshape(-1, 2).T

@@ -2,62 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from tools.boards.client import BoardArm, BoardClient, Sample
+from tools.boards.client import BoardArm, BoardClient, Samples
 from trocar.arms import Arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.transports.fpga.registers import POWER
 
+TIMED_OUT = 1 << 23  # watchdog, in the status
 POWER_CYCLES, POT_CYCLES = 250, 200  # the dVRK averages 1970 readings
-Words = dict[int, list[int]]
 
 
 class HomedArm:
-    """A PD on the actuators of an arm, with the dVRK's gains.
+    """A PD on the actuators of arms, with the dVRK's gains.
 
     Args:
-        client: after `scan`. arm: with the scales of its IO file. facts: gains and coupling of the arm.
+        client: after `scan`. arm: with the scales of the IO files. facts: gains and coupling of every arm.
         wait: called after every cycle of `power` and `move`, until the next is due.
     """
 
-    def __init__(self, client: BoardClient, arm: BoardArm, facts: Arm, wait: Callable[[], None]) -> None:
-        self._client, self._arm, self._facts, self._wait = client, arm, facts, wait
-        self._kp, self._kd = np.array(facts.gains.kp), np.array(facts.gains.kd)
-        self._motor_from_joint = np.linalg.inv(facts.motors.coupling)
-        self._brakes = [brake.released for brake in arm.robot.brakes]
+    def __init__(self, client: BoardClient, arm: BoardArm, facts: Sequence[Arm], wait: Callable[[], None]) -> None:
+        self._client, self._arm, self._wait = client, arm, wait
+        self._kp, self._kd = (np.concatenate([getattr(each.gains, key) for each in facts]) for key in ("kp", "kd"))
+        self._limit = np.concatenate([each.motors.effort for each in facts])
+        self._joint_from_motor = block_diag(*(each.motors.coupling for each in facts))
+        self._motor_from_joint = np.linalg.inv(self._joint_from_motor)
+        self._rate = facts[0].gains.rate
         self._zero = np.zeros(arm.n)
-        self._readings: list[Array] = []
-        self.positions, self.switch_on = arm.positions, lambda: arm.power(True)
-
-    def wait_for_power(self, _samples: dict[int, Sample]) -> Words:
-        """Command words that enable the amplifiers."""
-        return self._arm.words(self._zero, enable=True)
-
-    def calibrate(self, samples: dict[int, Sample]) -> Words:
-        """Take a reading of the potentiometers; command words without current."""
-        self._readings.append(self._arm.potentiometers(samples))
-        return self._arm.words(self._zero)
-
-    def preload(self) -> None:
-        """Set the encoders to the mean of the readings."""
-        self._arm.preload(np.mean(self._readings, axis=0))
+        self.positions = arm.positions
 
     def power(self) -> None:
         """Switch on, wait for the amplifiers, and set the encoders from the potentiometers."""
-        self.switch_on()
-        for phase, cycles in ((self.wait_for_power, POWER_CYCLES), (self.calibrate, POT_CYCLES)):
-            for _ in range(cycles):
-                self._client.command(phase(self._client.sample(self._arm.boards)))
-                self._wait()
-        self.preload()
+        arm, readings = self._arm, []
+        arm.power(True)
+        for _ in range(POWER_CYCLES):
+            self._client.sample(arm.boards)
+            self._client.write_block(arm.block(self._zero, enable=True))
+            self._wait()
+        for _ in range(POT_CYCLES):
+            readings.append(arm.potentiometers(self._client.sample(arm.boards)))
+            self._client.write_block(arm.block(self._zero))
+            self._wait()
+        arm.preload(np.mean(readings, axis=0))
 
     def joints(self) -> Array:
         """Measured joints [rad, m]."""
-        return np.asarray(self._facts.motors.coupling @ self._arm.positions(self._client.sample(self._arm.boards)))
+        return np.asarray(self._joint_from_motor @ self._arm.positions(self._client.sample(self._arm.boards)))
 
     def move(self, q: Array, cycles: int, hold: int = 0) -> Array:
         """Move to joints q in a number of cycles and hold; the error of the joints at the end."""
@@ -66,21 +60,20 @@ class HomedArm:
         for k in range(cycles + hold):
             x = min((k + 1) / cycles, 1.0)
             share = x**3 * (10.0 - 15.0 * x + 6.0 * x * x)
-            rate = 0.0 if x >= 1.0 else 30.0 * x * x * (1.0 - x) ** 2 / cycles * self._facts.gains.rate
+            rate = 0.0 if x >= 1.0 else 30.0 * x * x * (1.0 - x) ** 2 / cycles * self._rate
             self.cycle(start + share * (goal - start), rate * (goal - start))
         return self.joints() - q
 
-    def control(self, samples: dict[int, Sample], goal: Array, rate: Array) -> Words:
+    def control(self, samples: Samples, goal: Array, rate: Array) -> Array:
         """Command words of the PD at the actuators; raises if a board has no power or its watchdog acted."""
         arm = self._arm
-        for number in arm.boards:
-            if not samples[number].status & POWER or samples[number].status >> 23 & 1:
-                raise TrocarError(f"board {number} lost power or its watchdog timed out: {samples[number].status:08x}")
+        statuses = arm.statuses(samples)
+        if ((statuses & (POWER | TIMED_OUT)) != POWER).any():
+            raise TrocarError(f"boards {arm.boards} lost power or their watchdog timed out: {statuses}")
         tau = self._kp * (goal - arm.positions(samples)) + self._kd * (rate - arm.velocities(samples))
-        limit = self._facts.motors.effort
-        return arm.words(np.clip(tau, -limit, limit), self._brakes)
+        return arm.block(np.minimum(np.maximum(tau, -self._limit), self._limit), arm.released)
 
     def cycle(self, goal: Array, rate: Array) -> None:
         """One cycle of the PD."""
-        self._client.command(self.control(self._client.sample(self._arm.boards), goal, rate))
+        self._client.write_block(self.control(self._client.sample(self._arm.boards), goal, rate))
         self._wait()

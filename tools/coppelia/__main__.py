@@ -79,7 +79,7 @@ def tasks(rows: int) -> None:
     own = BLOCKING_CALLS * CYCLE * rows
     print(f"line, {rows} steps in a cycle of 5 ms: {seconds:.2f} s, {seconds / own:.3f} x the client's own {own:g} s")
     for task in ("regulation", "line", "spiral", "excitation"):
-        for control in ([], ["--torque"]) if task != "excitation" else ([],):
+        for control in ([], ["--torque"]):
             for arms in (("PSM1",), ("PSM1", "PSM2")):
                 rates = excitation if task == "excitation" else None
                 runs = [session(task, rows, control, arms, rates=rates) for _ in range(2)]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from tools.coppelia.client import RemoteApiClient
-from trocar.control import CartesianKinematic, State
+from trocar.control import CartesianKinematic, ComputedTorque, Setpoint, State
 from trocar.control.trajectories.paths import TipMotion
 from trocar.experiments.ferro2022.logs import ARM
 from trocar.experiments.ferro2022.program import GAINS, TorqueProgram, low_pass, tip
@@ -24,6 +24,7 @@ ACTIVE = [0, 1, 7, 9, 10, 11, 12]
 LETTERS = {"PSM1": "L", "PSM2": "R"}
 SLOPE = {False: 5e-3, True: 3e-3}  # of the line: the program of October 2022; log 8, of mid-2022 [m/s]
 KINEMATIC_GAINS = {"regulation": (5.0, 0.1), "line": (15.0, 5e-4), "spiral": (15.0, 5e-4)}  # kp [1/s], ki [1/s^2]
+EXCITATION_GAINS = 100.0, 20.0  # kp [1/s^2], kd [1/s] of the excitation under torque control; ASSUMED
 DRAWN = 50  # points of the drawn path per period
 
 
@@ -104,6 +105,12 @@ class Program:
             effort_law = TorqueProgram(self._model, *GAINS["spiral"])
         kp, ki = KINEMATIC_GAINS.get(self._task, (15.0, 0.0))
         law = CartesianKinematic(self._model, kp=kp, joints=6, ki=ki, kp_orientation=kp)
+        joint_law = ComputedTorque(self._model, *EXCITATION_GAINS)
+        rates = np.zeros((rows, 7))
+        if self._given is not None:
+            rates[:, ARM] = self._given[:rows]
+        wanted_q = START + period * np.cumsum(rates, axis=0)
+        wanted_ddq = np.gradient(rates, period, axis=0)
         rest = tip(self._model, START)[0]
         moving = np.zeros((rows, 7))
         before = START
@@ -117,8 +124,13 @@ class Program:
             p, dp, ddp = wanted(k * period)
             log.pdes[k] = p
             in_base = [R_WORLD_BASE.T @ x for x in (dp, ddp)]
+            velocity = (q7 - before) / period
+            before = q7
             if self._given is not None:
-                log.qdcmd[k, :3] = moving[k, :3] = self._given[k]
+                log.qdcmd[k] = moving[k] = rates[k]
+                if torque:
+                    reference = Setpoint(wanted_q[k], rates[k], wanted_ddq[k])
+                    log.tauCmd[k] = joint_law(State(k * period, q7, velocity), reference)[ARM]
             elif torque:
                 target = rest + R_WORLD_BASE.T @ (p - REST)
                 log.tauCmd[k], moving[k], _ = effort_law.command(q7, target, *in_base)
@@ -128,8 +140,6 @@ class Program:
                     pose(R_WORLD_BASE.T @ R_WORLD_TIP, ahead), np.append(in_base[0], np.zeros(3)), np.zeros(6)
                 )
                 log.qdcmd[k] = moving[k] = law.rate(State(k * period, q7, np.zeros(7)), motion)
-            velocity = (q7 - before) / period
-            before = q7
             self._send(log, k, torque, at, p - at, T, velocity)
             client.trigger()
             client.ping()

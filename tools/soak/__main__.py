@@ -6,7 +6,10 @@ tracking error, memory. The state is saved every few periods. The same command r
 the last period is reproduced bit for bit.
 
 Arms also swing freely, without friction and in exact mode (--free), and the first of them is shown by a live page with
-a browser connected (--page). DIR/soak.html is the report, DIR/soak.json has its figures.
+a browser connected (--page). A robot served in ROS 2 gets random commands from clients that leave and come (--ros2);
+it must stay alive, home and move on request, and must not grow.
+
+DIR/soak.html is the report, DIR/soak.json has its figures.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from trocar.report import Report
 
 if TYPE_CHECKING:
     from tools.soak.live_page import LivePage
+    from tools.soak.served_ros2 import ServedRos2
 
 
 def main(given: list[str] | None = None) -> None:
@@ -34,6 +38,8 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--hours", type=float, default=24.0, help="simulated time in all [h] (default: 24)")
     parser.add_argument("--free", type=float, default=1.0, help="simulated free motion of each arm [h] (default: 1)")
     parser.add_argument("--page", type=float, default=60.0, help="real time of the live page [s] (default: 60)")
+    parser.add_argument("--ros2", type=float, default=0.0, help="real time of a robot in ROS 2 [min] (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="of the commands in ROS 2 (default: 0)")
     parser.add_argument("--seconds", type=float, default=np.inf, help="real time limit of each subject in this run")
     parser.add_argument("-o", "--output", type=Path, default="build/soak", help="folder (default: build/soak)")
     chosen = parser.parse_args(given)
@@ -46,6 +52,15 @@ def main(given: list[str] | None = None) -> None:
         page = LivePage(arms[0])
         page.run(chosen.page)
         results.add("page", page)
+    if chosen.ros2:
+        from tools.soak.served_ros2 import ServedRos2  # needs cyclonedds
+
+        served = ServedRos2(chosen.output, chosen.seed, min(60.0, 10.0 * chosen.ros2))
+        served.run(60.0 * chosen.ros2)
+        results.add("ros2", served)
+        print(f"seed {chosen.seed}: {dict(served.counts)}")
+        if problems := served.verdict():
+            raise SystemExit("\n".join(problems))
     for kind, subjects, hours in (("free", arms, chosen.free), ("periodic", chosen.subject, chosen.hours)):
         for subject in subjects if hours else ():
             soak = FreeMotion(subject, chosen.output) if kind == "free" else PeriodicMotion(subject, chosen.output)
@@ -60,7 +75,7 @@ class _Results:
         self._folder, self._report = folder, Report("Soak")
         self._summary: dict[str, dict[str, object]] = {}
 
-    def add(self, kind: str, soak: FreeMotion | PeriodicMotion | LivePage) -> None:
+    def add(self, kind: str, soak: FreeMotion | PeriodicMotion | LivePage | ServedRos2) -> None:
         found = trends(soak.columns, soak.rows)
         text = f"{soak.subject}, {soak.about}: {soak.hours:.3g} h. {in_words(found)}"
         print(text, flush=True)

@@ -127,9 +127,15 @@ class StereoEndoscope:
         studio = self._arrange().studio
         if forces is not None:
             studio.add_arrows(arrow_ends(forces), CONTACT, RADIUS)
-        images = [self._render(studio, self.T_world_camera(eye), depth=False)[0] for eye in ("left", "right")]
-        left, right = images if self._map is None else [self._map.smooth(image) for image in images]
-        return left, right
+        return self._seen(studio, "left"), self._seen(studio, "right")
+
+    def picture(self, eye: str) -> Picture:
+        """Colour image (height, width, 3) of the "left" or "right" camera."""
+        return self._seen(self._arrange().studio, eye)
+
+    def _seen(self, studio: Studio, eye: str) -> Picture:
+        image, _ = self._render(studio, self.T_world_camera(eye), depth=False)
+        return image if self._map is None else self._map.smooth(image)
 
     def side_by_side(self, gap: int = 16) -> Picture:
         """Both colour images in one, the left eye on the left, with a white gap [pixels] between them."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from trocar import checks
 from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.experiments.ferro2022.remote_scene import FerroScene
+    from trocar.robot.messages import Frame
+    from trocar.transports.coppelia.server import RemoteApiServer
 
 POLL_INTERVAL = 0.5  # between checks of the server [s]
 
@@ -25,8 +31,10 @@ def serve_coppelia(
     places: Sequence[str],
     log: Path | None,
     zmq_port: int | None,
+    view: bool,
 ) -> None:
     """Serve the scene until Ctrl-C."""
+    from trocar.commands.view import open_page
     from trocar.experiments.ferro2022.remote_scene import PARAMETERS, FerroScene
     from trocar.experiments.ferro2022.session_log import SessionLog
     from trocar.transports.coppelia.server import RemoteApiServer
@@ -45,6 +53,7 @@ def serve_coppelia(
         observe=observe,
     )
     with ExitStack() as running:
+        running.callback(scene.close)
         if log is not None:
             running.callback(observe, None)  # after the server has ended
         server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
@@ -59,6 +68,9 @@ def serve_coppelia(
             f"serving {', '.join(scene.psms)} of Ferro et al. 2022, {weight} counterweight, {control}, steps of "
             f"{1e3 * period:g} ms, on {place}; press Ctrl-C to stop"
         )
+        if view:
+            page = open_page(running, "scene_page", _locked(server, scene), port=0 if port == 0 else 8080)
+            typer.echo(f"page: {page.address}")
         try:
             while server.serving:
                 server.wait(POLL_INTERVAL)
@@ -66,6 +78,16 @@ def serve_coppelia(
             typer.echo("stopped")
             return
         raise TrocarError("the server stopped")
+
+
+def _locked(server: RemoteApiServer, scene: FerroScene) -> Callable[..., Frame]:
+    """Frames of a served scene for another thread."""
+
+    def source(arms: Collection[str] | None = None) -> Frame:
+        with server.stepping.lock:
+            return scene.frame(arms)
+
+    return source
 
 
 def _place(text: str) -> tuple[str, list[float]]:

@@ -219,13 +219,17 @@ def serve(
     if coppelia:
         from trocar.commands.coppelia import serve_coppelia
 
-        if view or record or replay or images or scene != "dvrk":
-            raise TrocarError(
-                "--coppelia serves a scene of its own: omit SCENE, --view, --record, --replay and --images"
-            )
+        if record or replay or images or scene != "dvrk":
+            raise TrocarError("--coppelia serves a scene of its own: omit SCENE, --record, --replay and --images")
         chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
         serve_coppelia(
-            names, 19997 if port is None else port, places=places or (), log=log, zmq_port=zmq_port, **chosen
+            names,
+            19997 if port is None else port,
+            places=places or (),
+            log=log,
+            zmq_port=zmq_port,
+            view=view,
+            **chosen,
         )
         return
     if torque or not counterweight or parameters or places or log or zmq_port is not None:

@@ -1,15 +1,28 @@
 """Simulation: arms as closed chains in MuJoCo, their environment, and the loop that runs a controller.
 
 `Simulator` is one arm, `load_scene` several arms in one model; `simulate` runs a controller and returns a `Recording`.
-Objects to touch (`Solid`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Port`), faults (`MotorLoss`, `EncoderBias`,
-`CableBreak`), motion planning (`plan`) and sensors (`ForceSensor`) are here too. `skills` has motions of suturing.
+Objects to touch (`Solid`, `SoftSlab`, `Tissue`, `needle`, `Thread`, `Blade`, `Port`), faults (`MotorLoss`,
+`EncoderBias`, `CableBreak`), motion planning (`plan`) and sensors (`ForceSensor`) are here too. `skills` has motions of
+suturing.
 """
 
 from trocar.mechanics import ArmOptions
 from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
 from trocar.simulation.manipulation import Grasp, pick_up
-from trocar.simulation.objects import Needle, Piercing, SceneObject, SoftSlab, Solid, Thread, Tissue, needle
+from trocar.simulation.objects import (
+    Blade,
+    Inclusion,
+    Needle,
+    Piercing,
+    SceneObject,
+    Seam,
+    SoftSlab,
+    Solid,
+    Thread,
+    Tissue,
+    needle,
+)
 from trocar.simulation.objects.solid import Box, Capsule, Cylinder, Sphere
 from trocar.simulation.planning.collision import CollisionScene
 from trocar.simulation.planning.planner import Plan, PlanningFailed, plan
@@ -22,8 +35,9 @@ from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
 
 __all__ = [
-    "ArmOptions", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder", "Diverged",
-    "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Mirror", "MotorLoss", "Needle", "Piercing", "Plan",
-    "PlanningFailed", "Port", "Scene", "SceneArm", "SceneObject", "SimulatedArm", "Simulator", "Snapshot", "SoftSlab",
-    "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle", "pick_up", "plan", "simulate",
+    "ArmOptions", "Blade", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder",
+    "Diverged", "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Inclusion", "Mirror", "MotorLoss", "Needle",
+    "Piercing", "Plan", "PlanningFailed", "Port", "Scene", "SceneArm", "SceneObject", "Seam", "SimulatedArm",
+    "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle", "pick_up",
+    "plan", "simulate",
 ]  # fmt: skip

@@ -130,6 +130,8 @@ class Scene:
         set_contacts(self.model, objects, tips)
         self.objects = {thing.name: thing.placed(self.model, self.data) for thing in objects}
         for placed in self.objects.values():
+            known = (*arms, *self.objects)
+            check_known(f"arm or object of the scene with {placed.thing.name}", known, *placed.thing.partners)
             placed.meet(self.objects)
         self.arms = {name: SimulatedArm(stepped, self.objects) for name, stepped in self.stepped.items()}
         # cached, because they are read at every step
@@ -339,7 +341,7 @@ class Scene:
         state = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
-        objects = {name: placed.memory for name, placed in self.objects.items() if placed.acts}
+        objects = {name: placed.memory for name, placed in self.objects.items() if placed.memory is not None}
         return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories, objects)
 
     def restore(self, snapshot: Snapshot) -> None:

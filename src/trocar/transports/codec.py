@@ -22,6 +22,7 @@ from trocar.robot.messages import EMPTY, JointState, Message
 from trocar.spatial import Array, quaternion
 from trocar.transports.ros_conversion import Family, from_ros, to_ros
 from trocar.transports.ros_messages import MESSAGES, SERVICES, definition, message_class
+from trocar.transports.ros_time import NANOSECONDS
 
 MAX_BYTES = 1 << 20  # largest message to decode
 JOINTS = "sensor_msgs/JointState"
@@ -218,9 +219,10 @@ class Decoder:
         """The bus message in some bytes. Raises a TrocarError if they have no valid content."""
         if len(data) == self._length and all(data[begin:end] == bytes_ for begin, end, bytes_ in self._fixed):
             seconds, nanoseconds = self._stamp.unpack_from(data, self._stamp_at)
-            q, dq, tau = (np.frombuffer(data[begin:end], "<f8").copy() for begin, end in self._numbers)
-            stamp, frame_id, name = seconds * 10**9 + nanoseconds, self._last.frame_id, self._last.name
-            return JointState(stamp=stamp, frame_id=frame_id, name=name, position=q, velocity=dq, effort=tau)
+            if nanoseconds < NANOSECONDS:  # otherwise decoded and refused below
+                q, dq, tau = (np.frombuffer(data[begin:end], "<f8").copy() for begin, end in self._numbers)
+                stamp, frame_id, name = seconds * NANOSECONDS + nanoseconds, self._last.frame_id, self._last.name
+                return JointState(stamp=stamp, frame_id=frame_id, name=name, position=q, velocity=dq, effort=tau)
         message: Message = self._codec.decode(data, self._topic)
         if isinstance(message, JointState):
             self._store(data, message)

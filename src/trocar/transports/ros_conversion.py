@@ -16,7 +16,7 @@ from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.spatial import Array, pose, quaternion, skew, unit
 from trocar.transports.ros_messages import message_class
-from trocar.transports.ros_time import Time
+from trocar.transports.ros_time import NANOSECONDS, Time
 
 
 class Family:
@@ -75,7 +75,11 @@ def from_ros(message: Any, ros_type: str, kind: Callable[..., Any]) -> Any:
 
 def nanoseconds(time: Any) -> int:
     """A time of any family of classes in nanoseconds."""
-    return int(time.to_nsec() if isinstance(time, Time) else time.sec * 10**9 + time.nanosec)
+    if isinstance(time, Time):
+        return int(time.to_nsec())
+    if time.nanosec >= NANOSECONDS:  # a sum with large seconds could not be encoded again
+        raise TrocarError(f"a time must have less than {NANOSECONDS} nanoseconds, got {time.nanosec}")
+    return int(time.sec * NANOSECONDS + time.nanosec)
 
 
 @functools.cache

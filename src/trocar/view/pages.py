@@ -58,6 +58,12 @@ def served_page(server: PageServer, robot: Robot) -> Page:
     return Page(server, robot.simulation().frame, panels, title="trocar serve", share=SCRIPT_SHARE)
 
 
+def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
+    """A simulation that other programs command and this page only shows; `trocar serve --coppelia --view`."""
+    panels = [MarksPanel(), EffortPanel(), *_pictures(source())]
+    return Page(server, source, panels, title="trocar serve", share=SCRIPT_SHARE)
+
+
 def script_page(server: PageServer, robot: Robot) -> Page:
     """The robot of a script: its operating states, messages and pedals; `trocar run --view`."""
     panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot)]
@@ -96,5 +102,9 @@ def delayed(robot: Robot, delay: float) -> Callable[..., Frame]:
 
 
 def _endoscope(robot: Robot) -> list[Panel]:
-    arm = endoscope_of(robot.simulation().frame())
+    return _pictures(robot.simulation().frame())
+
+
+def _pictures(frame: Frame) -> list[Panel]:
+    arm = endoscope_of(frame)
     return [] if arm is None else [EndoscopePanel(EndoscopeRenderer(arm), tab=TAB)]

@@ -7,16 +7,20 @@ the script senses: a command acts one period after it was sent, and its effort i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.films import Picture
 from trocar.errors import TrocarError, check_known
 from trocar.experiments.ferro2022.logs import ARM, PHYSICS
 from trocar.experiments.ferro2022.runs import START
 from trocar.experiments.ferro2022.scene_arm import ScenePSM
+from trocar.experiments.ferro2022.scene_view import ECM, SENSORS, SceneView
+from trocar.robot.messages import Frame
 from trocar.spatial import Array, inverse, pose
 from trocar.transports.coppelia.packets import ScriptCall
 from trocar.transports.coppelia.remote_scene import SceneRefusal
@@ -51,6 +55,8 @@ FRAMES = {
     "RCM_PSM1": ((-1.5305, -0.1405101, 0.8187921), (-7.1e-06, 5.7e-06, 1.2219888)),
     "TipOrient": ((-1.5302414, -0.1406061, 0.7153477), (-0.0010754, -0.0029432, -0.3482747)),
 }
+BASE_OF_ECM = ((-1.5940373, 0.0070982, 0.8170378), (-0.0255727, -0.5341774, -1.6130557))
+VISION_SENSORS = {f"Vision_sensor_{eye}": eye for eye in SENSORS}
 FRAMES_OF_PSM2 = {
     "DH0_ref2": ((-1.0537896, 0.3142177, 0.8201948), (-0.0001205, 0.0003208, 1.9197778)),
     "RCM_PSM2": ((-1.5400935, 0.1378422, 0.8187923), (-6e-07, -4.1e-06, 1.9197819)),
@@ -105,9 +111,7 @@ class FerroScene:
         self._report, self._observe, self._reported = report, observe, False
         self.psms = {name: ScenePSM(parameters, counterweight, period) for name in arms}
         frames = FRAMES | (FRAMES_OF_PSM2 if "PSM2" in arms else {})
-        self._at_start = {
-            name: pose(Rotation.from_euler("XYZ", turn).as_matrix(), p) for name, (p, turn) in frames.items()
-        }
+        self._at_start = {name: _pose(*numbers) for name, numbers in frames.items()}
         for name, p in (places or {}).items():
             check_known("frame of the scene", self._at_start, name)
             self._at_start[name][:3, 3] = p
@@ -116,6 +120,8 @@ class FerroScene:
             T_base_tip = self.psms[name].sim.mechanism.forward_kinematics(START)
             T_world_base, T_world_frame = (self._at_start[x] for x in (ARMS[name].base, ARMS[name].tip))
             self._tips[ARMS[name].tip] = name, inverse(T_world_base @ T_base_tip) @ T_world_frame
+        bases = {name: self._at_start[ARMS[name].base] for name in arms} | {ECM: _pose(*BASE_OF_ECM)}
+        self._view = SceneView(self.psms, bases, parameters, counterweight)
         joints = [SceneJoint(arm, k, f"J{k + 1}_{arm}") for arm in arms for k in range(6)]
         joints += [SceneJoint(arm, 5, f"J7_{arm}") for arm in arms]  # both fingers are placed alike
         joints += [
@@ -123,7 +129,8 @@ class FerroScene:
             for arm in arms
             for name in (*ARMS[arm].passive, f"J31_{arm}", f"J3mirror_{arm}")
         ]
-        self._objects: list[SceneJoint | str] = [*joints, *self._at_start]  # a handle is the index + 1
+        joints += [SceneJoint(ECM, k, f"J{k + 1}_ECM") for k in range(4)]
+        self._objects: list[SceneJoint | str] = [*joints, *self._at_start, *VISION_SENSORS]  # a handle is the index + 1
         self._handles = {one if isinstance(one, str) else one.name: k + 1 for k, one in enumerate(self._objects)}
         self.running = self.paused = False
         self._reset()
@@ -136,7 +143,16 @@ class FerroScene:
         for name, psm in self.psms.items():
             psm.reset()
             self._sensed[name] = None, None
+        self._view.reset()
         self._steps = 0
+
+    def close(self) -> None:
+        """End the thread that renders pictures."""
+        self._view.close()
+
+    def frame(self, arms: Collection[str] | None = None) -> Frame:
+        """This moment for a page, with the state of some arms. Default: all."""
+        return self._view.frame(self.time, self.running and not self.paused, arms)
 
     # -- objects -------------------------------------------------------------------------------------------------------
 
@@ -154,7 +170,7 @@ class FerroScene:
 
     def _motor(self, handle: int) -> tuple[ScenePSM, int]:
         arm, index, name = self._joint(handle)
-        if index is None:
+        if index is None or arm == ECM:
             raise SceneRefusal(f"joint {name} has no motor that clients command")
         return self.psms[arm], index
 
@@ -167,7 +183,7 @@ class FerroScene:
     def joint_position(self, handle: int) -> float:
         """Position of a joint [rad, m]."""
         arm, index, name = self._joint(handle)
-        q = self.psms[arm].q
+        q = self._view.ecm if arm == ECM else self.psms[arm].q
         if index is not None:
             return float(q[index])
         if name.startswith("J31"):
@@ -182,6 +198,8 @@ class FerroScene:
     def joint_force(self, handle: int) -> float:
         """Mean effort of a joint's motor in the last period [N m, N]; its sign is opposite to the model's."""
         arm, index, name = self._joint(handle)
+        if arm == ECM:
+            return 0.0
         psm = self.psms[arm]
         if index is not None:
             return -float(psm.efforts[index]) if index in range(3) else 0.0
@@ -195,11 +213,18 @@ class FerroScene:
 
     def set_joint_position(self, handle: int, position: float) -> None:
         """Place a joint; its stops hold."""
+        arm, index, _ = self._joint(handle)
+        if arm == ECM and index is not None:
+            self._view.place(index, position)
+            return
         psm, index = self._motor(handle)
         psm.place(index, position)
 
     def set_joint_target(self, handle: int, *, position: float | None = None, velocity: float | None = None) -> None:
         """Target of a motor. The script overwrites velocities as soon as a client sets its signals."""
+        if self._joint(handle).arm == ECM and position is not None:
+            self.set_joint_position(handle, position)
+            return
         psm, index = self._motor(handle)
         if index >= 3 and position is not None:
             psm.place(index, position)
@@ -217,6 +242,8 @@ class FerroScene:
     def pose(self, handle: int) -> Array:
         """Pose (4, 4) of a frame in the world."""
         name = self._frame(handle)
+        if name in VISION_SENSORS:
+            return self._view.sensor_pose(VISION_SENSORS[name])
         if name not in self._tips:
             return self.frames[name]
         arm, T_tip = self._tips[name]
@@ -238,13 +265,16 @@ class FerroScene:
     def place(self, handle: int, T: Array) -> None:
         """Place a frame that is not part of an arm."""
         name = self._frame(handle)
-        if name in self._tips or name in (ARMS[arm].base for arm in self.psms):
+        if name in self._tips or name in VISION_SENSORS or name in (ARMS[arm].base for arm in self.psms):
             raise SceneRefusal(f"'{name}' is part of an arm and cannot be placed")
         self.frames[name] = T
 
-    def image(self, handle: int) -> Array:
-        """The two vision sensors of the scene's endoscope are not simulated."""
-        raise SceneRefusal("the vision sensors of this scene are not simulated")
+    def image(self, handle: int) -> Future[Picture]:
+        """Picture of one of the two vision sensors on the scene's endoscope."""
+        name = self._frame(handle)
+        if name not in VISION_SENSORS:
+            raise SceneRefusal(f"'{name}' is not a vision sensor")
+        return self._view.picture(VISION_SENSORS[name])
 
     def call(self, script: str, function: str, arguments: ScriptCall) -> ScriptCall:
         """Accept the path that the program draws; there is no other function."""
@@ -312,3 +342,7 @@ class FerroScene:
             self._reported = True
             return None
         return values
+
+
+def _pose(position: Sequence[float], angles: Sequence[float]) -> Array:
+    return pose(Rotation.from_euler("XYZ", angles).as_matrix(), position)

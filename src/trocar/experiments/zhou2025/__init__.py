@@ -135,18 +135,17 @@ def loop_claims(loops: Sequence[ClosedLoop]) -> list[Claim]:
         worst, drift = (
             np.max([getattr(loop.models[k], name) for loop in loops], axis=0) for name in ("worst", "drift")
         )
-        fields: dict[str, Any] = {"columns": columns, "arms": len(loops), "remark": "" if k else load_remark(loops)}
+        fields: dict[str, Any] = {"columns": columns, "arms": len(loops), "remark": "" if k else lacking_columns(loops)}
         claims += TABLE.claims("identify and compensate, {columns}/error over friction/{row}", worst.max(0), **fields)
         claims += TABLE.claims("identify and compensate, {columns}/drift/{row}", runs.PRINTED_UNITS * drift, **fields)
     return claims
 
 
-def load_remark(loops: Sequence[ClosedLoop]) -> str:
-    """Cause of the errors with the columns of Table I: results with load-dependent friction as an additional column."""
-    worst = np.max([loop.with_load for loop in loops], axis=(0, 1))
-    motion = other_arms.excitation()
-    yaw = motion(np.linspace(0.0, motion.duration, 500)).q[:, 0]
-    return TABLE.text("load", low=yaw.min(), high=yaw.max(), worst=", ".join(f"{x:.2f}" for x in worst))
+def lacking_columns(loops: Sequence[ClosedLoop]) -> str:
+    """Causes of the errors with the columns of Table I: the results with columns that it lacks."""
+    worst = [np.max([loop.added[k] for loop in loops], axis=(0, 1)) for k in range(len(other_arms.ADDED))]
+    load, complete = (", ".join(f"{x:.2f}" for x in row) for row in worst)
+    return TABLE.text("lacking", load=load, complete=complete)
 
 
 def loop_paragraph(loops: Sequence[ClosedLoop]) -> str:

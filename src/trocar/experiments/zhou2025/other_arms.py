@@ -43,7 +43,10 @@ WRIST = {
 ARMS = 2  # number of random arms
 MOUNTINGS = tuple(np.radians([0.0, -15.0, -45.0, -70.0]))
 COLUMNS = ("columns of Table I", "columns of Table I and more")  # the latter: those of the arm's recipe
-LOADED = {"yaw": ("mu",), "pitch": ("mu",)}  # added to the columns of Table I: load-dependent friction
+# Columns that Table I lacks: load-dependent friction; with it, rotors of the first joints and depth-dependent friction.
+LOAD = {"yaw": ("mu",), "pitch": ("mu",)}
+LOAD_ROTORS_DEPTH = {"yaw": ("mu", "Im"), "pitch": ("mu", "Im"), "insertion": ("Im", "Fx")}
+ADDED = (LOAD, LOAD_ROTORS_DEPTH)
 FREE = 1e-6  # weight of the prior of Table I's recipe: the paper has none, but not all of its columns are excited
 PERIODS = 4
 EVERY = 6  # recorded at 250 Hz
@@ -98,10 +101,10 @@ class Compensated:
 
 @dataclass(frozen=True)
 class ClosedLoop:
-    """An arm identified with each of `COLUMNS`; with_load: `worst` with the columns of Table I and `LOADED`."""
+    """An arm identified with each of `COLUMNS`; added: `worst` with the columns of Table I and those of `ADDED`."""
 
     models: tuple[Compensated, ...]
-    with_load: Array
+    added: tuple[Array, ...]
 
 
 def excitation() -> Fourier:
@@ -167,8 +170,8 @@ def close_loop(seed: int, poses: Array) -> ClosedLoop:
             for k, pose in enumerate(poses)
         ]
         models.append(Compensated(identified, holding_error(parameters, identified.parameters), np.max(drifts, axis=0)))
-    loaded = identify(recording, runs.ARM, recipe=table_one(LOADED), cross_validate=False)
-    return ClosedLoop(tuple(models), holding_error(parameters, loaded.parameters))
+    more = (identify(recording, runs.ARM, recipe=table_one(columns), cross_validate=False) for columns in ADDED)
+    return ClosedLoop(tuple(models), tuple(holding_error(parameters, fit.parameters) for fit in more))
 
 
 def holding_error(true: Parameters, identified: Parameters, poses: int = 50) -> Array:

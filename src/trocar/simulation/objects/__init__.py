@@ -11,8 +11,10 @@ import numpy as np
 
 from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import shown
+from trocar.simulation.objects.blade import Blade
 from trocar.simulation.objects.piercing import Piercing
 from trocar.simulation.objects.scene_object import SceneObject
+from trocar.simulation.objects.seam import Seam
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import (
     NEEDLE_SIZES,
@@ -28,6 +30,7 @@ from trocar.simulation.objects.solid import (
 from trocar.simulation.objects.thread import THREAD_RANGES, Thread
 from trocar.simulation.objects.tissue import Tissue
 from trocar.simulation.objects.tissue_grid import FACES
+from trocar.simulation.objects.tissue_material import Inclusion
 from trocar.spatial import Array
 
 MAX_FORCE = 1e6  # of piercing in a scene file [N, N/m]
@@ -81,17 +84,25 @@ def _needle(fields: Fields, name: str, T: Array) -> Needle:
 
 
 def _thread(fields: Fields, name: str, T: Array) -> Thread:
-    if not np.array_equal(T, np.eye(4)):
-        raise fields.error("a thread has no pose of its own: it starts at the tail of its needle")
+    _check_no_pose(fields, T)
     options: dict[str, Any] = {key: fields.number(key) for key in THREAD_RANGES if key in fields}
-    if "segments" in fields:
-        options["segments"] = _whole(fields.number("segments"))
+    options |= {key: _whole(fields.number(key)) for key in ("segments", "cuts") if key in fields}
     friction = fields.number("friction", 0.3, least=0.0)
     return Thread(name, fields.text("needle"), friction=friction, knot=fields.flag("knot", False), **options)
 
 
 def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
-    options: dict[str, Any] = {key: fields.positive(key, most=1e12) for key in ("young", "mesh") if key in fields}
+    options: dict[str, Any] = {
+        key: fields.positive(key, most=1e12) for key in ("young", "mesh", "strength") if key in fields
+    }
+    layers = [(thickness, young) for thickness, young in fields.rows("layers", (2,), "[thickness, young]", most=1e12)]
+    boxes = fields.rows("boxes", (7,), "boxes: centre, size and young, 7 numbers", most=1e12)
+    vessels = fields.rows("vessels", (8,), "vessels: two ends, radius and young, 8 numbers", most=1e12)
+    options["layers"] = layers
+    options["inclusions"] = [
+        *(Inclusion(Box(row[:3], row[3:6]), row[6]) for row in boxes),
+        *(Inclusion(Capsule(row[:3], row[3:6], row[6]), row[7]) for row in vessels),
+    ]
     if "cells" in fields:
         options["cells"] = tuple(_whole(count) for count in fields.numbers("cells"))
     if "fixed" in fields:
@@ -102,6 +113,25 @@ def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
         values: dict[str, Any] = {key: fields.positive(key, most=MAX_FORCE) for key in forces if key in fields}
         piercing = Piercing(fields.text("needle"), **values)
     return Tissue(name, _size(fields), T, piercing=piercing, **options, **_looks(fields))
+
+
+def _blade(fields: Fields, name: str, T: Array) -> Blade:
+    _check_no_pose(fields, T)
+    options: dict[str, Any] = {key: fields.positive(key, unit="m") for key in ("length", "overlap") if key in fields}
+    if "edge" in fields:
+        options["edge"] = fields.rows("edge", (3,), "two points", most=MAX_LENGTH)
+    return Blade(name, fields.text("carrier"), cuts=fields.words("cuts"), **options)
+
+
+def _seam(fields: Fields, name: str, T: Array) -> Seam:
+    _check_no_pose(fields, T)
+    strength = fields.positive("strength", most=1e12, unit="Pa") if "strength" in fields else None
+    return Seam(name, fields.text("first"), fields.text("second"), strength)
+
+
+def _check_no_pose(fields: Fields, T: Array) -> None:
+    if not np.array_equal(T, np.eye(4)):
+        raise fields.error("it has no pose of its own: remove 'position' and 'rpy'")
 
 
 def _whole(value: float) -> float:
@@ -117,7 +147,22 @@ KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
     "needle": _needle,
     "slab": _slab,
     "thread": _thread,
+    "blade": _blade,
+    "seam": _seam,
     "tissue": _tissue,
 }
 
-__all__ = ["KINDS", "Needle", "Piercing", "SceneObject", "SoftSlab", "Solid", "Thread", "Tissue", "needle"]
+__all__ = [
+    "KINDS",
+    "Blade",
+    "Inclusion",
+    "Needle",
+    "Piercing",
+    "SceneObject",
+    "Seam",
+    "SoftSlab",
+    "Solid",
+    "Thread",
+    "Tissue",
+    "needle",
+]

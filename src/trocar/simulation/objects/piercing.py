@@ -66,7 +66,10 @@ class Piercing:
 
 
 class TissueEvent(NamedTuple):
-    """Something that happened in a tissue: time [s], a name, force along the needle [N], place at rest [m]."""
+    """Something that happened in a tissue: time [s], a name, force along the needle [N], place at rest [m].
+
+    The force of "torn" is the stress at which it tore [Pa].
+    """
 
     time: float
     what: str
@@ -154,11 +157,19 @@ class Passage:
             self.rows.free(row)
         self.events, self._ties, self._tip, self._exits, self._tunnels = [], [], None, [], 0
 
-    def update(self) -> None:
-        """Take over what happened in the last step, and prepare the next one."""
+    def update(self, intact: Array) -> None:
+        """Take over what happened in the last step, and prepare the next one.
+
+        intact: mask of the cells that were not cut; needle and thread come free in the others.
+        """
         self._read()
+        if not intact.all():
+            for tie in self._all:
+                if not intact[self.grid.cell_index(tie.X)]:
+                    self._record("cut free", -tie.along, tie.X)
+                    self._remove(tie)
         if self._tip is None:
-            self._touch()
+            self._touch(intact)
         else:
             self._advance(self._tip)
         if self._exits:
@@ -226,7 +237,7 @@ class Passage:
 
     # the needle's point
 
-    def _touch(self) -> None:
+    def _touch(self, intact: Array) -> None:
         """Touch a face when the needle's point is just behind it and moves inwards."""
         grid = self.grid
         if any(tie.s < 2 * self.piercing.spacing for tie in self._ties):
@@ -238,7 +249,8 @@ class Passage:
         X = grid.inverse(x, np.clip(x, grid.low, grid.high))
         gap, axis, sign = grid.outside(X)
         heading = sign * float((self.strand.direction(0.0) @ grid.R)[axis])
-        if -DEPTH < gap < 0 and heading < INWARD and ((grid.low < X) & (grid.high > X)).all():
+        within = ((grid.low < X) & (grid.high > X)).all()
+        if -DEPTH < gap < 0 and heading < INWARD and within and intact[grid.cell_index(X)]:
             self._normal = sign * np.eye(3)[axis]
             self._tunnels += 1
             self._tip = self._add("touch", self._tunnels, 0.0, grid.on_face(X, axis, sign), LOCKED)
@@ -329,7 +341,7 @@ class Passage:
         what = ""
         if tie.s < 0:
             what = "released"
-        elif strand.on_thread(before) != strand.on_thread(tie.s) and not strand.whole:
+        elif strand.piece(before) != strand.piece(tie.s):
             what = "off the thread" if strand.on_thread(before) else "off the needle"
         elif tie.s > strand.total - 1e-4:
             if strand.knot:

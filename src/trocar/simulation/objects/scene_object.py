@@ -38,6 +38,11 @@ class SceneObject:
     mass: float | None = None
     soft: ClassVar[bool] = False
 
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """Names of arms and objects that must be in its scene."""
+        return ()
+
     def add_to(self, spec: mujoco.MjSpec) -> None:
         """Add its bodies and geoms to a MuJoCo model."""
         raise NotImplementedError
@@ -106,6 +111,13 @@ class PlacedObject:
     def after_step(self) -> None:
         """Update the process of this object after a step; poses are up to date."""
 
+    def cut(self, path: ArrayLike) -> int:
+        """Cut it along the path of a blade and return the number of parts that were severed; 0 if it cannot be cut.
+
+        path: successive places (n, 2, 3) of the two ends of the blade's edge in the base [m].
+        """
+        return 0
+
     @property
     def memory(self) -> Any:
         """State outside MuJoCo's; together they determine the future. Assign it to restore a snapshot."""
@@ -140,6 +152,15 @@ class PlacedObject:
             return np.zeros(6)
         v, w = np.split(self._qvel, 2)
         return np.concatenate([v, self.pose[:3, :3] @ w])  # MuJoCo's angular velocity is in the body
+
+    @property
+    def faces(self) -> Array:
+        """Triangles (k, 3) of the surface of a soft object, as indices of `vertices`; empty for a rigid one."""
+        flex = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_FLEX, OBJECT + self.thing.name)
+        if flex < 0:
+            return np.empty((0, 3), dtype=int)
+        first, count = int(self._model.flex_shelldataadr[flex]), int(self._model.flex_shellnum[flex])
+        return np.array(self._model.flex_shell[first : first + 3 * count].reshape(-1, 3))
 
     @property
     def vertices(self) -> Array:

@@ -1,9 +1,9 @@
-"""Soft objects: a block of elastic tissue."""
+"""Soft objects: a block of elastic tissue, which can be cut."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
@@ -11,9 +11,17 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.simulation.objects.scene_object import OBJECT, OBJECT_GROUP, SOFT_PRIORITY, SceneObject, check_name
+from trocar.simulation.objects.cutting import Elements, checked_path, crossed, flex_id, flex_tetrahedra, swept
+from trocar.simulation.objects.scene_object import (
+    OBJECT,
+    OBJECT_GROUP,
+    SOFT_PRIORITY,
+    PlacedObject,
+    SceneObject,
+    check_name,
+)
 from trocar.simulation.objects.solid import HARD_SOLREF
-from trocar.spatial import checked_pose, quaternion
+from trocar.spatial import Array, checked_pose, quaternion
 
 MAX_NODES = 20_000  # of a slab; a step of so many already takes seconds
 SOFT_SOLIMP = (0.9, 0.95, 1e-3, 0.5, 2.0)  # if harder, the solver fails to converge between light nodes and fingers
@@ -91,3 +99,46 @@ class SoftSlab(SceneObject):
             if node.pos[2] < lowest + 1e-9:
                 for joint in list(node.joints):
                     spec.delete(joint)
+
+    def placed(self, model: mujoco.MjModel, data: mujoco.MjData) -> PlacedSlab:
+        return PlacedSlab(self, model, data)
+
+
+class PlacedSlab(PlacedObject):
+    """A slab in the state of a simulation, which can be cut."""
+
+    def __init__(self, thing: SoftSlab, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        super().__init__(thing, model, data)
+        flex = flex_id(model, OBJECT + thing.name)
+        self._tetrahedra = flex_tetrahedra(model, flex)
+        bodies = model.flex_vertbodyid[int(model.flex_vertadr[flex]) :]
+        self._elements = Elements(model, flex, bodies[self._tetrahedra], np.arange(len(self._tetrahedra)))
+        self._edge = float(np.min(np.asarray(thing.size) / (np.array(thing.count) - 1)))
+
+    def cut(self, path: ArrayLike) -> int:
+        """Remove the tetrahedra that a blade crosses, and return their number. The cut is as wide as they are.
+
+        path: successive places (n, 2, 3) of the two ends of the blade's edge in the base [m].
+        """
+        points = swept(checked_path(path), self._edge / 4)
+        return self._elements.remove(crossed(self.vertices[self._tetrahedra], points))
+
+    @property
+    def intact(self) -> Array:
+        """True (n,) for tetrahedra that were not cut."""
+        return self._elements.intact.copy()
+
+    @property
+    def faces(self) -> Array:
+        return self._elements.faces
+
+    def reset(self) -> None:
+        self._elements.set_intact(np.ones_like(self._elements.intact))
+
+    @property
+    def memory(self) -> Any:
+        return self._elements.intact
+
+    @memory.setter
+    def memory(self, memory: Any) -> None:
+        self._elements.set_intact(memory)

@@ -49,6 +49,11 @@ class Box:
         half = checks.lengths("size of a box", self.size) / 2
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
 
+    def contains(self, points: Array) -> Array:
+        """Which (n,) of the points (n, 3) [m] are inside."""
+        R = np.eye(3) if self.R is None else np.asarray(self.R, dtype=float)
+        return np.asarray((np.abs((points - _point(self.centre)) @ R) <= np.asarray(self.size) / 2).all(axis=1))
+
 
 @dataclass(frozen=True)
 class Sphere:
@@ -60,6 +65,10 @@ class Sphere:
     def geom(self) -> dict[str, Any]:
         """Attributes of MuJoCo's geom."""
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "pos": _point(self.centre), "size": _radius(self.radius)}
+
+    def contains(self, points: Array) -> Array:
+        """Which (n,) of the points (n, 3) [m] are inside."""
+        return np.asarray(np.linalg.norm(points - _point(self.centre), axis=1) <= self.radius)
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,16 @@ class _Rod:
         if np.allclose(ends[:3], ends[3:], rtol=0.0, atol=1e-9):
             raise TrocarError("a rod needs two different ends; for a ball use Sphere")
         return {"type": self._kind, "fromto": ends, "size": _radius(self.radius)}
+
+    def contains(self, points: Array) -> Array:
+        """Which (n,) of the points (n, 3) [m] are inside."""
+        a, along = _point(self.a), _point(self.b) - _point(self.a)
+        u = (points - a) @ along / (along @ along)
+        nearest = np.clip(u, 0.0, 1.0)
+        if self._kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+            nearest = np.where((u >= 0.0) & (u <= 1.0), u, np.inf)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.linalg.norm(points - a - nearest[:, None] * along, axis=1) <= self.radius)
 
 
 class Capsule(_Rod):

@@ -38,10 +38,11 @@ class Strand:
         threads = [t for t in objects.values() if isinstance(t, PlacedThread) and t.thing.needle == needle]
         return cls(objects[needle], threads[0] if threads else None, data)
 
-    @property
-    def whole(self) -> bool:
-        """False once the thread has come off the needle."""
-        return self._thread is None or self._thread.attached
+    def piece(self, s: float) -> int:
+        """Number of places before s at which the thread has parted: that of the piece at s."""
+        if self._thread is None or not self._thread.parted:
+            return 0
+        return sum(s > self.length + rod * self.rod for rod in self._thread.parted)
 
     def on_thread(self, s: float) -> bool:
         """True beyond the needle's tail."""
@@ -72,5 +73,7 @@ class Strand:
         u = (s - self.length) / self.rod - 0.5
         j = min(max(int(np.floor(u)), 0), len(rods) - 2)
         f = min(max(u - j, 0.0), 1.0)
+        if j + 1 in self._thread.parted:
+            f = float(f >= 0.5)
         along = -(1.0 - f) * data.xmat[rods[j]][[0, 3, 6]] - f * data.xmat[rods[j + 1]][[0, 3, 6]]
         return np.asarray(along / np.linalg.norm(along))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import hypot
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.linalg import eigh
 
 from trocar import checks
 from trocar.errors import TrocarError
+from trocar.simulation.objects.cutting import checked_path
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
     FIXED_PRIORITY,
@@ -38,7 +40,7 @@ THREAD_RANGES = {
 # A thread of 8 mg under 1 N would need steps of 20 us. Its mass is therefore scaled; its weight is not.
 MASS_SCALE = 100.0
 STABLE = 1.2  # largest natural frequency of the tensioned chain times the timestep; explicit integration allows 2
-RUPTURE = 5e-3  # a thread comes off when its tension, averaged over this time, exceeds its strength [s]
+RUPTURE = 5e-3  # a thread breaks when its tension, averaged over this time, exceeds its strength [s]
 SETTLING = 0.05  # time constant of the joints' damping [s]
 
 
@@ -71,13 +73,15 @@ class Thread(SceneObject):
     """A thread of constant length whose first rod is swaged to a needle, which precedes it in the list of objects.
 
     It bends and twists at the joints between its rods and is touched by arms and solids. It does not touch itself,
-    needles or the surface of tissue, so it cannot be knotted. It separates from the needle when the tension there
-    reaches `strength`; up to that tension the chain is stable.
+    needles or the surface of tissue, so it cannot be knotted. It breaks when the tension reaches `strength`; up to that
+    tension the chain is stable. It can part at the needle and at `cuts` joints, evenly spaced: there it breaks, and a
+    blade that crosses it elsewhere cuts it at the nearest of them.
 
     Attributes:
         name: unique name. needle: name of its needle.
         length: [m]. segments: number of rods. diameter: [m]. density: [kg/m^3]. young: [Pa], of bending.
-        strength: tension at which it comes off the needle [N]. friction: coefficient of Coulomb friction.
+        strength: tension at which it breaks [N]. friction: coefficient of Coulomb friction.
+        cuts: number of joints at which it can part, besides the needle; each costs three degrees of freedom.
         knot: a stopper at its free end, which does not enter tissue.
         colour: (red, green, blue).
     """
@@ -91,6 +95,7 @@ class Thread(SceneObject):
     young: float = 5e8
     strength: float = 5.0
     friction: float = 0.3
+    cuts: int = 0
     knot: bool = False
     colour: tuple[float, float, float] = (0.15, 0.20, 0.55)
     pose: ArrayLike = field(default_factory=lambda: np.eye(4), init=False, repr=False)
@@ -102,6 +107,7 @@ class Thread(SceneObject):
             checks.number(f"{key} of {self.name}", getattr(self, key), low, high, unit)
         checks.attributes(self, self.name, not_negative=("friction",))
         checks.count(f"segments of {self.name}", self.segments, low=2, high=MAX_RODS)
+        checks.count(f"cuts of {self.name}", self.cuts, low=0, high=self.segments - 1)
 
     @property
     def rod(self) -> float:
@@ -112,9 +118,14 @@ class Thread(SceneObject):
         """Name of a rod in the model."""
         return OBJECT + self.name if rod == 0 else f"{OBJECT}{self.name}/{rod}"
 
-    def slide(self, axis: str) -> str:
-        """Name of a slide of the first rod, which is locked while the thread is on its needle."""
-        return f"{OBJECT}{self.name}/swage/{axis}"
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Rods before which it can part: the first, at the needle, and those of `cuts`."""
+        return (0, *(round(k * self.segments / (self.cuts + 1)) for k in range(1, self.cuts + 1)))
+
+    def slide(self, rod: int, axis: str) -> str:
+        """Name of a slide of a rod, which is locked until the thread parts before it."""
+        return f"{OBJECT}{self.name}/part{rod}/{axis}"
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
         body = spec.body(OBJECT + self.needle)
@@ -131,8 +142,8 @@ class Thread(SceneObject):
         for i in range(self.segments):
             start = {"pos": point, "quat": turn} if i == 0 else {"pos": [l, 0.0, 0.0]}
             body = body.add_body(name=self.body(i), gravcomp=1.0 - 1.0 / MASS_SCALE, **start)
-            for axis, along in zip("xyz", np.eye(3), strict=True) if i == 0 else ():
-                joint = body.add_joint(name=self.slide(axis), type=mujoco.mjtJoint.mjJNT_SLIDE, axis=along)
+            for axis, along in zip("xyz", np.eye(3), strict=True) if i in self.parts else ():
+                joint = body.add_joint(name=self.slide(i, axis), type=mujoco.mjtJoint.mjJNT_SLIDE, axis=along)
                 spec.add_equality(
                     name=joint.name,
                     type=mujoco.mjtEq.mjEQ_JOINT,
@@ -169,18 +180,24 @@ class PlacedThread(PlacedObject):
     """A thread in the state of a simulation.
 
     Attributes:
-        tension: force between needle and thread in the last step [N]. attached: False once it has come off the needle.
-        rods: ids of its bodies.
+        tension: force between needle and thread in the last step [N]. rods: ids of its bodies.
+        parted: rods before which it has parted; 0 is the first one, at the needle.
     """
 
     thing: Thread
+    parted: tuple[int, ...]
 
     def __init__(self, thing: Thread, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         super().__init__(thing, model, data)
         self.rods = [int(model.body(thing.body(i)).id) for i in range(thing.segments)]
-        self._locks = [int(model.equality(thing.slide(axis)).id) for axis in "xyz"]
+        self._locks = {i: [int(model.equality(thing.slide(i, axis)).id) for axis in "xyz"] for i in thing.parts}
         self._share = 1.0 - np.exp(-model.opt.timestep / RUPTURE)
         self.reset()
+
+    @property
+    def attached(self) -> bool:
+        """False once it has come off the needle."""
+        return 0 not in self.parted
 
     def meet(self, objects: Mapping[str, PlacedObject]) -> None:
         if not isinstance(objects[self.thing.needle].thing, Needle):
@@ -204,24 +221,68 @@ class PlacedThread(PlacedObject):
         force += np.cumsum(held[::-1])[::-1, None] * model.opt.gravity
         return np.asarray(np.linalg.norm(force, axis=1))
 
+    def cut(self, path: ArrayLike) -> int:
+        """Cut it where a blade crosses it, or rather at the nearest joint at which it can part.
+
+        path: successive places (n, 2, 3) of the two ends of the blade's edge in the base [m]. Returns the number of
+        joints that parted: 0 if the blade does not cross it.
+        """
+        path, points = checked_path(path), self.points
+        parts = np.array(self.thing.parts)
+        cut = set()
+        for first, second in pairwise(path):
+            for triangle in ((first[0], first[1], second[1]), (first[0], second[1], second[0])):
+                for at in np.flatnonzero(_crosses(points, np.array(triangle))).tolist():
+                    cut.add(int(parts[np.argmin(np.abs(parts - (at + 0.5)))]))
+        new = sorted(cut.difference(self.parted))
+        for i in new:
+            self._part(i)
+        return len(new)
+
+    def _part(self, rod: int) -> None:
+        self.parted = tuple(sorted({*self.parted, rod}))
+        self._data.eq_active[self._locks[rod]] = 0
+        if rod == 0:
+            self.tension = 0.0
+
     def reset(self) -> None:
-        self.tension, self.attached, self._load = 0.0, True, 0.0
+        self.tension = 0.0
+        self.parted = ()
+        self._loads = dict.fromkeys(self._locks, 0.0)
 
     def after_step(self) -> None:
         data = self._data
-        if self.attached:
-            first = data.efc_id[: data.ne].tolist().index(self._locks[0])
-            self.tension = hypot(*data.efc_force[first : first + 3].tolist())
-            self._load += self._share * (self.tension - self._load)
-            if self._load > self.thing.strength:
-                self.tension, self.attached = 0.0, False
-                data.eq_active[self._locks] = 0
+        rows = data.efc_id[: data.ne].tolist()
+        for rod, locks in self._locks.items():
+            if rod in self.parted:
+                continue
+            first = rows.index(locks[0])
+            tension = hypot(*data.efc_force[first : first + 3].tolist())
+            if rod == 0:
+                self.tension = tension
+            self._loads[rod] += self._share * (tension - self._loads[rod])
+            if self._loads[rod] > self.thing.strength:
+                self._part(rod)
 
     @property
     def memory(self) -> Any:
-        return self.tension, self.attached, self._load
+        return self.tension, self.parted, dict(self._loads)
 
     @memory.setter
     def memory(self, memory: Any) -> None:
-        self.tension, self.attached, self._load = memory
-        self._data.eq_active[self._locks] = int(self.attached)
+        self.tension, self.parted, loads = memory
+        self._loads = dict(loads)
+        for rod, locks in self._locks.items():
+            self._data.eq_active[locks] = int(rod not in self.parted)
+
+
+def _crosses(points: Array, triangle: Array) -> Array:
+    """Which (n,) pieces of a line through points (n + 1, 3) cross a triangle (3, 3)."""
+    origin, along = points[:-1], np.diff(points, axis=0)
+    first, second = triangle[1] - triangle[0], triangle[2] - triangle[0]
+    normal = np.cross(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):  # pieces in the plane of the triangle do not cross it
+        t = (triangle[0] - origin) @ normal / (along @ normal)
+        at = origin + t[:, None] * along - triangle[0]
+        u, v = np.cross(at, second) @ normal / (normal @ normal), np.cross(first, at) @ normal / (normal @ normal)
+        return np.asarray((t >= 0.0) & (t < 1.0) & (u >= 0.0) & (v >= 0.0) & (u + v <= 1.0))

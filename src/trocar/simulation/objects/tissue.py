@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.errors import Inaccurate, TrocarError, check_known
+from trocar.errors import Inaccurate, TrocarError, check_known, check_type
+from trocar.simulation.objects.cutting import Elements, checked_path, crossed, flex_id, flex_tetrahedra, swept
 from trocar.simulation.objects.piercing import Passage, Piercing, TissueEvent, TissuePoint
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
@@ -28,6 +29,7 @@ from trocar.simulation.objects.soft_slab import SOFT_SOLIMP
 from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.simulation.objects.strand import Strand
 from trocar.simulation.objects.tissue_grid import FACES, TissueGrid
+from trocar.simulation.objects.tissue_material import Inclusion, checked_layers, moduli, nominal_stress
 from trocar.simulation.objects.tissue_points import PointRows, add_beads, add_ties
 from trocar.spatial import Array, checked_pose, quaternion
 
@@ -36,12 +38,14 @@ MAX_SURFACE = 20_000  # nodes of the surface
 RADIUS = 1e-5  # of the flex's skin [m]
 TOLERANCE = 1e-8  # of the solver; the arm's 1e-14 is out of reach between light nodes
 CHECKED = 20  # steps between two checks for inverted cells
+TEARING = 5  # steps between two checks for torn cells
 
 
 @dataclass(frozen=True)
 class Tissue(SceneObject):
-    """A box of tissue: a St. Venant-Kirchhoff solid on trilinear cells. Needs accuracy="discrete".
+    """A box of tissue: a corotated linear solid on trilinear cells. Needs accuracy="discrete".
 
+    Stress is linear in the stretch, at any rotation.
     The cells carry the deformation, and the cost grows with their number; contact uses a finer mesh of the same box.
     Two tissues side by side are the edges of a wound: they collide with each other.
 
@@ -51,6 +55,10 @@ class Tissue(SceneObject):
         cells: number of cells along each axis. mesh: largest edge of the surface that is touched [m].
         fixed: faces that are held in place, of "-x", "+x", "-y", "+y", "-z" and "+z".
         young: [Pa]. poisson: below 0.5; above 0.45, cells this coarse are too stiff.
+        layers: thickness [m] and Young's modulus [Pa] of layers from the face +z down; below them it is `young`.
+        inclusions: parts with another stiffness, which replace the layers. Cells that lie in several parts have the
+            mean stiffness: make the borders of layers borders of cells.
+        strength: nominal stress at which a cell tears [Pa]. Default: it does not tear.
         damping: time constant of its viscosity [s]. density: [kg/m^3].
         weightless: leave out its weight; a block modelled in place is in equilibrium with it already.
         friction: coefficient of Coulomb friction of its surface.
@@ -68,6 +76,9 @@ class Tissue(SceneObject):
     fixed: Sequence[str] = ("-z",)
     young: float = 4e4
     poisson: float = 0.45
+    layers: Sequence[tuple[float, float]] = ()
+    inclusions: Sequence[Inclusion] = ()
+    strength: float | None = None
     damping: float = 0.02
     density: float = 1000.0
     weightless: bool = True
@@ -82,6 +93,11 @@ class Tissue(SceneObject):
         checks.attributes(self, self.name, positive=positive, not_negative=("friction", "damping"))
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
+        checked_layers(self.layers, self.name)
+        for inclusion in self.inclusions:
+            check_type(f"an inclusion of {self.name}", inclusion, Inclusion, "an Inclusion(shape, young)")
+        if self.strength is not None:
+            checks.positive(f"strength of {self.name}", self.strength, "Pa")
         checked_pose(self.pose)
         check_known(f"face of {self.name}", FACES, *self.fixed)
         if not self.fixed or len(set(self.fixed)) == len(FACES):
@@ -146,7 +162,7 @@ class PlacedTissue(PlacedObject):
     """A tissue in the state of a simulation.
 
     Attributes:
-        grid: its deformation.
+        grid: its deformation. young: of every cell [Pa], by its number.
     """
 
     thing: Tissue
@@ -154,9 +170,17 @@ class PlacedTissue(PlacedObject):
     def __init__(self, thing: Tissue, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         super().__init__(thing, model, data)
         x, y, z = thing.cells
-        self.grid = TissueGrid(model, data, thing.name, (x, y, z), thing.fixed)
+        self.grid = grid = TissueGrid(model, data, thing.name, (x, y, z), thing.fixed)
+        self.young = moduli(grid, thing.young, checked_layers(thing.layers, thing.name), thing.inclusions)
+        flex = flex_id(model, OBJECT + thing.name)
+        # vertices are stored in [0, 1] of the box
+        places = model.flex_vert0[int(model.flex_vertadr[flex]) :]
+        centres = places[flex_tetrahedra(model, flex)].mean(axis=1)
+        cell = np.clip((centres * grid.cells).astype(int), 0, grid.cells - 1)
+        owner = np.ravel_multi_index(tuple(cell.T), tuple(grid.cells))
+        self._elements = Elements(model, flex, grid.bodies[grid.corners], owner, self.young / thing.young)
         self._passage: Passage | None = None
-        self._inverted: list[TissueEvent] = []
+        self._events: list[TissueEvent] = []
         self._steps, self._warned = 0, False
 
     def meet(self, objects: Mapping[str, PlacedObject]) -> None:
@@ -172,9 +196,9 @@ class PlacedTissue(PlacedObject):
 
     @property
     def events(self) -> list[TissueEvent]:
-        """Events since the last reset: touch, puncture, entry, exit, ..., with times [s] and forces [N]."""
+        """Events since the last reset: touch, puncture, entry, exit, cut, ..., with times [s] and forces [N]."""
         passed = [] if self._passage is None else self._passage.events
-        return sorted([*passed, *self._inverted], key=lambda event: event.time)
+        return sorted([*passed, *self._events], key=lambda event: event.time)
 
     @property
     def forces(self) -> list[TissuePoint]:
@@ -192,29 +216,71 @@ class PlacedTissue(PlacedObject):
         return np.asarray(self.grid.R @ self.grid.place(X) + self.grid.p)
 
     @property
+    def stress(self) -> Array:
+        """Largest principal stress (nx, ny, nz) at the centre of every cell [Pa]: force per area at rest; 0 if cut."""
+        stress = nominal_stress(self.grid.gradients(), self.young, self.thing.poisson)
+        return np.asarray(np.where(self._elements.intact, stress, 0.0).reshape(tuple(self.grid.cells)))
+
+    @property
+    def intact(self) -> Array:
+        """True (nx, ny, nz) for cells that were neither cut nor torn."""
+        return self._elements.intact.reshape(tuple(self.grid.cells)).copy()
+
+    @property
+    def faces(self) -> Array:
+        return self._elements.faces
+
+    @property
     def inverted(self) -> list[tuple[int, int, int]]:
         """Cells that are turned inside out now. Their forces are meaningless."""
-        return self.grid.inverted()
+        intact = self.intact
+        return [cell for cell in self.grid.inverted() if intact[cell]]
+
+    def cut(self, path: ArrayLike) -> int:
+        """Remove the cells that a blade crosses, and return their number. The cut is as wide as a cell.
+
+        path: successive places (n, 2, 3) of the two ends of the blade's edge in the base [m].
+        """
+        grid = self.grid
+        points = swept(grid.to_local(checked_path(path)), float(grid.step.min()) / 4)
+        cells = np.asarray(crossed(grid.tetrahedra().reshape(-1, 4, 3), points).reshape(-1, 6).any(axis=1))
+        return self._remove(cells, "cut", 0.0)
+
+    def _remove(self, cells: Array, what: str, stress: float) -> int:
+        """Remove the cells of a mask; needle and thread come free in them."""
+        lost = cells & self._elements.intact
+        count = self._elements.remove(cells)
+        if count:
+            x, y, z = self.grid.rest.reshape(-1, 3)[self.grid.corners[lost]].mean(axis=(0, 1)).tolist()
+            self._events.append(TissueEvent(float(self._data.time), what, stress, (x, y, z)))
+        return count
 
     def reset(self) -> None:
-        self._inverted, self._steps = [], 0
+        self._events, self._steps = [], 0
+        self._elements.set_intact(np.ones_like(self._elements.intact))
         if self._passage is not None:
             self._passage.reset()
 
     def after_step(self) -> None:
         self._steps += 1
-        if self._steps % CHECKED == 0 and not self._inverted:
+        if self._steps % CHECKED == 0:
             self._check_inverted()
+        if self.thing.strength is not None and self._steps % TEARING == 0:
+            stress = self.stress.ravel()
+            if stress.max() > self.thing.strength:
+                self._remove(np.array(stress > self.thing.strength), "torn", float(stress.max()))
         if self._passage is not None:
-            self._passage.update()
+            self._passage.update(self._elements.intact)
 
     def _check_inverted(self) -> None:
         """Record the first inverted cells, and warn once."""
-        cells = self.grid.inverted()
+        if any(event.what == "inverted" for event in self._events):
+            return
+        cells = self.inverted
         if not cells:
             return
         time, name = float(self._data.time), self.thing.name
-        self._inverted = [TissueEvent(time, "inverted", 0.0, tuple(float(i) for i in cells[0]))]
+        self._events.append(TissueEvent(time, "inverted", 0.0, tuple(float(i) for i in cells[0])))
         if not self._warned:
             self._warned = True
             message = f"{len(cells)} cells of {name} are inside out at t = {time:.4g} s, the first is {cells[0]}"
@@ -223,11 +289,12 @@ class PlacedTissue(PlacedObject):
     @property
     def memory(self) -> Any:
         passage = None if self._passage is None else self._passage.memory
-        return tuple(self._inverted), self._steps, passage
+        return tuple(self._events), self._steps, self._elements.intact, passage
 
     @memory.setter
     def memory(self, memory: Any) -> None:
-        inverted, self._steps, passage = memory
-        self._inverted = list(inverted)
+        events, self._steps, intact, passage = memory
+        self._events = list(events)
+        self._elements.set_intact(intact)
         if self._passage is not None:
             self._passage.memory = passage

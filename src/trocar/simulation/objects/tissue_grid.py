@@ -15,6 +15,8 @@ CLOSE = 1e-9  # accuracy of the inverse map [m]
 MAX_NEWTON = 10  # iterations of the inverse map
 # corners of a cell and the eight places at which its deformation is checked, in [0, 1]
 CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+# six tetrahedra about a diagonal that fill a cell, by the numbers of its corners
+CELL_TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
 
 
 class TissueGrid:
@@ -24,6 +26,7 @@ class TissueGrid:
         low, high: corners (3,) of the box at rest. cells: number of cells (3,).
         R, p: frame of the tissue in the world.
         nodes: ids of the x joints of all free nodes; those of y and z follow each.
+        corners: numbers (n, 8) of the nodes of every cell. bodies: ids of the bodies of all nodes, by their number.
     """
 
     def __init__(
@@ -46,12 +49,17 @@ class TissueGrid:
         self.step = (self.high - self.low) / self.cells
         shape = tuple(self.cells + 1)
         self.rest, self._address, self.joint = np.zeros((*shape, 3)), np.full(shape, -1), np.full(shape, -1)
+        self.bodies = np.zeros(np.prod(shape), dtype=int)
         for body, place in zip(bodies, places, strict=True):
             node = tuple(np.rint((place - self.low) / self.step).astype(int))
             self.rest[node] = place
             if model.body_jntnum[body]:
                 self.joint[node] = model.body_jntadr[body]
                 self._address[node] = model.jnt_qposadr[model.body_jntadr[body]]
+            self.bodies[np.ravel_multi_index(node, shape)] = body
+        numbers = np.arange(self.bodies.size).reshape(shape)
+        at = np.indices(tuple(self.cells)).reshape(3, -1).T[:, None] + CORNERS
+        self.corners = numbers[at[..., 0], at[..., 1], at[..., 2]]
         self.nodes = np.sort(self.joint[self.joint >= 0])
         self._free_faces = [FACES[face] for face in FACES if face not in fixed]
         self._slopes = np.array([-1.0 / self.step, 1.0 / self.step])
@@ -112,11 +120,16 @@ class TissueGrid:
         X[axis] = self.high[axis] if sign > 0 else self.low[axis]
         return X
 
-    def inverted(self) -> list[tuple[int, int, int]]:
-        """Cells that are turned inside out: det F <= 0 at one of their corners."""
+    def positions(self) -> Array:
+        """Current positions (nx + 1, ny + 1, nz + 1, 3) of all nodes."""
         x = self.rest.copy()
         free = self._address >= 0
         x[free] += self._qpos[self._address[free][:, None] + np.arange(3)]
+        return x
+
+    def inverted(self) -> list[tuple[int, int, int]]:
+        """Cells that are turned inside out: det F <= 0 at one of their corners."""
+        x = self.positions()
         edges = [np.diff(x, axis=axis) for axis in range(3)]
         smallest = np.full(tuple(self.cells), np.inf)
         for corner in CORNERS:
@@ -127,6 +140,20 @@ class TissueGrid:
                 sides.append(edge[tuple(at)])
             smallest = np.minimum(smallest, np.einsum("...i,...i", np.cross(sides[0], sides[1]), sides[2]))
         return [(int(i), int(j), int(k)) for i, j, k in np.argwhere(smallest <= 0)]
+
+    def gradients(self) -> Array:
+        """Deformation gradients F (n, 3, 3) at the centres of all cells."""
+        corners = self.positions().reshape(-1, 3)[self.corners]
+        slopes = (2 * CORNERS - 1) / (4 * self.step)
+        return np.einsum("nci,cj->nij", corners, slopes)
+
+    def tetrahedra(self) -> Array:
+        """Corners (n, 6, 4, 3) of six tetrahedra that fill each cell, now."""
+        return np.asarray(self.positions().reshape(-1, 3)[self.corners][:, CELL_TETRAHEDRA])
+
+    def cell_index(self, X: Array) -> int:
+        """Number of the cell of a rest position X; cells are counted along z first, then y, then x."""
+        return int(np.ravel_multi_index(tuple(cut.start for cut in self.cell(X)[0]), tuple(self.cells)))
 
     def _corners(self, cell: tuple[slice, ...]) -> Array:
         """Current positions (8, 3) of the nodes of a cell."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.films import Picture
 from trocar.spatial import Array, inverse, pose
 from trocar.transports.coppelia.packets import RemoteCommand, ScriptCall, key_strings
 from trocar.transports.coppelia.remote_scene import WORLD, NotServed, RemoteScene, SceneRefusal
@@ -34,7 +36,24 @@ REFUSED = {
 }
 
 
-def execute(scene: RemoteScene, command: RemoteCommand) -> bytes:
+class PendingImage(NamedTuple):
+    """The data of a reply that has a picture in it, which another thread renders."""
+
+    picture: Future[Picture]
+    grey: bool = False
+
+    def data(self) -> bytes:
+        """Width, height and pixels, the bottom row first. Waits for the picture; raises a SceneRefusal."""
+        try:
+            picture = self.picture.result()[::-1]
+        except Exception as error:  # of OpenGL
+            raise NotServed(f"the picture cannot be rendered: {error}") from error
+        if self.grey:
+            picture = picture.mean(axis=2).astype(np.uint8)
+        return struct.pack("<2i", picture.shape[1], picture.shape[0]) + np.ascontiguousarray(picture).tobytes()
+
+
+def execute(scene: RemoteScene, command: RemoteCommand) -> bytes | PendingImage:
     """Execute a command and return the data of the reply; raises a SceneRefusal or a ProtocolError."""
     number = command.number
     if number in REFUSED:
@@ -168,11 +187,8 @@ def _velocity(scene: RemoteScene, command: RemoteCommand) -> bytes:
     return floats(scene.velocity(*numbers("<i", command.key)))
 
 
-def _image(grey: bool, scene: RemoteScene, command: RemoteCommand) -> bytes:
-    picture = scene.image(*numbers("<i", command.key))[::-1]  # the bottom row first
-    if grey:
-        picture = picture.mean(axis=2).astype(np.uint8)
-    return struct.pack("<2i", picture.shape[1], picture.shape[0]) + np.ascontiguousarray(picture).tobytes()
+def _image(grey: bool, scene: RemoteScene, command: RemoteCommand) -> PendingImage:
+    return PendingImage(scene.image(*numbers("<i", command.key)), grey)
 
 
 def _name(command: RemoteCommand) -> str:
@@ -211,7 +227,7 @@ def _position(T: Array) -> Array:
     return T[:3, 3]
 
 
-COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes]] = {
+COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes | PendingImage]] = {
     0x1001: partial(_of_object, lambda scene, joint: scene.joint_position(joint)),  # simxGetJointPosition
     0x1002: partial(_set_joint, lambda scene, joint, x: scene.set_joint_position(joint, x)),  # simxSetJointPosition
     0x1003: partial(_image, True),  # simxGetVisionSensorImage, grey

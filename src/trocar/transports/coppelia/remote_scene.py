@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Protocol
 
+from trocar.appearance.films import Picture
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.transports.coppelia.packets import ScriptCall
@@ -78,8 +80,8 @@ class RemoteScene(Protocol):
     def place(self, handle: int, T: Array) -> None:
         """Place a frame."""
 
-    def image(self, handle: int) -> Array:
-        """Picture (rows, columns, 3) of a camera, 0 to 255, the top row first."""
+    def image(self, handle: int) -> Future[Picture]:
+        """Picture (rows, columns, 3) of a camera at this moment, the top row first; another thread renders it."""
 
     def call(self, script: str, function: str, arguments: ScriptCall) -> ScriptCall:
         """Call a function of a script."""

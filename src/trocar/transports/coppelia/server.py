@@ -2,7 +2,8 @@
 
 One thread serves all clients. It answers a message after its commands were executed and, at a trigger, the step was
 taken; streams are read after that. CoppeliaSim answers with the values of before the step, and its clients send a ping
-to get those of after it. Here both read the same, so that runs are repeatable.
+to get those of after it. Here both read the same, so that runs are repeatable. A message with pictures is answered when
+these are rendered; the simulation and other clients do not wait for that.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from typing import NamedTuple, Self
 
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.transports.coppelia import commands, packets
+from trocar.transports.coppelia.commands import PendingImage
 from trocar.transports.coppelia.packets import Assembly, MessageHead, PacketReader, ProtocolError, RemoteCommand
-from trocar.transports.coppelia.remote_scene import NotServed, RemoteScene
+from trocar.transports.coppelia.remote_scene import NotServed, RemoteScene, SceneRefusal
 from trocar.transports.coppelia.stepping import Stepping
 
 HOST, PORT = "127.0.0.1", 19997
@@ -56,7 +58,7 @@ class RemoteApiServer:
         self.selector = selectors.DefaultSelector()
         self._waker, self._wakes = socket.socketpair()
         self.selector.register(self._socket, selectors.EVENT_READ, self._accept)
-        self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: None)
+        self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: self._wakes.recv(CHUNK))
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="trocar-coppelia", daemon=True)
         self._thread.start()
@@ -84,11 +86,16 @@ class RemoteApiServer:
     def close(self) -> None:
         """Disconnect all clients and end the server."""
         self._closing = True
-        self._waker.send(b"\0")
+        self.wake()
         self._thread.join(timeout=10.0)
         self.selector.close()
         for one in (self._waker, self._wakes):
             one.close()
+
+    def wake(self) -> None:
+        """Let the server look at its clients again; any thread may call this."""
+        with suppress(OSError):  # it has ended
+            self._waker.send(b"\0")
 
     def _run(self) -> None:
         try:
@@ -130,6 +137,17 @@ class RemoteApiServer:
             self.stepping.synchronise(client, False)
 
 
+class _Reply(NamedTuple):
+    """A reply, and the picture that it waits for, if any."""
+
+    command: RemoteCommand
+    image: PendingImage | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self.image is None or self.image.picture.done()
+
+
 class _Client:
     """One connection: reads messages, executes their commands and answers."""
 
@@ -138,7 +156,8 @@ class _Client:
         self._scene, self._stepping = server.scene, server.stepping
         self._reader, self._assembly = PacketReader(), Assembly()
         self._messages: deque[bytes] = deque()
-        self._executed: tuple[MessageHead, list[RemoteCommand]] | None = None  # message to be answered
+        self._executed: tuple[MessageHead, list[_Reply]] | None = None  # message to be answered
+        self._answer: tuple[MessageHead, list[_Reply]] | None = None  # its answer, complete but for pictures
         self._unsent = bytearray()
         self._streams: dict[tuple[int, bytes], tuple[RemoteCommand, float]] = {}  # with the time of the last reply [ms]
         self._reported: set[int] = set()  # commands not served
@@ -161,8 +180,12 @@ class _Client:
         """Answer the messages that have come, unless this client waits for the triggers of others."""
         try:
             while self._open and not self._stepping.waits(self):
-                if self._executed is not None:
-                    self._answer(*self._executed)
+                if self._answer is not None:
+                    if not all(reply.ready for reply in self._answer[1]):
+                        break
+                    self._send_answer(*self._answer)
+                elif self._executed is not None:
+                    self._read_streams(*self._executed)
                 elif self._messages:
                     self._execute_message(self._messages.popleft())
                 else:
@@ -198,7 +221,7 @@ class _Client:
 
     def _execute_message(self, message: bytes) -> None:
         head, pieces = packets.unpacked_message(message)
-        replies: list[RemoteCommand] = []
+        replies: list[_Reply] = []
         for piece in pieces:
             command = self._assembly.command(piece)
             if command is None:
@@ -206,7 +229,7 @@ class _Client:
             name = command.number, command.key
             if command.mode == packets.DISCONTINUE:
                 self._streams.pop(name, None)
-                replies.append(command._replace(data=b"", full=None))
+                replies.append(_Reply(command._replace(data=b"", full=None)))
             elif command.mode in (packets.STREAMING, packets.STREAMING_SPLIT):
                 if len(self._streams) >= MAX_STREAMS and name not in self._streams:
                     raise ProtocolError(f"it asks for more than {MAX_STREAMS} streams")
@@ -215,8 +238,8 @@ class _Client:
                 replies.append(self._reply(command))
         self._executed = head, replies
 
-    def _answer(self, head: MessageHead, replies: list[RemoteCommand]) -> None:
-        """Answer a message whose commands were executed, with the streams after the step that it has triggered."""
+    def _read_streams(self, head: MessageHead, replies: list[_Reply]) -> None:
+        """Complete the answer to a message with the streams after the step that it has triggered."""
         self._executed = None
         now = 1e3 * time.monotonic()
         for name, (command, last) in self._streams.items():
@@ -225,26 +248,52 @@ class _Client:
                 replies.append(self._reply(command))
         number = head.message if replies else packets.NO_MESSAGE
         state = self._scene.running, self._scene.paused
-        answer = MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state)
-        self._unsent += packets.packets(packets.packed_message(answer, replies))
+        self._answer = MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state), replies
+
+    def _send_answer(self, head: MessageHead, replies: list[_Reply]) -> None:
+        self._answer = None
+        commands = [self._with_picture(*reply) for reply in replies]
+        self._unsent += packets.packets(packets.packed_message(head, commands))
         self._send()
 
-    def _reply(self, command: RemoteCommand) -> RemoteCommand:
-        """Execute a command. Its reply has the same number, mode and key."""
-        data, failed = b"", False
+    def _with_picture(self, reply: RemoteCommand, image: PendingImage | None) -> RemoteCommand:
+        if image is None:
+            return reply
         try:
-            data = self._execute(command)
+            return reply._replace(data=image.data())
+        except SceneRefusal as error:
+            self._report_once(reply.number, error)
+            return reply._replace(failed=True)
+
+    def _reply(self, command: RemoteCommand) -> _Reply:
+        """Execute a command. Its reply has the same number, mode and key."""
+        data, image, failed = b"", None, False
+        try:
+            result = self._execute(command)
+            if isinstance(result, PendingImage):
+                image = result
+                if not image.picture.done():
+                    image.picture.add_done_callback(lambda _: self._server.wake())
+            else:
+                data = result
         except ProtocolError:
             raise
         except TrocarError as error:
             failed = True
-            if isinstance(error, NotServed) and command.number not in self._reported:
-                self._reported.add(command.number)
-                self._report(str(error))
+            self._report_once(command.number, error)
         now = round(1e3 * self._scene.time) if self._scene.running else 0
-        return RemoteCommand(command.number, command.mode, command.key, data, time=now, failed=failed)
+        return _Reply(
+            RemoteCommand(command.number, command.mode, command.key, data, time=now, failed=failed),
+            image,
+        )
 
-    def _execute(self, command: RemoteCommand) -> bytes:
+    def _report_once(self, number: int, error: Exception) -> None:
+        """Report a command that is not served, the first time."""
+        if isinstance(error, NotServed) and number not in self._reported:
+            self._reported.add(number)
+            self._report(str(error))
+
+    def _execute(self, command: RemoteCommand) -> bytes | PendingImage:
         match command.number:
             case commands.SYNCHRONOUS | commands.FREE_RUNNING:
                 self._stepping.synchronise(self, command.number == commands.SYNCHRONOUS)

@@ -7,6 +7,7 @@ constants that there are (`zmqRemoteApi.info`). Numbers are doubles, and calls a
 from __future__ import annotations
 
 import inspect
+import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from trocar import checks
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array
 from trocar.transports.coppelia import commands
+from trocar.transports.coppelia.commands import PendingImage
 from trocar.transports.coppelia.packets import ScriptCall
 from trocar.transports.coppelia.remote_scene import WORLD, SceneRefusal
 from trocar.transports.coppelia.stepping import Stepping
@@ -31,6 +33,7 @@ except ImportError:  # named when a server is made
 PORT = 23000
 MAX_REQUEST = 1 << 20  # bytes
 POLL_INTERVAL = 200  # [ms]
+GREY = 1  # option of getVisionSensorImg
 TIMEOUT = 600.0  # time without a request after which stepping ends: this protocol does not tell that a client has left
 CONSTANTS = {"handle_world": WORLD, "simulation_stopped": 0, "simulation_paused": 8, "simulation_advancing_running": 17}
 
@@ -100,7 +103,11 @@ class ZmqApiServer:
             return cbor2.dumps({"err": problem})
         try:
             with self._stepping.lock:
-                return cbor2.dumps({"ret": self._call(func, args)})
+                results = self._call(func, args)
+            if results and isinstance(results[0], PendingImage):  # rendered while the simulation goes on
+                data = results[0].data()
+                results = [data[8:], list(struct.unpack_from("<2i", data))]
+            return cbor2.dumps({"ret": results})
         except TrocarError as error:
             return cbor2.dumps({"err": f"{error} (in function {shown(func)})"})
 
@@ -125,7 +132,7 @@ class ZmqApiServer:
         except TypeError as error:
             raise SceneRefusal(f"wrong arguments: {error}") from None
         result = function(*args)
-        return list(result) if isinstance(result, tuple) else [result]
+        return list(result) if type(result) is tuple else [result]
 
 
 class SimFunctions:
@@ -156,7 +163,7 @@ class SimFunctions:
             "setObjectOrientation": self._set_orientation,
             "setObjectQuaternion": self._set_quaternion,
             "getObjectVelocity": lambda one: tuple(x.tolist() for x in np.split(scene.velocity(_handle(one)), 2)),
-            "getVisionSensorImg": self._image,
+            "getVisionSensorImg": lambda one, options=0: PendingImage(scene.image(_handle(one)), options == GREY),
             "getFloatSignal": lambda name: scene.floats.get(_text(name)),
             "setFloatSignal": lambda name, x: commands.set_signal(scene.floats, _text(name), _number(x)),
             "clearFloatSignal": lambda name: scene.floats.pop(_text(name), None) and None,
@@ -188,10 +195,6 @@ class SimFunctions:
     def _set_quaternion(self, one: object, *rest: object) -> None:
         xyzw, frame = _value_and_frame(rest, 4)
         commands.place(self._scene, _handle(one), frame, rotation=commands.from_quaternion_xyzw(xyzw))
-
-    def _image(self, one: object, options: object = 0) -> tuple[bytes, list[int]]:
-        picture = self._scene.image(_handle(one))[::-1]
-        return np.ascontiguousarray(picture).tobytes(), [picture.shape[1], picture.shape[0]]
 
     def _script(self, function: object, script: object) -> None:
         self._scene.call(_text(script), _text(function), ScriptCall())

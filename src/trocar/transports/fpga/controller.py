@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,17 @@ class Plant(Protocol):
     def step(self) -> None: ...
 
     def rest(self, until: float) -> None: ...
+
+
+class _Selection(NamedTuple):
+    """Boards in a query: their indices, the places of their blocks, headers without sequence number, and the timing at
+    the end of the hub's memory.
+    """
+
+    boards: Any
+    places: Array
+    headers: Array
+    timing: bytes
 
 
 class BoardController:
@@ -175,22 +186,26 @@ class BoardController:
     def _elapsed(self) -> Array:
         return np.maximum((self.plant.time - self._sampled) * CLOCK - 1.0, 0.0)
 
-    def _select(self, mask: int) -> tuple[Array, Array]:
-        """Boards in a mask of board numbers, and the places of their blocks."""
-        boards = [index for index, number in enumerate(self.boards.numbers) if mask >> number & 1]
-        places = [self._places(board) for board in boards]
-        return np.array(boards, dtype=int), np.concatenate(places) if places else np.zeros(0, dtype=int)
+    def _select(self, mask: int) -> _Selection:
+        """Boards in a mask of board numbers."""
+        kinds = self.boards.kinds
+        chosen = [index for index, number in enumerate(self.boards.numbers) if mask >> number & 1]
+        places = [self._places(board) for board in chosen]
+        headers = [(kinds[board].block + 1) << 24 | UPDATE_TIME + UPDATE_INTERVAL * k for k, board in enumerate(chosen)]
+        read = UPDATE_TIME + UPDATE_INTERVAL * len(chosen)
+        return _Selection(
+            boards=slice(None) if len(chosen) == len(kinds) else np.array(chosen, dtype=int),
+            places=np.concatenate(places) if places else np.zeros(0, dtype=int),
+            headers=np.array(headers, dtype=np.int64),
+            timing=(read << 16 | read + UPDATE_INTERVAL).to_bytes(4, "big"),
+        )
 
     def _query(self, value: int, now: float) -> None:
         """Let the boards in a mask write their blocks, with a sequence number, to the hub's memory."""
         self._sample(now)
-        sequence, boards = value >> 16, self.boards
-        chosen, places = self._selected(value & 0xFFFF)
-        lengths = np.array([kind.block + 1 for kind in boards.kinds])[chosen]
-        updates = UPDATE_TIME + UPDATE_INTERVAL * np.arange(len(chosen))
-        boards.headers[chosen] = lengths << 24 | (sequence & 0xFF) << 16 | updates
+        boards, selection = self.boards, self._selected(value & 0xFFFF)
+        chosen = selection.boards
+        boards.headers[chosen] = selection.headers | value & 0xFF0000
         boards.elapsed[chosen] = self._elapsed()[chosen]
         self._sampled[chosen] = self.plant.time
-        read = UPDATE_TIME + UPDATE_INTERVAL * len(chosen)
-        timing = np.array([read << 16 | read + UPDATE_INTERVAL], dtype=">u4").tobytes()
-        self._memory = boards.content[places].astype(">u4").tobytes() + timing
+        self._memory = boards.content.take(selection.places).astype(">u4").tobytes() + selection.timing

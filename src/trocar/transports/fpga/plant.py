@@ -19,7 +19,7 @@ from trocar.transports.fpga.chip import chip_memory
 from trocar.transports.fpga.discs import DISCS, Discs
 from trocar.transports.fpga.edges import EncoderTimers
 from trocar.transports.fpga.hands import HandOnTip
-from trocar.transports.fpga.io_file import GRIPPER, AmplifierChannel, BrakeScales, IOConfiguration, IORobot
+from trocar.transports.fpga.io_file import GRIPPER, ActuatorScales, AmplifierChannel, IOConfiguration, IORobot
 from trocar.transports.fpga.registers import KINDS, Boards
 from trocar.transports.fpga.set_up import SET_UP, SetUpMultiplexer
 
@@ -34,25 +34,28 @@ BRAKE_SHARE = 0.5  # of the current that keeps a brake open: ASSUMED
 
 @dataclass(frozen=True)
 class _Wired:
-    """An arm on the boards: its part of the actuators, its name, its brakes."""
+    """An arm on the boards: its name, its part of the actuators, the currents that open its brakes [A]."""
 
     name: str
     part: slice
     stepped: SteppedArm
-    brakes: _Brakes
+    brakes: tuple[float, ...]
 
 
-class _Brakes:
-    """Channels and scales of the brakes of an arm, which are engaged at the start."""
+class _Gripper:
+    """The potentiometer of a master's gripper."""
 
-    def __init__(self, brakes: Sequence[BrakeScales], channels: Sequence[int]) -> None:
-        self.channels = np.array(channels, dtype=int)
-        self.command, self.feedback = (
-            np.array([(getattr(each, key).offset, getattr(each, key).scale) for each in brakes]).reshape(-1, 2).T
-            for key in ("command", "feedback")
-        )
-        self.threshold = BRAKE_SHARE * np.array([abs(each.released) for each in brakes])
-        self.released = False
+    def __init__(self, stepped: SteppedArm, actuator: ActuatorScales, channel: int) -> None:
+        self._stepped, self._actuator, self._channel = stepped, actuator, channel
+        self._opening = np.nan
+
+    def sense(self, boards: Boards) -> None:
+        if self._stepped.gripper == self._opening:
+            return
+        self._opening, actuator = self._stepped.gripper, self._actuator
+        volts = (self._opening - actuator.potentiometer.offset) / actuator.potentiometer.scale
+        bits = (volts - actuator.voltage.offset) / actuator.voltage.scale
+        boards.pots[self._channel] = round(min(max(bits, 0.0), MAX_BITS))
 
 
 class RobotPlant:
@@ -74,6 +77,7 @@ class RobotPlant:
     def __init__(self, scene: Scene, configuration: IOConfiguration, *, supported: bool = True, seed: int = 0) -> None:
         self.scene, self.configuration, self._supported = scene, configuration, supported
         self.period, self.time = scene.timestep, 0.0
+        self._qpos = scene.data.qpos
         self.notes = list(configuration.notes)
         hardware = configuration.boards
         if not hardware:
@@ -100,19 +104,21 @@ class RobotPlant:
                     f"has {stepped.arm.n} with linear potentiometers"
                 )
             part = slice(ends, ends := ends + stepped.arm.n)
-            brakes = _Brakes(robot.brakes, [self.channel(brake) for brake in robot.brakes])
+            brakes = tuple(BRAKE_SHARE * abs(brake.released) for brake in robot.brakes)
             self._wired.append(_Wired(robot.name, part, stepped, brakes))
-            if len(brakes.channels):
+            if brakes:
                 scene.arms[robot.name].brakes = True
+        self._braked = [wired for wired in self._wired if wired.brakes]
+        self._released = dict.fromkeys((wired.name for wired in self._braked), False)
         self._wire(robots, ends)
         self._idle_arms = [name for name in scene.arms if name not in {wired.name for wired in self._wired}]
-        random = np.random.default_rng(seed)
         M = len(boards.board_of)
-        self._noise = random.standard_normal((NOISE_ROWS, 2, M))
+        self._noise = self._readings_at_zero(np.random.default_rng(seed).standard_normal((NOISE_ROWS, 2, M)))
         self._row = 0
         self.current = np.zeros(ends)
         # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled.
-        self._driven = np.zeros(ends, dtype=bool)
+        self._driven, self._all_driven = np.zeros(ends, dtype=bool), False
+        self._switch(boards.on)
         self._steps, self._weights = 0, dict[str, tuple[int, Array]]()
         self.failed: dict[tuple[int, int], float] = {}
         self._inputs = {switch.name: switch for switch in configuration.inputs}
@@ -130,7 +136,7 @@ class RobotPlant:
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
         boards.timers = EncoderTimers(counts)
-        self._sense(self._actuators())
+        self._sense(self._actuators(), np.zeros(len(self._drives)))
         boards.prepare(0.0)
 
     def _wire(self, robots: Iterable[IORobot], N: int) -> None:
@@ -145,21 +151,24 @@ class RobotPlant:
             stepped, part = wired.stepped, wired.part
             self._positions[part, stepped.q] = np.linalg.inv(stepped.arm.motors.coupling) @ stepped.D_measured
             self._pots[part, part] = np.linalg.inv(robot.coupling)
+        self._motor_rows = np.concatenate([np.arange(scene.model.nu)[wired.stepped.u] for wired in self._wired])
         self._per_effort = np.array([each.current for each in actuators])
-        self._command, self._feedback, self._encoder, voltage, pot = (
-            np.array([(getattr(each, key).offset, getattr(each, key).scale) for each in actuators]).reshape(N, 2).T
-            for key in ("command", "feedback", "encoder", "voltage", "potentiometer")
-        )
+        drives: list[AmplifierChannel] = [*actuators, *(brake for robot in robots for brake in robot.brakes)]
+        self._drives = np.array([self.channel(each) for each in drives], dtype=int)  # actuators, then brakes
+        self._command, self._feedback = _scales(drives, "command"), _scales(drives, "feedback")
+        self._encoder, voltage, pot = (_scales(actuators, key) for key in ("encoder", "voltage", "potentiometer"))
         # bits = ((position - offset) / scale - offset of the voltage) / its scale
-        self._pot_scale = 1.0 / (pot[1] * voltage[1])
+        self._pots /= (pot[1] * voltage[1])[:, None]
         self._pot_offset = -(pot[0] / pot[1] + voltage[0]) / voltage[1]
+        # potentiometers of the actuators, then currents of all drives, in the boards' table
+        self._analog = np.concatenate([self._channels, len(self.boards.board_of) + self._drives])
         self._grippers = []
         for robot in self.configuration.robots:
             master = robot.name.removesuffix(GRIPPER)
             if master != robot.name and master in scene.arms and robot.actuators:
                 stepped, actuator = scene.stepped[master], robot.actuators[0]
                 stepped.gripper = 0.5 * (scene.arms[master].arm.gripper or (0.0, 0.0))[1]
-                self._grippers.append((stepped, self.channel(actuator), actuator))
+                self._grippers.append(_Gripper(stepped, actuator, self.channel(actuator)))
 
     def channel(self, drive: AmplifierChannel) -> int:
         """Channel of a board number and an axis; raises if the board has no such axis."""
@@ -178,10 +187,7 @@ class RobotPlant:
         """Press or release a switch of the IO files, such as PSM1_arm_clutch, PSM1_tool, clutch or coag."""
         check_known("digital input", self._inputs, name)
         switch = self._inputs[name]
-        index = self.boards.index(switch.board)
-        high = pressed != switch.pressed_low
-        level = 1 << switch.bit
-        self.boards.inputs[index] = self.boards.inputs[index] | level if high else self.boards.inputs[index] & ~level
+        self.boards.set_input(self.boards.numbers.index(switch.board), switch.bit, pressed != switch.pressed_low)
         self.pressed[name] = pressed
 
     def hold(self, name: str) -> HandOnTip:
@@ -217,7 +223,7 @@ class RobotPlant:
 
     def _actuators(self) -> Array:
         """True positions of all actuators (A,)."""
-        return np.asarray(self._positions.dot(self.scene.data.qpos))
+        return np.asarray(self._positions.dot(self._qpos))
 
     def _counts(self, positions: Array) -> Array:
         return np.asarray((positions - self._encoder[0]) / self._encoder[1])
@@ -225,52 +231,69 @@ class RobotPlant:
     @property
     def moving(self) -> bool:
         """A motor has current, or a hand holds an arm."""
-        return bool(self.boards.on.any() or self.hands)
+        return self.boards.powered or bool(self.hands)
 
     def step(self) -> None:
         """Advance by one period: currents of the boards act, then the sensors are read."""
-        boards, channels = self.boards, self._channels
+        boards, N = self.boards, len(self._channels)
         self._steps += 1
         for hand in self.hands.values():
             hand.act()
         boards.settle(self.time)
-        amperes = (boards.dac[channels] - self._command[0]) / self._command[1]
-        current = np.where(boards.on[channels], amperes, 0.0)
+        if boards.on is not self._on:
+            self._switch(boards.on)
+        current = (boards.dac.take(self._drives) - self._command[0]) / self._command[1]
+        if not self._all_on:
+            current *= self._drives_on
         for (board, axis), value in self.failed.items():
-            current[channels == self.channel_of(board, axis)] = value
-        self.current = current
-        self._driven = (self._driven | (np.abs(current) > MIN_CURRENT)) & boards.on[channels]
-        efforts = current / self._per_effort
-        held = ~self._driven
-        held_any = self._supported and held.any()
-        free = [name for name, discs in self.discs.items() if not discs.all_engaged]
-        for wired in self._wired:
-            part, stepped, motors = wired.part, wired.stepped, efforts[wired.part]
-            if len(wired.brakes.channels):
-                self._act_brakes(wired)
-            if held_any and held[part].any():
-                motors = np.where(held[part], stepped.motor_from_joint.dot(self._weight(wired.name)), motors)
-            if wired.name in free:  # friction of the instrument holds its wrist
-                weight = stepped.motor_from_joint.dot(self._weight(wired.name))
-                motors = motors.copy()
-                motors[DISCS] = np.where(self.discs[wired.name].engaged, motors[DISCS], weight[DISCS])
-            stepped.command_motors(motors)
-        for name in self._idle_arms:
-            self.scene.stepped[name].command(self._weight(name))
+            current[self._drives == self.channel_of(board, axis)] = value
+        self.current = current[:N]
+        if not self._all_driven:
+            self._driven = (self._driven | (np.abs(self.current) > MIN_CURRENT)) & self._drives_on[:N]
+            self._all_driven = bool(self._driven.all())
+        efforts = self.current / self._per_effort
+        free = [wired for wired in self._wired if wired.name in self.discs and not self.discs[wired.name].all_engaged]
+        self._act(self._supporting(efforts, free) if free or not self._all_driven else efforts)
+        if self._braked:
+            self._act_brakes(current[N:].tolist())
         self.scene.advance()
         before, self.time = self.time, self.time + self.period
         positions = self._actuators()
-        for wired in self._wired:
-            if wired.name in free:
-                angles = positions[wired.part][DISCS]
-                angles[:] = self.discs[wired.name].step(efforts[wired.part][DISCS], angles, self.period)
+        for wired in free:
+            angles = positions[wired.part][DISCS]
+            angles[:] = self.discs[wired.name].step(efforts[wired.part][DISCS], angles, self.period)
         counts = boards.timers.position.copy()
-        counts[channels] = self._counts(positions)
+        counts[self._channels] = self._counts(positions)
         if self._set_up is not None:
             counts[self._set_up.channels] = self._set_up.lines
         boards.timers.move(counts, before, self.time)
-        self._sense(positions)
+        self._sense(positions, current)
         boards.check_currents(self.time)
+
+    def _switch(self, on: Array) -> None:
+        """Amplifiers were switched on or off."""
+        self._on, self._drives_on = on, on.take(self._drives)
+        self._all_on = bool(self._drives_on.all())
+        self._all_driven = False
+
+    def _supporting(self, efforts: Array, free: Iterable[_Wired]) -> Array:
+        """Motor efforts with those that hold arms without current, and instruments on free discs."""
+        motors = efforts.copy()
+        for wired in self._wired if self._supported else ():
+            held = ~self._driven[wired.part]
+            if held.any():
+                np.copyto(motors[wired.part], self._motor_weight(wired), where=held)
+        for wired in free:  # friction of the instrument holds its wrist
+            engaged = self.discs[wired.name].engaged
+            np.copyto(motors[wired.part][DISCS], self._motor_weight(wired)[DISCS], where=~engaged)
+        return motors
+
+    def _act(self, motors: Array) -> None:
+        """Set the efforts of all motors."""
+        for wired in self._wired:
+            wired.stepped.command_motors(motors[wired.part])
+        for name in self._idle_arms:
+            self.scene.stepped[name].command(self._weight(name))
 
     def rest(self, until: float) -> None:
         """Let time pass without motion: nothing is powered."""
@@ -284,31 +307,44 @@ class RobotPlant:
             last, efforts = self._weights[name] = self._steps, arm.mechanism.gravity(arm.q)
         return efforts
 
-    def _act_brakes(self, wired: _Wired) -> None:
-        boards, brakes = self.boards, wired.brakes
-        channels = brakes.channels
-        current = np.where(boards.on[channels], (boards.dac[channels] - brakes.command[0]) / brakes.command[1], 0.0)
-        boards.currents[channels] = np.rint((current - brakes.feedback[0]) / brakes.feedback[1])
-        released = bool((np.abs(current) > brakes.threshold).all())
-        if released != brakes.released:
-            self.scene.arms[wired.name].brakes = not released
-            brakes.released = released
+    def _motor_weight(self, wired: _Wired) -> Array:
+        return np.asarray(wired.stepped.motor_from_joint.dot(self._weight(wired.name)))
 
-    def _sense(self, positions: Array) -> None:
+    def _act_brakes(self, current: list[float]) -> None:
+        """Open or close brakes by their currents [A], in the order of the arms."""
+        first = 0
+        for wired in self._braked:
+            brakes = wired.brakes
+            released = all(abs(i) > least for i, least in zip(current[first:], brakes, strict=False))
+            first += len(brakes)
+            if released != self._released[wired.name]:
+                self._released[wired.name] = released
+                self.scene.arms[wired.name].brakes = not released
+
+    def _readings_at_zero(self, noise: Array) -> Array:
+        """Readings of potentiometers and currents [bits] for positions and currents of zero; every row has other noise.
+
+        `noise` (rows, 2, M) is normally distributed.
+        """
+        offset, scale = self._feedback
+        pots = POT_NOISE * noise[:, 0, self._channels] + self._pot_offset
+        amperes = CURRENT_NOISE * noise[:, 1, self._drives]
+        amperes[:, len(self._channels) :] = 0.0
+        return np.concatenate([pots, (amperes - offset) / scale], axis=1)
+
+    def _sense(self, positions: Array, current: Array) -> None:
         """Write the readings of potentiometers and current sensors."""
-        boards, channels = self.boards, self._channels
+        boards, N = self.boards, len(positions)
         self._row = (self._row + 1) % NOISE_ROWS
-        noise = self._noise[self._row][:, channels]
-        pots = self._pots.dot(positions) * self._pot_scale + self._pot_offset + POT_NOISE * noise[0]
-        currents = (self.current + CURRENT_NOISE * noise[1] - self._feedback[0]) / self._feedback[1]
-        both = np.rint(np.minimum(np.maximum((pots, currents), 0.0), MAX_BITS)).astype(np.int64)
-        boards.pots[channels], boards.currents[channels] = both
+        readings = self._noise[self._row].copy()
+        readings[:N] += self._pots.dot(positions)
+        readings[N:] += current / self._feedback[1]
+        np.minimum(np.maximum(readings, 0.0, out=readings), MAX_BITS, out=readings)
+        boards.analog.ravel()[self._analog] = np.rint(readings)
         if self._set_up is not None:
             self._set_up.sense(self.scene.cart)
-        for stepped, channel, actuator in self._grippers:
-            pot = actuator.potentiometer
-            volts = (stepped.gripper - pot.offset) / pot.scale
-            boards.pots[channel] = _bits((volts - actuator.voltage.offset) / actuator.voltage.scale)
+        for gripper in self._grippers:
+            gripper.sense(boards)
 
     def truth(self) -> dict[str, Mapping[str, object]]:
         """True state of every arm: joints [rad, m], tip in its base (4, 4) and contact wrench [N, N m]."""
@@ -330,5 +366,7 @@ def _warm_up(scene: Scene) -> None:
     scene.restore(snapshot)
 
 
-def _bits(value: float) -> int:
-    return round(min(max(value, 0.0), MAX_BITS))
+def _scales(channels: Sequence[AmplifierChannel], key: str) -> Array:
+    """Offsets and scales (2, k) of channels."""
+    pairs = [(getattr(each, key).offset, getattr(each, key).scale) for each in channels]
+    return np.ascontiguousarray(np.array(pairs).reshape(-1, 2).T)

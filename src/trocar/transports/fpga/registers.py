@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,24 +43,40 @@ REBOOT_MASK, REBOOT = 1 << 21, 1 << 20
 VALID, ENABLE_MASK, ENABLE, MODE = 1 << 31, 1 << 29, 1 << 28, 0x0F000000
 CURRENT_CONTROL = 1 << 20  # the amplifier's mode, in the motor status
 BOARD_ROWS, CHANNEL_ROWS = 5, 7
+_A, _B = 1 << 24, 1 << 20  # lines of the first encoder, in the digital inputs of a QLA
+_LINES = np.array([_A, _A | _B, _B, 0])  # by the last two bits of the count
 
 
 @dataclass(frozen=True)
 class BoardKind:
-    """A board: its name in IO files, its hardware register and its numbers of motors."""
+    """A board: its name in IO files, its hardware register and its numbers of motors and encoders."""
 
     name: str
     code: int
     motors: int
+    encoders: int
 
     @property
     def block(self) -> int:
         """Length of its real-time block [quadlets]."""
-        return 4 + 7 * self.motors
+        return 4 + 2 * self.motors + 5 * self.encoders
 
 
-QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4), BoardKind("DQLA", 0x44514C41, 8)
+QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4, 4), BoardKind("DQLA", 0x44514C41, 8, 8)
 KINDS = {kind.name: kind for kind in (QLA, DQLA)}
+
+
+class _Layout(NamedTuple):
+    """Blocks in a packet of commands, as places of words: of all headers (with their values) and, of those blocks that
+    are executed, board, channels, command words and control words.
+    """
+
+    headers: Array
+    expected: bytes
+    boards: Array
+    channels: Array
+    commands: Array
+    controls: Array
 
 
 class Boards:
@@ -71,8 +87,9 @@ class Boards:
         generation: of the FireWire bus, which a reboot of a board increments.
         relay, power, timeout: (B,) relay closed, motor power enabled, watchdog timed out.
         enabled, tripped, on: (M,) amplifier enabled, switched off by the check of its current, delivering current.
-        dac: (M,) commanded currents [bits]. pots, currents: (M,) readings of the ADCs [bits].
-        inputs: (B,) levels of the digital inputs. outputs: (B,) of the digital outputs.
+        powered: an amplifier is on.
+        dac: (M,) commanded currents [bits]. analog: (2, M) readings of the ADCs [bits], rows `pots` and `currents`.
+        outputs: (B,) levels of the digital outputs.
         timers: encoders of all channels.
         chips: memory of the instruments' chips, by board.
         on_output: called with board, mask and levels when a digital output is written.
@@ -95,7 +112,8 @@ class Boards:
         self._good_at = np.full(B, np.inf)
         self.outputs = np.zeros(B, dtype=np.int64)
         self.enabled, self.tripped, self.on = (np.zeros(M, dtype=bool) for _ in range(3))
-        self.dac, self.pots, self.currents = (np.full(M, ZERO_CURRENT) for _ in range(3))
+        self.dac, self.analog = np.full(M, ZERO_CURRENT), np.full((2, M), ZERO_CURRENT)
+        self.pots, self.currents = self.analog
         self._preload = np.full(M, MIDDLE)
         self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
         self._suspicious = False  # a measured current is wrong
@@ -107,13 +125,14 @@ class Boards:
         self._dallas_until, self._dallas_address = np.zeros(B), [0] * B
         self.chips: dict[int, bytes] = {}
         self.on_output: Callable[[int, int, int], None] | None = None
-        self._layouts: dict[tuple[tuple[int, int], ...], tuple[Array, Array, Array, Array]] = {}
+        self._layouts: dict[tuple[int, int | None], _Layout] = {}
         self._qla = np.array([kind.motors == QLA.motors for kind in self.kinds])
-        self.inputs = np.where(self._qla, HIGH_INPUTS, HIGH_INPUTS << 16 | HIGH_INPUTS)
+        self._inputs = np.where(self._qla, HIGH_INPUTS, HIGH_INPUTS << 16 | HIGH_INPUTS)
         identity = [kind.motors << 28 | number << 24 for kind, number in zip(self.kinds, self.numbers, strict=True)]
         self._identity = np.array(identity) | np.where(self._qla, 1 << 21, 0x3C00)  # output configuration known
         axis = np.arange(M) - self.first[self.board_of]
         self._bit = np.where(self._qla[self.board_of], 1 << axis, 0)
+        self._switch_levels()
         # content of the real-time blocks: rows of the boards, then rows of the channels
         self.content = np.zeros(BOARD_ROWS * B + CHANNEL_ROWS * M, dtype=np.int64)
         self.headers, self.elapsed, self._status_row, self._digital_row, temperatures = self.content[
@@ -141,6 +160,7 @@ class Boards:
         self.good = now >= self._good_at
         ready = now >= self._good_at + AMPLIFIER_TIME
         self.on = self.enabled & ready[self.board_of] & ~self.tripped
+        self.powered = bool(self.on.any())
         self._status_row[:] = self._statuses()
         self._motor_bits = self.on * (1 << 29) | self.enabled * (1 << 28) | self.tripped * (1 << 17) | CURRENT_CONTROL
         # commands only postpone the watchdogs, so that nothing changes by itself before this time
@@ -207,6 +227,7 @@ class Boards:
         self._period[board], self._written[board], self._good_at[board] = WATCHDOG, now, np.inf
         self.enabled[part] = self.tripped[part] = False
         self.dac[part], self._preload[part], self.outputs[board] = ZERO_CURRENT, MIDDLE, 0
+        self._switch_levels()
         for channel in range(part.start, part.stop):
             self.timers.preload(channel, MIDDLE)
         self.generation = self.generation % 255 + 1
@@ -227,6 +248,7 @@ class Boards:
         elif address == OUTPUTS:
             mask, bits = value >> 8 & 0xFF, value & 0xFF
             self.outputs[board] = (self.outputs[board] & ~mask) | (bits & mask)
+            self._switch_levels()
             if self.on_output is not None:
                 self.on_output(board, mask, bits)
         elif address == PROM_STATUS:
@@ -323,41 +345,54 @@ class Boards:
         A block has a header (board number and length), a word for each motor and a control word. Blocks for other
         boards, or of another length than the firmware's, are skipped.
         """
-        words = np.frombuffer(data, dtype=">u4")
-        layout, at = [], 0
+        words = np.frombuffer(data, dtype=">u4").astype(np.int64)
+        layout = self._layouts.get((len(words), node))
+        if layout is None or words.take(layout.headers).tobytes() != layout.expected:
+            layout = self._layouts[len(words), node] = self._layout(words, node)
+        if len(layout.boards):
+            self._apply(words, layout, now)
+
+    def _layout(self, words: Array, node: int | None) -> _Layout:
+        """Places of the blocks in a packet."""
+        headers, blocks, at = [], [], 0
         while at < len(words):
-            length, number = int(words[at]) & 0xFF, int(words[at]) >> 8 & 15
-            board = self._index.get(number)
+            length, board = int(words[at]) & 0xFF, self._index.get(int(words[at]) >> 8 & 15)
+            headers.append(at)
             if not length:
                 break
             if board is not None and node in (None, board) and length == self.kinds[board].motors + 2:
                 if at + length > len(words):
                     break
-                layout.append((at, board))
+                blocks.append((at, board))
             at += length
-        if layout:
-            self._apply(words.astype(np.int64), tuple(layout), now)
+        parts = [self._part(board) for _, board in blocks]
+        sizes = [part.stop - part.start for part in parts]
+        starts = [at + 1 for at, _ in blocks]
+        return _Layout(
+            headers=np.array(headers, dtype=int),
+            expected=words[headers].tobytes(),
+            boards=np.array([board for _, board in blocks], dtype=int),
+            channels=np.concatenate([[], *(np.arange(part.start, part.stop) for part in parts)]).astype(int),
+            commands=np.concatenate([[], *(np.arange(a, a + n) for a, n in zip(starts, sizes, strict=True))]).astype(
+                int
+            ),
+            controls=np.array(starts, dtype=int) + np.array(sizes, dtype=int),
+        )
 
-    def _apply(self, words: Array, layout: tuple[tuple[int, int], ...], now: float) -> None:
-        if layout not in self._layouts:
-            if len(self._layouts) > 64:  # a client uses a few
-                self._layouts.clear()
-            parts = [self._part(board) for _, board in layout]
-            channels = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-            sizes = [part.stop - part.start for part in parts]
-            places = np.concatenate([at + 1 + np.arange(size) for (at, _), size in zip(layout, sizes, strict=True)])
-            controls = np.array([at + 1 + size for (at, _), size in zip(layout, sizes, strict=True)])
-            self._layouts[layout] = channels, places, controls, np.array([board for _, board in layout])
-        channels, places, controls, boards = self._layouts[layout]
+    def _apply(self, words: Array, layout: _Layout, now: float) -> None:
+        channels, boards = layout.channels, layout.boards
         self._written[boards] = now
-        commands = words[places]
+        commands = words.take(layout.commands)
         plain = (commands & (VALID | MODE)) == VALID
-        self.dac[channels] = np.where(plain, commands & 0xFFFF, self.dac[channels])
+        if np.count_nonzero(plain) == len(channels):
+            self.dac[channels] = commands & 0xFFFF
+        else:
+            self.dac[channels[plain]] = commands[plain] & 0xFFFF
         switched = commands & ENABLE_MASK
         if np.count_nonzero(switched):
             for k in np.flatnonzero(switched).tolist():
                 self._enable(int(channels[k]), bool(commands[k] & ENABLE))
-        control = words[controls] & 0xFFFFF
+        control = words.take(layout.controls) & 0xFFFFF
         if np.count_nonzero(control):
             for board, value in zip(boards.tolist(), control.tolist(), strict=True):
                 if value:
@@ -391,11 +426,20 @@ class Boards:
         # a QLA also reports its relay's contact, a DQLA the voltage of each of its two QLAs
         return status | self.good * (1 << 19) | np.where(self._qla, self.relay * (1 << 17), self.good * 0xC000)
 
+    def set_input(self, board: int, bit: int, high: bool) -> None:
+        """Set the level of a digital input."""
+        level = 1 << bit
+        self._inputs[board] = self._inputs[board] | level if high else self._inputs[board] & ~level
+        self._switch_levels()
+
+    def _switch_levels(self) -> None:
+        """Part of the digital inputs that switches and outputs determine."""
+        one = (self._inputs & 0xF0FFF) | (self.outputs & 0xF) << 12
+        two = self._inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
+        self._levels = np.where(self._qla, one, two)
+
     def _digital(self) -> Array:
-        lines = self.timers.count & 3
-        levels = np.add.reduceat(
-            self._bit * ((lines < 2) * (1 << 24) + ((lines == 1) | (lines == 2)) * (1 << 20)), self.first
-        )
-        one = (self.inputs & 0xF0FFF) | (self.outputs & 0xF) << 12 | levels
-        two = self.inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
-        return np.where(self._qla, one, two)
+        """Digital inputs; a QLA also reports the lines of its encoders."""
+        lines = _LINES.take(self.timers.count & 3)
+        lines *= self._bit
+        return np.asarray(self._levels + np.add.reduceat(lines, self.first))

@@ -17,6 +17,7 @@ from cyclonedds.internal import DDS
 from trocar.errors import TrocarError
 
 VERSION = "11.0"  # of cyclonedds with these parts
+FATAL, ERROR = 1, 2  # categories of its log
 Handler = Callable[[], None]
 
 
@@ -44,12 +45,18 @@ def delete(entity: Any) -> None:
     _delete(entity._ref)
 
 
-def _function(name: str, *arguments: Any) -> Any:
+def silence_warnings() -> None:
+    """Let cyclonedds print errors only. It warns about every malformed packet: any sender could fill the terminal."""
+    _set_log_mask(FATAL | ERROR)
+
+
+def _function(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Any:
     function = getattr(DDS._dll_handle, name)
-    function.argtypes, function.restype = arguments, ctypes.c_int32
+    function.argtypes, function.restype = arguments, result
     return function
 
 
 _waitset_attach = _function("dds_waitset_attach", ctypes.c_int32, ctypes.c_int32, ctypes.c_ssize_t)
 _waitset_wait = _function("dds_waitset_wait", ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
 _delete = _function("dds_delete", ctypes.c_int32)
+_set_log_mask = _function("dds_set_log_mask", ctypes.c_uint32, result=None)

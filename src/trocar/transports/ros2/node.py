@@ -307,7 +307,7 @@ class Ros2Node:
         for sample in samples:
             try:
                 self._incoming.append((topic.name, decoder(sample.cdr)))
-            except TrocarError as error:
+            except Exception as error:  # no sample may end the node
                 self._counts[topic.name] += 1
                 if self._counts[topic.name] <= MAX_REFUSALS:
                     self._link.refuse(topic.name, error)

@@ -22,7 +22,7 @@ from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.transports.codec import bag_name, codec
-from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete
+from trocar.transports.ros2.cyclonedds_internals import EventSet, Handler, delete, silence_warnings
 from trocar.transports.ros2.domain import LOOPBACK, bind_to_loopback, check_domain, configuration, is_loopback
 
 ANYTHING = ViewState.Any | InstanceState.Any | SampleState.Any
@@ -107,6 +107,7 @@ class Participant(Closable):
 @functools.cache
 def _joined(domain: int, settings: str) -> Domain:
     """The domain in this process, configured once."""
+    silence_warnings()
     return Domain(domain, settings)
 
 

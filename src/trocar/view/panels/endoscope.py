@@ -6,19 +6,16 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import mujoco
 import numpy as np
 import viser
 
 from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.films import jpeg
-from trocar.appearance.kinematic_model import hang
 from trocar.appearance.lens import Lens
-from trocar.mechanics.cart import Cart
-from trocar.robot.description import SceneDescription
 from trocar.robot.messages import Frame
-from trocar.spatial import Array, pose, quaternion
+from trocar.robot.pictured_frame import PicturedFrame
+from trocar.spatial import Array, quaternion
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Selection, Tab
 
@@ -53,7 +50,7 @@ class EndoscopeRenderer:
         self._jpegs: tuple[tuple[Picture, Picture], tuple[bytes, bytes]] | None = None
         self._requested: Frame | None = None
         self._pending: Future[None] | None = None
-        self._placed: tuple[_PicturedFrame, StereoEndoscope] | None = None
+        self._placed: tuple[PicturedFrame, StereoEndoscope] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-endoscope")  # owns OpenGL's context
 
     def __call__(self, frame: Frame) -> tuple[Picture, Picture]:
@@ -87,7 +84,7 @@ class EndoscopeRenderer:
     def _at(self, frame: Frame) -> StereoEndoscope:
         """The endoscope in the scene of a frame; called in the thread."""
         if self._placed is None or self._placed[0].spec is not frame.scene.spec:
-            scene = _PicturedFrame(frame.scene)
+            scene = PicturedFrame(frame.scene)
             self._placed = scene, StereoEndoscope(scene, self.arm, Lens.of_view(VIEW, *self.size))
         self._placed[0].show(frame)
         return self._placed[1]
@@ -100,39 +97,6 @@ class EndoscopeRenderer:
             self.report(f"the endoscope's picture cannot be rendered: {error}")
             raise
         time.sleep(max(0.0, self._interval - (time.perf_counter() - began)))
-
-
-class _PicturedFrame:
-    """The scene of frames as `appearance` draws it; see `PicturedScene`."""
-
-    def __init__(self, scene: SceneDescription) -> None:
-        self.spec, self.gravity = scene.spec, scene.arguments["gravity"]
-        self._model = scene.spec.copy().compile()
-        self.data = mujoco.MjData(self._model)
-        self._hang(scene)
-
-    def _hang(self, scene: SceneDescription) -> None:
-        """Put bodies that only set-up joints move in place."""
-        self._description, self.arms = scene, scene.arms
-        self.cart: Cart | None = scene.arguments["cart"]
-        hang(self._model, scene.fixed)
-
-    def show(self, frame: Frame) -> None:
-        """Move everything to a frame of the same model."""
-        if self._description is not frame.scene:
-            self._hang(frame.scene)
-        self.data.qpos[:] = frame.qpos
-        mujoco.mj_kinematics(self._model, self.data)
-
-    def T_world_base(self, arm: str) -> Array:
-        return self.arms[arm].T_world_base
-
-    def T_world_tip(self, arm: str) -> Array:
-        site = self.data.site(f"{self.arms[arm].prefix}tip")
-        return pose(site.xmat.reshape(3, 3), site.xpos)
-
-    def fixed_poses(self) -> dict[str, Array]:
-        return dict(self._description.fixed)
 
 
 class EndoscopePanel(Panel, left=True, interval=1 / 15):

@@ -1,0 +1,222 @@
+"""A robot served in ROS 2 in real time, while rough clients leave and come."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tools.soak.process_memory import process_tree, usage
+from tools.soak.rough_clients import RoughClient, killed_client
+from trocar.errors import TrocarError
+from trocar.robot import messages as m
+from trocar.transports.ros2.client import Ros2Client
+
+SCENE = """timestep = 6.666666666666667e-4
+[arms.PSM1]
+arm = "PSM"
+q = [0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.5]
+[arms.ECM]
+arm = "ECM"
+position = [1.5, 0.0, 0.0]
+[arms.MTMR]
+arm = "MTMR"
+position = [3.0, 0.5, 0.6]
+"""
+ARMS = ("PSM1", "ECM", "MTMR")
+THREADS, STATE_RATE = 4, 100.0  # clients at once; rate of states [Hz]
+STEADY_TOPIC = "MTMR_PSM1/alignment_offset"  # a state that no event sends in between
+START_TIMEOUT, ANSWER_TIMEOUT, END_TIMEOUT = 120.0, 60.0, 20.0  # [s]
+# Whatever the clients have done to the instrument and to teleoperation is undone before the last motions.
+SWITCHES = {"console/teleop/enable": False, "PSM1/emulate_adapter_present": True, "PSM1/emulate_tool_present": True}
+# Growth is judged by a straight line through the rows after the first sixth of the run, in which Python and cyclonedds
+# fill their caches.
+WARM_UP = 1 / 6
+MAX_MEMORY_GROWTH = 0.03  # of the mean
+MAX_COUNT_GROWTH = 2.0  # open files, threads
+MAX_LOG_RATE = 1.0  # of the command's output [kB/s]
+
+
+class ServedRos2:
+    """`trocar serve --ros2` in a separate process, four threads of rough clients, and one that is killed in every row.
+
+    Attributes:
+        rows: one for every interval; see `columns`. rate: simulated over real time, by the number of states received.
+            log_kb: output of the command so far [kB]. actions: commands, calls and packets sent so far.
+        counts: actions by kind.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("real_time", "rate", "memory_mb", "files", "threads", "processes", "log_kb", "visits", "actions"),
+    )
+    shown: ClassVar[Mapping[str, str]] = {
+        "rate": "simulated / real time",
+        "memory_mb": "memory [MB]",
+        "files": "open files",
+        "threads": "threads",
+    }
+    about = "served in ROS 2, four threads of random commands"
+
+    def __init__(self, folder: Path, seed: int = 0, interval: float = 60.0) -> None:
+        self.subject = ", ".join(ARMS)
+        self.rows: list[tuple[float, ...]] = []
+        self.hours, self.counts, self._problems = 0.0, Counter[str](), list[str]()
+        self._folder, self._seed, self._interval = folder, seed, interval
+        self._domain = 1 + os.getpid() % 100
+
+    def run(self, seconds: float) -> None:
+        """Serve for this many seconds of real time, then ask every arm to move and stop the command."""
+        scene, log = self._folder / "ros2.toml", self._folder / "ros2.log"
+        scene.write_text(SCENE)
+        with served(scene, self._domain, log) as server, Ros2Client(self._domain) as client:
+            self._look(server, client, log, seconds)
+            self._ask(client)
+        if server.returncode != 0:
+            self._problems.append(f"the command ended with status {server.returncode} after Ctrl-C")
+
+    def _look(self, server: subprocess.Popen[bytes], client: Ros2Client, log: Path, seconds: float) -> None:
+        end, processes, states = threading.Event(), process_tree(server.pid), Counter[str]()
+        client.subscribe(STEADY_TOPIC, lambda _: states.update(("states",)))
+        seeds = np.random.SeedSequence(self._seed).spawn(THREADS + 1)
+        threads = [threading.Thread(target=self._visits, args=(np.random.default_rng(s), end)) for s in seeds[1:]]
+        for thread in threads:
+            thread.start()
+        killed = np.random.default_rng(seeds[0])
+        began = last = time.monotonic()
+        before = states.total()
+        try:
+            while last < began + seconds:
+                time.sleep(0.5 * self._interval)
+                with _killed(killed_client, self._domain, int(killed.integers(2**32))):
+                    time.sleep(0.5 * self._interval)
+                now, count = time.monotonic(), states.total()
+                if process_tree(server.pid) != processes:
+                    raise SystemExit(f"processes of the command ended after {now - began:.0f} s: {_tail(log)}")
+                used = usage(processes)
+                row = now - began, (count - before) / STATE_RATE / (now - last), *used, len(processes)
+                actions = self.counts.total() - self.counts["visits"]
+                self.rows.append((*row, log.stat().st_size / 1e3, self.counts["visits"], actions))
+                figures = zip(self.columns, self.rows[-1], strict=True)
+                print(" ".join(f"{name} {value:.4g}" for name, value in figures), flush=True)
+                last, before, self.hours = now, count, (now - began) / 3600
+        finally:
+            end.set()
+            for thread in threads:
+                thread.join()
+
+    def _visits(self, rng: np.random.Generator, end: threading.Event) -> None:
+        """Clients that come one after the other."""
+        counts = Counter[str]()  # of this thread only
+        while not end.is_set():
+            try:
+                RoughClient(self._domain, rng, counts).visit(end.is_set)
+            except TrocarError as error:
+                self._problems.append(f"a client could not join: {error}")
+            self.counts.update(counts)
+            counts.clear()
+
+    def _ask(self, client: Ros2Client) -> None:
+        """Every arm must answer, home and move after all this."""
+        for name, value in SWITCHES.items():
+            client.publish(name, m.Bool(value=value))
+        client.publish("MTMR/unlock_orientation", m.Empty())
+        for arm in ARMS:
+            try:
+                if client.call(f"{arm}/crtk_version") != "1.1.0":
+                    self._problems.append(f"{arm} answers with another version")
+                self._move(client, arm)
+            except (TrocarError, TimeoutError) as error:
+                self._problems.append(f"{arm}: {error}")
+
+    def _move(self, client: Ros2Client, arm: str) -> None:
+        def state() -> Any:
+            return client.call(f"{arm}/operating_state")
+
+        for command, reached in (
+            ("disable", lambda: state().state == "DISABLED"),
+            ("enable", lambda: state().state == "ENABLED" and not state().is_busy),
+            ("home", lambda: state().is_homed and not state().is_busy),
+        ):
+            client.publish(f"{arm}/state_command", m.String(value=command))
+            _wait(reached, ANSWER_TIMEOUT, f"{command}: still {state()}")
+        client.publish(f"{arm}/use_gravity_compensation", m.Bool(value=True))
+        for ratio in ("", "_v", "_a"):
+            client.publish(f"{arm}/trajectory_j/set_ratio{ratio}", m.Float(value=1.0))
+        goal = np.array(client.read(f"{arm}/setpoint_js").position)  # type: ignore[union-attr]
+        goal[0] += 0.05 if goal[0] < 0 else -0.05
+        client.publish(f"{arm}/move_jp", m.JointState(position=goal))
+
+        def close() -> bool:
+            return bool(np.abs(client.read(f"{arm}/measured_js").position - goal).max() < 0.03)  # type: ignore[union-attr]
+
+        _wait(close, ANSWER_TIMEOUT, f"does not reach {goal}")
+
+    def verdict(self) -> list[str]:
+        """All that is wrong: no line if the robot is alive, moves on request and nothing grows."""
+        rows = np.array(self.rows)
+        settled = rows[int(WARM_UP * len(rows)) :]
+        problems = list(self._problems)
+        for name, allowed in (
+            ("memory_mb", MAX_MEMORY_GROWTH * settled[:, self.columns.index("memory_mb")].mean()),
+            ("files", MAX_COUNT_GROWTH),
+            ("threads", MAX_COUNT_GROWTH),
+        ):
+            column = settled[:, self.columns.index(name)]
+            growth = np.polyfit(np.linspace(0.0, 1.0, len(column)), column, 1)[0] if len(column) > 2 else 0.0
+            if growth > allowed:
+                problems.append(f"{name} grows by {growth:.3g} from {column[0]:.4g}; allowed: {allowed:.3g}")
+        if rows[-1, self.columns.index("log_kb")] > MAX_LOG_RATE * rows[-1, 0]:
+            problems.append(f"the command printed {rows[-1, self.columns.index('log_kb')]:.0f} kB")
+        return problems
+
+
+@contextlib.contextmanager
+def served(scene: Path, domain: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`trocar serve --ros2` in a separate process, with its output in a file; stopped by Ctrl-C."""
+    command = [sys.executable, "-m", "trocar", "serve", str(scene), "--ros2", "--domain", str(domain)]
+    with log.open("wb") as output:
+        server = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+    try:
+        _wait(lambda: b"serving" in log.read_bytes() or server.poll() is not None, START_TIMEOUT)
+        yield server
+        server.send_signal(signal.SIGINT)
+        server.wait(END_TIMEOUT)
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+@contextlib.contextmanager
+def _killed(target: Callable[..., None], *arguments: Any) -> Iterator[None]:
+    """A process that is killed at the end of the block."""
+    process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _wait(condition: Callable[[], bool], timeout: float, what: str = "no answer") -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.1)
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-2000:]

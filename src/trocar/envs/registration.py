@@ -39,5 +39,5 @@ def make_task(task: str, **options: Any) -> Any:
     from trocar.envs.task_env import TaskEnv
 
     check_known("task", TASKS, task)
-    kind = getattr(import_module(f"trocar.envs.tasks.{TASKS[task]}"), task)
+    kind = getattr(import_module(f"trocar.envs.tasks.{TASKS[task]}"), f"{task}Task")
     return TaskEnv(kind(), **options)

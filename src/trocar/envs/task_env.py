@@ -65,7 +65,7 @@ class TaskEnv(gymnasium.Env):
         check_known("observation", OBSERVATIONS, observation)
         check_known("reward", REWARDS, reward)
         if reward == "goal" and task.goal_tolerance is None:
-            raise TrocarError(f"{type(task).__name__} has no goal to condition on; use reward='dense' or 'sparse'")
+            raise TrocarError("this task has no goal to condition on; use reward='dense' or 'sparse'")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise TrocarError(f"render_mode must be None or 'rgb_array', got {shown(render_mode)}")
         self.observation_kind, self.reward_kind, self.render_mode = observation, reward, render_mode
@@ -229,7 +229,7 @@ class TaskEnv(gymnasium.Env):
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """Sparse reward of goals (..., k): 0 within the task's tolerance, otherwise -1."""
         if self.task.goal_tolerance is None:
-            raise TrocarError(f"{type(self.task).__name__} has no goal to condition on")
+            raise TrocarError("this task has no goal to condition on")
         away = np.linalg.norm(np.asarray(achieved_goal, dtype=float) - np.asarray(desired_goal, dtype=float), axis=-1)
         reward = np.where(away <= self.task.goal_tolerance, 0.0, -1.0)
         return float(reward) if reward.ndim == 0 else reward

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trocar.envs.task import HELD, Policy
-from trocar.envs.tasks.following import RESIDUAL_BANDWIDTH, Following, ModelResidual
 from trocar.envs.tasks.reach import joint_pid
+from trocar.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar.envs.world import World
 from trocar.simulation.forces.faults import EncoderBias, Fault, MotorLoss
 from trocar.spatial import Array
@@ -27,7 +27,7 @@ MAX_RESIDUAL = np.array([0.06, 0.09, 0.35])
 MAX_JUMP = np.array([6e-3, 6e-3, 8e-4])
 
 
-class FaultAdapt(Following):
+class FaultAdaptTask(ReferenceTask):
     """Stop a moving arm after a fault: a weak motor or a biased encoder of the first three joints.
 
     A broken cable of the counterweight is left out: its weight of 3.8 N exceeds the residual effort of the insertion.

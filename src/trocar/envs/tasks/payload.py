@@ -8,8 +8,8 @@ import numpy as np
 
 from trocar.control.observers import PayloadObserver, PointMass
 from trocar.envs.task import Policy
-from trocar.envs.tasks.following import RESIDUAL_BANDWIDTH, Following, ModelResidual
 from trocar.envs.tasks.reach import joint_pid
+from trocar.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar.envs.world import World
 from trocar.spatial import Array
 
@@ -26,7 +26,7 @@ COVARIANCE = np.diag([0.03, 0.05, 0.14]) ** 2
 FORGETTING = 0.15  # of the expert's estimate [s]
 
 
-class Payload(Following):
+class PayloadTask(ReferenceTask):
     """Carry a load that appears at the tip while the arm moves, and estimate its mass.
 
     The weight of 20 to 150 g acts on the tip; its inertia, a tenth of the arm's or less, does not. The last number of

@@ -24,7 +24,7 @@ BANDWIDTH = 10.0  # of the expert's computed torque at 50 Hz [rad/s]
 INERTIA = np.array([0.45, 0.5, 1.2, 2e-3, 2e-3, 2e-3, 1e-3])  # rounded diagonal of M at home [kg m^2, kg]
 
 
-class Reach(Task):
+class ReachTask(Task):
     """Move the tip to a point by joint efforts, against gravity and friction.
 
     Success: within 5 mm, the threshold of SurRoL's NeedleReach, for 0.5 s.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trocar.envs.task import Policy
-from trocar.envs.tasks.following import RESIDUAL_BANDWIDTH, Following, ModelResidual
 from trocar.envs.tasks.reach import joint_pid
+from trocar.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar.envs.world import World
 from trocar.spatial import Array
 
@@ -19,7 +19,7 @@ MAX_RMS = 0.5e-3  # [m]
 JUDGED = 2.0  # duration at the end over which the error is judged [s]
 
 
-class Track(Following):
+class TrackTask(ReferenceTask):
     """Follow a motion by residual efforts on computed torque with the nominal model.
 
     Success: root mean square error of the tip below 0.5 mm over the last 2 of 5 s. A calibrated dVRK reaches

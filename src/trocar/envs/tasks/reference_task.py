@@ -28,7 +28,7 @@ RESIDUAL_BANDWIDTH = 4.0  # of PID in addition to computed torque of 15 rad/s [r
 RAMP = 1.0  # the motion fades in from rest [s]
 
 
-class Following(Task):
+class ReferenceTask(Task):
     """A PSM follows sinusoids of all joints: tip speeds of 10 to 60 mm/s, as in surgery (SurRoL caps at 50 mm/s)."""
 
     mode = "residual_effort"

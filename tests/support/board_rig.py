@@ -23,22 +23,22 @@ Session = list[tuple[bytes, bytes | None]]  # requests, and their replies where 
 
 
 @cache
-def loaded(*arms):
-    return load_scene("dvrk", arms=list(arms), timestep=PERIOD)
+def loaded(*arms, scene="dvrk"):
+    return load_scene(scene, arms=list(arms), timestep=PERIOD)
 
 
 @cache
-def nominal_file(hardware, *arms):
-    return nominal.write_system(Path(tempfile.mkdtemp()), loaded(*arms), arms, hardware)
+def nominal_file(hardware, scene, *arms):
+    return nominal.write_system(Path(tempfile.mkdtemp()), loaded(*arms, scene=scene), arms, hardware)
 
 
 class BoardRig:
     """Boards of nominal or given files, with time that passes in `wait` only."""
 
-    def __init__(self, *arms, hardware="QLA1", config=None, q=None, **options):
-        self.scene = loaded(*arms)
+    def __init__(self, *arms, hardware="QLA1", scene="dvrk", config=None, q=None, **options):
+        self.scene = loaded(*arms, scene=scene)
         self.scene.reset(q)
-        self.configuration = read_system(config or nominal_file(hardware, *arms))
+        self.configuration = read_system(config or nominal_file(hardware, scene, *arms))
         self.plant = RobotPlant(self.scene, self.configuration, **options)
         self.boards = self.plant.boards
         self.controller = BoardController(self.boards, self.plant)

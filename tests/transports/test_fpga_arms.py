@@ -326,14 +326,6 @@ def test_arms_with_another_name_on_the_boards_and_arms_that_the_dvrk_simulates(t
     assert configuration.notes == ()
 
 
-@measured
-def test_si_arms_are_refused_with_the_reason():
-    configuration = read_system(DATA / "jhu-dVRK-Si" / "system-PSM1.json")
-    assert configuration.generations == {"PSM1": "Si"}
-    with pytest.raises(TrocarError, match="dRA1"):
-        BoardRig("PSM1", config=DATA / "jhu-dVRK-Si" / "system-PSM1.json")
-
-
 def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
     arms = ("MTML", "MTMR", "ECM", "PSM1", "PSM2", "PSM3")
     path = nominal.write_system(tmp_path, loaded(*arms), arms)

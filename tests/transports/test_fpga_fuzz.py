@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from tests.support.board_rig import ALL, BoardRig, dvrk_psm, nominal_file
 from tests.support.odd_values import INPUTS, SEED, rounds
@@ -27,7 +28,12 @@ def random_request(rng, known):
         return bytes(data[: rng.integers(len(data) + 1)]) if rng.random() < 0.2 else bytes(data)
     node = int(rng.choice([0, 1, 2, 62, ALL]))
     address = int(
-        rng.choice([0, 3, 4, 6, 13, 0x11, 0x14, 0x4C, 0x1000, 0x17FF, 0x1800, 0x3000, 0x6000, rng.integers(65536)])
+        rng.choice(
+            [
+                *(0, 3, 4, 6, 13, 0x11, 0x14, 0x4C, 0x1000, 0x17FF, 0x1800, 0x3000, 0x6000),
+                *(0x9011, 0xA002, 0xA031, 0xB012, rng.integers(65536)),
+            ]
+        )
     )
     options = {
         "flags": int(rng.integers(2)),
@@ -44,15 +50,16 @@ def random_request(rng, known):
     if value & 1:
         return requests.block_read(node, address, 4 * int(rng.integers(0, 600)), **options)
     words = rng.integers(0, 1 << 32, rng.integers(1, 40), dtype=np.uint64).astype(">u4")
-    words[0] = (int(rng.integers(5, 9)) << 8) | int(rng.integers(0, 9))
+    words[0] = (int(rng.integers(5, 9)) << 8) | int(rng.integers(0, 13))
     return requests.block_write(node, 0, words.tobytes(), **options)
 
 
-def test_random_packets_never_break_the_controller():
+@pytest.mark.parametrize("scene", ["dvrk", "dvrk_si"])
+def test_random_packets_never_break_the_controller(scene):
     rng = np.random.default_rng(SEED)
-    rig = BoardRig("PSM1")
+    rig = BoardRig("PSM1", scene=scene)
     known = [request for request, _ in dvrk_psm()]
-    for _ in range(rounds(1500)):
+    for _ in range(rounds(800)):
         packet = random_request(rng, known)
         reply = rig.send(packet)
         rig.wait(float(rng.choice([0.0, 1e-4, 7e-4, 0.01])))
@@ -99,12 +106,14 @@ def test_random_lines_get_an_answer():
 
 def test_damaged_configuration_files_are_read_or_refused(tmp_path):
     rng = np.random.default_rng(SEED)
-    system = nominal_file("QLA1", "PSM1")
-    io_file = next(system.parent.glob("sawRobotIO1394-PSM1-*.json"))
+    system, newer = nominal_file("QLA1", "dvrk", "PSM1"), nominal_file("QLA1", "dvrk_si", "PSM1")
+    io_file, si_file = (folder / "sawRobotIO1394-PSM1-trocar.json" for folder in (system.parent, newer.parent))
+    table = "sawRobotIO1394-PSM1-trocar-PotentiometerLookupTable.json"
+    (tmp_path / table).write_bytes((newer.parent / table).read_bytes())
     outcomes = {"read": 0, "refused": 0}
-    for source, reader in ((io_file, read_io_file), (system, read_system)):
+    for source, reader in ((io_file, read_io_file), (si_file, read_io_file), (system, read_system)):
         content = bytearray(source.read_bytes())
-        for _ in range(rounds(150)):
+        for _ in range(rounds(100)):
             damaged = content.copy()
             for _ in range(rng.integers(1, 4)):
                 damaged[rng.integers(len(damaged))] = rng.choice([*b'0-"{}[]e,x:', 0, 255])

@@ -232,6 +232,8 @@ class BoardArm:
             _scales(self._actuators, key) for key in ("encoder", "voltage", "potentiometer")
         )
         self._command, self._feedback = (_scales(self._drives, key) for key in ("command", "feedback"))
+        self._command[0] %= 65536  # the boards get the lower 16 bits
+        self._clock = np.array([client.kinds[each.board].clock for each in self._actuators])
         self._layout: BlockLayout | None = None
         self._places: dict[str, Array] = {}
 
@@ -257,13 +259,20 @@ class BoardArm:
         moving = (period & (OVERFLOW | TURNED | INCOMPLETE)) == 0
         # 4 counts in a period, but less than one since the last edge
         ticks = np.maximum(np.maximum(period & TIMER, 4 * (running & TIMER)), 1)
-        speed = self._encoder[1] * (4.0 * CLOCK) / ticks
+        speed = self._encoder[1] * 4.0 * self._clock / ticks
         return np.asarray(np.where(period & UPWARDS, speed, -speed) * moving)
 
     def potentiometers(self, samples: Samples) -> Array:
         """Actuator positions by the potentiometers."""
-        volts = self._voltage[0] + self._voltage[1] * (self._row(samples, "analog") >> 16)
-        return np.asarray(self._coupling @ (self._pot[0] + self._pot[1] * volts))
+        bits = self._row(samples, "analog") >> 16
+        positions = self._pot[0] + self._pot[1] * (self._voltage[0] + self._voltage[1] * bits)
+        at = 0
+        for robot in self.robots:
+            n = len(robot.actuators)
+            if robot.lookup is not None:
+                positions[at : at + n] = robot.lookup[np.arange(n), bits[at : at + n]]
+            at += n
+        return np.asarray(self._coupling @ positions)
 
     @cached_property
     def _coupling(self) -> Array:

@@ -13,6 +13,7 @@ from trocar.errors import TrocarError, check_known
 
 HARDWARE = ("QLA1", "DQLA")
 OUTPUT = Path("trocar-fpga")
+CLASSIC_SCENE, SI_SCENE = "dvrk", "dvrk_si"
 
 
 def serve_boards(
@@ -30,16 +31,16 @@ def serve_boards(
     check_known("boards", HARDWARE, hardware)
     configuration = None if config is None else read_system(config)
     if configuration is not None:
-        if newer := [name for name, generation in configuration.generations.items() if generation != "Classic"]:
-            raise TrocarError(
-                f"{', '.join(newer)} of {config} is a dVRK-Si arm; its boards (dRAC) are not simulated yet. Use a "
-                "system file of Classic arms"
-            )
+        if scene == CLASSIC_SCENE and "Si" in configuration.generations.values():
+            scene = SI_SCENE
         names = [robot.name for robot in configuration.robots if robot.name in configuration.types]
         check_known(f"arm of {config}", names, *arms)
         names = arms or names
     else:
-        names = arms or [name for name in nominal.BOARDS if name in tr.load_scene(scene).arms]
+        built = tr.load_scene(scene)
+        names = arms or [
+            name for name in nominal.BOARDS if name in built.arms and built.arms[name].arm.name != "ECM_Si"
+        ]
     if not names:
         raise TrocarError(f"{config} has no arm with an IO file next to it; there is nothing to simulate")
     built = tr.load_scene(scene, arms=names, timestep=PERIOD)

@@ -1,4 +1,4 @@
-"""The memory chip of a Classic instrument, by which the dVRK recognises it.
+"""The memory chip of an instrument, by which the dVRK recognises it.
 
 Source: AmpIO and mtsRobotIO1394 (Dallas chip): from address 0x80 the maker's number, at 0xA4 the model, at 0xA8 the
 version, at 0x160 the name. The dVRK builds `LARGE_NEEDLE_DRIVER:400006[1]` from it.
@@ -16,9 +16,9 @@ MAKER, MODEL, VERSION, NAME, SIZE = 0x80, 0xA4, 0xA8, 0x160, 0x180
 MAX_NAME = 27  # [characters]
 
 
-def chip_memory(instrument: str, version: int = 1) -> bytes:
-    """Memory of the chip of an instrument of the Classic PSM, by number or name."""
-    name = instruments.load_instrument(instrument, "PSM").name
+def chip_memory(instrument: str, arm: str = "PSM", version: int = 1) -> bytes:
+    """Memory of the chip of an instrument of an arm (PSM, PSM_Si), by number or name."""
+    name = instruments.load_instrument(instrument, arm).name
     match = re.fullmatch(r"(.+)_(\d{6})", name)
     if match is None:
         raise TrocarError(

@@ -1,12 +1,14 @@
 """Encoder counters and edge timers of the FPGA, of all axes at once.
 
 Source: jhu-cisst/mechatronics-firmware, EncQuad and EncPeriodQuad. The FPGA counts every edge of the channels A and B,
-and measures the time between edges with a clock of 49.152 MHz. It keeps the last five of these times ("quarters").
+and measures the time between edges with a clock of 49.152 MHz, that of the dVRK-Si of 80 MHz. It keeps the last five of
+these times ("quarters").
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from trocar.spatial import Array
 
@@ -38,6 +40,9 @@ _LINES = np.array([CHANNEL_A, CHANNEL_A | CHANNEL_B, CHANNEL_B, 0])  # of A and 
 class EncoderTimers:
     """Counters and timers of N encoders. Times are those of the boards' clock [s], positions are in counts.
 
+    Args:
+        position: (N,) at the start. clock: (N,) of the timers [Hz].
+
     Attributes:
         position: (N,) of the encoders. count: (N,) edges since the start, upwards minus downwards.
         shift: (N,) counter minus count, changed by a preload.
@@ -45,8 +50,9 @@ class EncoderTimers:
         fields: (4, N) period, last quarter, the quarter four edges earlier, and running counter, as registers.
     """
 
-    def __init__(self, position: Array) -> None:
+    def __init__(self, position: Array, clock: ArrayLike = CLOCK) -> None:
         n = len(position)
+        self._clock = np.full(n, clock, dtype=float)
         self.position = np.array(position, dtype=float)
         self._floor = np.floor(self.position)
         self.count = self._floor.astype(np.int64)
@@ -74,11 +80,11 @@ class EncoderTimers:
         self.position = position
 
     def _cross(self, position: Array, floor: Array, crossed: Array, start: float, end: float) -> None:
-        down, period = crossed < self._zero, (end - start) * CLOCK
+        down, period = crossed < self._zero, (end - start) * self._clock
         slope = np.zeros(len(crossed))  # [ticks per count]
         np.divide(period, position - self.position, out=slope, where=crossed != self._zero)
         newest, between = self._newest
-        np.add((floor + down - position) * slope, end * CLOCK, out=newest)
+        np.add((floor + down - position) * slope, end * self._clock, out=newest)
         np.minimum(np.abs(slope), period, out=between)  # a motion that crosses a single edge may be slower
         edges, count, masks = self._stack[:_KEPT], floor.astype(np.int64), self._masks
         edges[:] = _TIMES.dot(self._newest)
@@ -113,7 +119,7 @@ class EncoderTimers:
     def run(self, now: float) -> None:
         """Set the running counters to the time since the last edge."""
         last, running = self._last[0], self.fields[3]
-        np.subtract(int(now * CLOCK), last >> self._shifts[0], out=running)
+        np.subtract((now * self._clock).astype(np.int64), last >> self._shifts[0], out=running)
         late = running > self._longest[0]
         if np.count_nonzero(late):
             np.minimum(running, self._longest[0], out=running)

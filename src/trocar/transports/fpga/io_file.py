@@ -23,6 +23,7 @@ from trocar.spatial import Array
 
 VERSION = 6  # of IO files
 MAX_BOARD, MAX_AXIS, MAX_BIT = 15, 9, 31
+LOOKUP_SIZE = 4096  # positions of a potentiometer with a table
 GRIPPER = "_gripper"  # ending of the name of a master's gripper
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -109,16 +110,18 @@ class IORobot:
     """The actuators of an arm or of a master's gripper.
 
     Attributes:
-        hardware: name of its boards. coupling: (n, n) actuator positions by those of the potentiometers.
-        lookup: the potentiometers have a table instead of scales.
+        hardware: name of its boards. serial: number of the arm.
+        coupling: (n, n) actuator positions by those of the potentiometers.
+        lookup: (n, 4096) positions by bits, where potentiometers have a table instead of scales. None: scales.
     """
 
     name: str
     hardware: str
+    serial: str
     actuators: tuple[ActuatorScales, ...]
     brakes: tuple[BrakeScales, ...]
     coupling: Array
-    lookup: bool
+    lookup: Array | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +258,7 @@ def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
         DigitalOutput(entry.text("name"), entry.count("board_id", MAX_BOARD), entry.count("bit_id", MAX_BIT))
         for entry in table.tables("digital_outputs")
     )
-    robots = tuple(_robot(entry) for entry in table.tables("robots"))
+    robots = tuple(_robot(entry, Path(path).parent) for entry in table.tables("robots"))
     return IOConfiguration(robots=robots, inputs=inputs, chips=chips, outputs=outputs, notes=notes)
 
 
@@ -305,7 +308,7 @@ def _named_files(content: Any) -> Iterator[str]:
             yield from _named_files(entry)
 
 
-def _robot(entry: _Table) -> IORobot:
+def _robot(entry: _Table, folder: Path) -> IORobot:
     pots = entry.table("potentiometers", {})
     actuators = sorted(entry.tables("actuators"), key=lambda each: each.count("actuator_id", MAX_AXIS))
     n, coupling = len(actuators), pots.table("coupling", {}).content.get("JointToActuatorPosition")
@@ -317,10 +320,19 @@ def _robot(entry: _Table) -> IORobot:
     return IORobot(
         name=entry.text("name"),
         hardware=entry.text("hardware_version", "QLA1"),
+        serial=str(entry.content.get("serial_number", "")),
         actuators=tuple(_actuator(each) for each in actuators),
         brakes=tuple(_brake(each) for each in entry.tables("brakes")),
         coupling=matrix,
-        lookup=pots.text("potentiometers_type", "ANALOG") == "DIGITAL",
+        lookup=_lookup(pots, folder, n) if pots.text("potentiometers_type", "ANALOG") == "DIGITAL" else None,
+    )
+
+
+def _lookup(pots: _Table, folder: Path, n: int) -> Array:
+    path = folder / pots.text("lookup_table_file")
+    table = _Table(read_commented_json(path, "lookup table"), f"lookup table {path}")
+    return checks.finite(
+        f"'lookup' of the {table.where}", table.content.get("lookup"), (n, LOOKUP_SIZE), f"{n} lists of {LOOKUP_SIZE}"
     )
 
 

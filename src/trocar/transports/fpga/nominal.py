@@ -19,25 +19,31 @@ from trocar.files import write_json
 from trocar.mechanics import Mechanism
 from trocar.simulation import Scene
 from trocar.spatial import Array
+from trocar.transports.fpga.io_file import LOOKUP_SIZE
 
 BOARDS = {"MTML": 0, "MTMR": 2, "ECM": 4, "PSM1": 6, "PSM2": 8, "PSM3": 10}
 SERIAL = "trocar"
-AXES = {"QLA1": 4, "DQLA": 8}
+AXES = {"QLA1": 4, "DQLA": 8, "dRA1": 10}
 # Signs of the motors; brakes: release current and the current that keeps them open [A]
 SIGNS = {
     "PSM": (-1, -1, 1, -1, -1, 1, 1),
     "ECM": (1, 1, -1, 1),
+    "PSM_Si": (-1, 1, 1, 1, 1, -1, -1),  # those of its encoders are opposite
     "MTML": (-1, 1, 1, 1, -1, 1, -1),
     "MTMR": (-1, 1, 1, 1, 1, 1, -1),
 }
-BRAKES = ((0.25, 0.08), (0.22, 0.07), (0.90, 0.20))
-RELEASE_TIME = 2.0  # [s]
+BRAKES = {"ECM": ((0.25, 0.08), (0.22, 0.07), (0.90, 0.20)), "PSM_Si": ((0.15, 0.08), (0.15, 0.08), (-0.25, -0.25))}
+FIRST_BRAKE = {"ECM": 4, "PSM_Si": 7}  # actuator number
+RELEASE_TIME = {"ECM": 2.0, "PSM_Si": 0.5}  # [s]
 AMPERE = 5242.88  # [bits]
+AMPERE_SI, AMPERE_SI_LARGE = 16000.0, 4800.0  # the first two motors have larger amplifiers
 MIDDLE = 32768  # DAC and ADC without current [bits]
 VOLT = 4.5 / 65536  # of a bit of the potentiometers
 POT_VOLTS = 0.4, 4.1  # at the limits of a potentiometer [V]
 POT_MARGIN = 0.1  # beyond the joint limits [rad]; a tenth of it in m
 DISC_LIMIT = np.radians(174.0)
+SWITCHES_SI = {"SUJ_clutch_2": 1, "SUJ_clutch": 4, "tool": 9, "adapter": 10, "arm_clutch": 13}  # bits
+LOOKUP_FILE = f"sawRobotIO1394-{{}}-{SERIAL}-PotentiometerLookupTable.json"
 GRIPPER_SCALE = {"offset": float(np.radians(300.0)), "scale": float(np.radians(-100.0))}
 POT_TOLERANCE = {"REVOLUTE": float(np.radians(5.0)), "PRISMATIC": 0.005}
 MOUNTING = {"ECM": -0.78540}  # pitch of its base [rad]
@@ -51,9 +57,12 @@ def write_system(folder: Path, scene: Scene, arms: Sequence[str], hardware: str 
             raise TrocarError(f"{name} has no board numbers by convention; nominal files are for {', '.join(BOARDS)}")
         mechanism = scene.arms[name].mechanism
         kind = _kind(mechanism.arm)
+        newer = mechanism.arm.name.endswith("Si")
         write_json(folder / f"sawRobotIO1394-{name}-{SERIAL}.json", io_file(name, mechanism.arm, hardware))
-        settings: dict[str, Any] = {"kinematic": f"kinematic/{name if kind == 'MTM' else kind}.json"}
-        settings |= {"generation": "Classic"}
+        settings: dict[str, Any] = {"kinematic": f"kinematic/{name if kind == 'MTM' else mechanism.arm.name}.json"}
+        settings |= {"generation": "Si" if newer else "Classic"}
+        if newer:
+            write_json(folder / LOOKUP_FILE.format(name), lookup_table(mechanism.arm))
         if kind == "MTM":
             write_json(folder / f"sawRobotIO1394-{name}-gripper-{SERIAL}.json", gripper_file(name, hardware))
             write_json(folder / f"gc-{name}-{SERIAL}.json", gravity_file(name, mechanism))
@@ -96,9 +105,10 @@ def system_file(scene: Scene, arms: Sequence[str], hardware: str = "QLA1") -> di
 
 
 def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
-    """IO file of an arm."""
-    kind, motors, first = _kind(arm), arm.motors, BOARDS[name]
-    axes, signs = AXES[hardware], SIGNS[name if kind == "MTM" else kind]
+    """IO file of an arm; an arm of the dVRK-Si has its own boards."""
+    kind, motors, first, newer = _kind(arm), arm.motors, BOARDS[name], arm.name.endswith("Si")
+    hardware = "dRA1" if newer else hardware
+    axes, signs = AXES[hardware], SIGNS[name if kind == "MTM" else arm.name]
     lower, upper = _pot_ranges(arm)
     actuators: list[dict[str, Any]] = []
     for k, sign in enumerate(signs):
@@ -111,21 +121,26 @@ def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
                 "axis_id": k % axes,
                 "joint_type": "PRISMATIC" if prismatic else "REVOLUTE",
                 "drive": {
-                    **_drive(sign),
+                    **_drive(sign, _ampere(newer, k)),
                     "effort_to_current": {"scale": per_effort},
                     "maximum_current": motors.current[k],
                 },
                 "encoder": {
-                    "bits_to_position": {"scale": sign * 2.0 * np.pi / (motors.encoder_counts[k] * motors.gear[k])},
-                    "velocity_source": "FIRMWARE",
+                    "bits_to_position": {
+                        "scale": (-sign if newer else sign) * 2.0 * np.pi / (motors.encoder_counts[k] * motors.gear[k])
+                    },
+                    "velocity_source": "SOFTWARE" if newer and k < 3 else "FIRMWARE",
                     "position_limits_soft": {"lower": float(lower[k]), "upper": float(upper[k])},
                 },
-                "potentiometer": _pot(lower[k], upper[k], POT_MARGIN * (0.1 if prismatic else 1.0)),
             }
         )
+        if not newer:
+            actuators[k]["potentiometer"] = _pot(lower[k], upper[k], POT_MARGIN * (0.1 if prismatic else 1.0))
     distances = [POT_TOLERANCE[actuator["joint_type"]] for actuator in actuators]
     latencies = [0.01] * len(signs)
-    pots: dict[str, Any] = {"potentiometers_type": "ANALOG"}
+    pots: dict[str, Any] = {"potentiometers_type": "DIGITAL" if newer else "ANALOG"}
+    if newer:
+        pots["lookup_table_file"] = LOOKUP_FILE.format(name)
     if kind == "MTM":  # the potentiometers measure joints; that of the roll is not used
         distances[6] = latencies[6] = 0.0
         pots["coupling"] = {"JointToActuatorPosition": np.linalg.inv(motors.coupling).tolist()}
@@ -137,14 +152,13 @@ def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
         {
             "board_id": first + k // axes,
             "axis_id": k % axes,
-            "drive": {**_drive(1), "maximum_current": release},
+            "drive": {**_drive(1, AMPERE_SI if newer else AMPERE), "maximum_current": abs(release)},
             "release_current": release,
-            "release_time": RELEASE_TIME,
+            "release_time": RELEASE_TIME[arm.name],
             "released_current": released,
             "engaged_current": 0.0,
         }
-        for k, (release, released) in enumerate(BRAKES, start=4)
-        if kind == "ECM"
+        for k, (release, released) in enumerate(BRAKES.get(arm.name, ()), start=FIRST_BRAKE.get(arm.name, 0))
     ]
     content = _robot(name, hardware, actuators, brakes) | {"digital_inputs": _inputs(name, kind, first, hardware)}
     content["robots"][0]["potentiometers"] = pots
@@ -230,11 +244,25 @@ def _potentials(q: Array) -> Array:
     )
 
 
+def lookup_table(arm: Arm) -> dict[str, Any]:
+    """Table of the potentiometers of an arm of the dVRK-Si: positions in equal steps, without unknown entries."""
+    lower, upper = _pot_ranges(arm)
+    margin = np.where([joint.kind == "prismatic" for joint in arm.joints], 0.1, 1.0) * POT_MARGIN
+    return {"lookup": np.linspace(lower - margin, upper + margin, LOOKUP_SIZE, axis=1).tolist(), "serial": SERIAL}
+
+
 def _kind(arm: Arm) -> str:
     kind = arm.name[:3]
-    if kind not in ("PSM", "ECM", "MTM") or arm.name.endswith("Si"):
-        raise TrocarError(f"nominal files are for Classic arms (PSM, ECM, MTML, MTMR), not for {arm.name}")
+    if kind not in ("PSM", "ECM", "MTM") or not arm.motors.encoder_counts:
+        raise TrocarError(
+            f"there are no nominal files for {arm.name}, only for PSM, ECM, MTML, MTMR and PSM_Si: the encoders of "
+            "others are not published. Use the files of a robot, or choose other arms"
+        )
     return kind
+
+
+def _ampere(newer: bool, k: int) -> float:
+    return AMPERE if not newer else AMPERE_SI_LARGE if k < 2 else AMPERE_SI
 
 
 def _pot_ranges(arm: Arm) -> tuple[Array, Array]:
@@ -255,10 +283,10 @@ def _pot(lower: float, upper: float, margin: float) -> dict[str, Any]:
     }
 
 
-def _drive(sign: int) -> dict[str, Any]:
+def _drive(sign: int, ampere: float = AMPERE) -> dict[str, Any]:
     return {
-        "current_to_bits": {"offset": MIDDLE, "scale": sign * AMPERE},
-        "bits_to_current": {"offset": -sign * MIDDLE / AMPERE, "scale": sign / AMPERE},
+        "current_to_bits": {"offset": MIDDLE, "scale": sign * ampere},
+        "bits_to_current": {"offset": -sign * MIDDLE / ampere, "scale": sign / ampere},
     }
 
 
@@ -276,18 +304,20 @@ def _robot(name: str, hardware: str, actuators: list[Any], brakes: list[Any]) ->
 
 def _inputs(name: str, kind: str, first: int, hardware: str) -> list[dict[str, Any]]:
     """Switches: name, board and bit. A DQLA has those of its second QLA 16 bits higher."""
-    second = (first + 1, 0) if hardware == "QLA1" else (first, 16)
+    newer = hardware == "dRA1"
+    second = (first + 1, 0) if hardware == "QLA1" else (first, 0 if newer else 16)
     places = {
         "PSM": {"SUJ_clutch": (first, 0), "arm_clutch": (first, 2), "tool": (second[0], 7), "adapter": (second[0], 10)},
+        "PSM_Si": {name: (first, bit) for name, bit in SWITCHES_SI.items()},
         "ECM": {"arm_clutch": (first, 0), "SUJ_clutch": (first, 2)},
         "MTM": {},
-    }[kind]
+    }["PSM_Si" if newer else kind]
     return [
         {
             "name": f"{name}_{switch}",
             "board_id": board,
             "bit_id": bit + (second[1] if switch in ("tool", "adapter") else 0),
-            "pressed_value": True,
+            "pressed_value": not newer,
             "debounce_time": 0.2,
             "trigger_when_pressed": True,
             "trigger_when_released": True,

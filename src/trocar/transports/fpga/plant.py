@@ -20,7 +20,8 @@ from trocar.transports.fpga.discs import DISCS, Discs
 from trocar.transports.fpga.edges import EncoderTimers
 from trocar.transports.fpga.hands import HandOnTip
 from trocar.transports.fpga.io_file import GRIPPER, ActuatorScales, AmplifierChannel, IOConfiguration, IORobot
-from trocar.transports.fpga.registers import KINDS, Boards
+from trocar.transports.fpga.lookup import PotTable
+from trocar.transports.fpga.registers import DRAC, KINDS, Boards
 from trocar.transports.fpga.set_up import SET_UP, SetUpMultiplexer
 
 CURRENT_NOISE = 2e-3  # of measured currents [A]: ASSUMED, as in `trocar.robot`
@@ -84,9 +85,7 @@ class RobotPlant:
             raise TrocarError("the configuration names no board: it has no robot and no digital input")
         for number, name in hardware.items():
             if name not in KINDS:
-                raise TrocarError(
-                    f"board {number} is a {name}; trocar simulates {' and '.join(KINDS)}, the boards of Classic arms"
-                )
+                raise TrocarError(f"board {number} is a {name}; trocar simulates {', '.join(KINDS)}")
         self.boards = boards = Boards({number: KINDS[name] for number, name in hardware.items()})
         robots = [robot for robot in configuration.robots if robot.name in scene.arms]
         for robot in configuration.robots:
@@ -97,18 +96,24 @@ class RobotPlant:
         self._wired, ends = [], 0
         for robot in robots:
             stepped = scene.stepped[robot.name]
-            if len(robot.actuators) != stepped.arm.n or robot.lookup:
+            if len(robot.actuators) != stepped.arm.n or (robot.hardware == DRAC.name) != stepped.arm.name.endswith(
+                "Si"
+            ):
                 raise TrocarError(
-                    f"{robot.name} has {len(robot.actuators)} actuators in its IO file"
-                    f"{' with a table of potentiometers' if robot.lookup else ''}; the simulated {stepped.arm.name} "
-                    f"has {stepped.arm.n} with linear potentiometers"
+                    f"{robot.name} has {len(robot.actuators)} actuators on {robot.hardware} boards in its IO file; the "
+                    f"simulated arm is a {stepped.arm.name} with {stepped.arm.n}. Choose another scene"
                 )
             part = slice(ends, ends := ends + stepped.arm.n)
             brakes = tuple(BRAKE_SHARE * abs(brake.released) for brake in robot.brakes)
             self._wired.append(_Wired(robot.name, part, stepped, brakes))
-            if brakes:
+            if brakes and stepped.brakes:
                 scene.arms[robot.name].brakes = True
         self._braked = [wired for wired in self._wired if wired.brakes]
+        self._tables = [
+            (wired.part, PotTable(robot.name, robot.lookup))
+            for robot, wired in zip(robots, self._wired, strict=True)
+            if robot.lookup is not None
+        ]
         self._released = dict.fromkeys((wired.name for wired in self._braked), False)
         self._wire(robots, ends)
         self._idle_arms = [name for name in scene.arms if name not in {wired.name for wired in self._wired}]
@@ -126,16 +131,18 @@ class RobotPlant:
         self.hands: dict[str, HandOnTip] = {}
         self.discs = {wired.name: Discs() for wired in self._wired if wired.stepped.arm.carries == "instrument"}
         for name in self._inputs:
-            self.press(name, name.endswith(("_tool", "_adapter")))
-        for name, board in configuration.chips.items():
-            if name in self.discs:
-                boards.chips[board] = chip_memory(scene.arms[name].arm.instrument)
+            self.press(name, False)
+        for name in self.discs:
+            self._mount(name, True)
+        for robot in robots:
+            if robot.hardware == DRAC.name:  # the client compares it with its files
+                boards.serials[robot.actuators[0].board] = f"{robot.name[0].lower()}{robot.serial}.cal"
         self._set_up = None
         if configuration.set_up and scene.cart is not None:
             self._set_up = SetUpMultiplexer(configuration, boards, scene.cart, self.channel)
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
-        boards.timers = EncoderTimers(counts)
+        boards.timers = EncoderTimers(counts, boards.clocks)
         self._sense(self._actuators(), np.zeros(len(self._drives)))
         boards.prepare(0.0)
 
@@ -156,6 +163,7 @@ class RobotPlant:
         drives: list[AmplifierChannel] = [*actuators, *(brake for robot in robots for brake in robot.brakes)]
         self._drives = np.array([self.channel(each) for each in drives], dtype=int)  # actuators, then brakes
         self._command, self._feedback = _scales(drives, "command"), _scales(drives, "feedback")
+        self._command[0] %= MAX_BITS + 1  # the client keeps the lower 16 bits
         self._encoder, voltage, pot = (_scales(actuators, key) for key in ("encoder", "voltage", "potentiometer"))
         # bits = ((position - offset) / scale - offset of the voltage) / its scale
         self._pots /= (pot[1] * voltage[1])[:, None]
@@ -217,6 +225,9 @@ class RobotPlant:
         for switch in ("adapter", "tool"):
             if f"{name}_{switch}" in self._inputs:
                 self.press(f"{name}_{switch}", mounted)
+        board, arm = self.configuration.chips.get(name), self.scene.arms[name].arm
+        if board is not None:
+            self.boards.chips[board] = chip_memory(arm.instrument, arm.name) if mounted else b""
         return self.discs[name]
 
     # -- physics -------------------------------------------------------------------------------------------------------
@@ -319,7 +330,8 @@ class RobotPlant:
             first += len(brakes)
             if released != self._released[wired.name]:
                 self._released[wired.name] = released
-                self.scene.arms[wired.name].brakes = not released
+                if wired.stepped.brakes:
+                    self.scene.arms[wired.name].brakes = not released
 
     def _readings_at_zero(self, noise: Array) -> Array:
         """Readings of potentiometers and currents [bits] for positions and currents of zero; every row has other noise.
@@ -340,6 +352,8 @@ class RobotPlant:
         readings[:N] += self._pots.dot(positions)
         readings[N:] += current / self._feedback[1]
         np.minimum(np.maximum(readings, 0.0, out=readings), MAX_BITS, out=readings)
+        for part, table in self._tables:
+            readings[part] = table.bits(positions[part])
         boards.analog.ravel()[self._analog] = np.rint(readings)
         if self._set_up is not None:
             self._set_up.sense(self.scene.cart)

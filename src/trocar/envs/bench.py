@@ -129,7 +129,7 @@ def table(results: Sequence[Episode]) -> list[tuple[str, ...]]:
     rows: dict[tuple[str, str, str], list[Episode]] = {}
     for episode in results:
         rows.setdefault((episode.task, episode.level, episode.policy), []).append(episode)
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for (task, level, policy), group in rows.items():
         n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)
         low, high = clopper_pearson(held, n)

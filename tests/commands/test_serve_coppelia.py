@@ -30,14 +30,21 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
     assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
 
 
-def test_a_page_shows_the_served_scene():
+@pytest.mark.parametrize("scene", [[], ["psm"]])
+def test_a_page_shows_the_served_scene(scene):
     pytest.importorskip("viser")
-    command = [sys.executable, "-m", "trocar", "serve", "--coppelia", "--port", "0", "--view"]
+    command = [sys.executable, "-m", "trocar", "serve", *scene, "--coppelia", "--port", "0", "--view"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         port = int(re.search(r"on 127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
         assert process.stdout.readline().startswith("page: http://127.0.0.1:")
         with RemoteApiClient(port) as client:
-            Program(client, "line").run(5)
+            if scene:
+                client.synchronous()
+                client.start()
+                client.trigger()
+                assert abs(client.joint_position(client.handle("J1_PSM"))) < 1.0
+            else:
+                Program(client, "line").run(5)
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
         assert process.returncode == 0, rest
@@ -47,16 +54,19 @@ def test_a_page_shows_the_served_scene():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--coppelia", "--ros1"], "choose an interface"),
+        (["--coppelia", "--ros1"], "name a SCENE"),
+        (["--coppelia", "--fpga"], "choose an interface"),
         (["--coppelia", "--period", "0.003"], "multiple of the physics step"),
         (["--coppelia", "--arms", "ECM"], "ECM"),
         (["--coppelia", "--place", "Start"], "NAME=X,Y,Z"),
         (["--coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
         (["--coppelia", "--port", "70000"], "port"),
         (["--coppelia", "-p", "nothing"], "nothing"),
-        (["--coppelia", "--images", "5"], "omit SCENE"),
-        (["dvrk_si", "--coppelia"], "omit SCENE"),
-        (["--ros2", "--torque"], "apply to --coppelia only"),
+        (["--coppelia", "--images", "5"], "omit --ros1"),
+        (["dvrk_si", "--coppelia", "--torque"], "without SCENE only"),
+        (["dvrk", "--coppelia", "--speed", "2"], "omit --replay and --speed"),
+        (["psm", "--coppelia", "--port", "0", "--period", "0.005"], "multiple of the robot's cycle"),
+        (["--ros2", "--torque"], "apply to --coppelia without SCENE only"),
     ],
 )
 def test_wrong_options_are_named_in_one_line(options, words):

@@ -70,6 +70,7 @@ def test_commands_read_and_write_the_scene(served):
         result = client.call_script("object", "double", ScriptCall((3,), (1.0, 2.5), (), b"b"))
         assert result == ScriptCall((3,), (2.0, 5.0), ("object",), b"b")
         assert struct.unpack("<i", client.call(0x1021, struct.pack("<i", 1))) == (40200,)
+        assert client.call(0x3008, b"Hello CoppeliaSim!\0") == b""
 
 
 def test_poses_are_relative_to_any_frame(served):
@@ -241,6 +242,74 @@ def test_a_simulation_without_synchronous_clients_runs_by_itself(served):
         client.stop()
 
 
+def test_stopping_ends_the_synchronous_mode(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.synchronous()
+        client.stop()  # nothing runs: the mode stays
+        client.start()
+        client.trigger()
+        assert running.stepping.steps == 1
+        client.stop()
+        client.start()
+        eventually(lambda: scene.time > 0.03)  # in real time
+        with pytest.raises(RemoteError):
+            client.trigger()
+        client.synchronous()  # from here on by triggers again
+        before = running.stepping.steps
+        client.trigger()
+        assert running.stepping.steps == before + 1
+
+
+def test_a_start_after_all_clients_have_left_is_one_from_the_beginning(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.synchronous()
+        client.start()
+        client.set_float_signal("x", 1.0, BLOCKING)
+        client.trigger()
+    eventually(lambda: running.stepping.steps > 3)  # interrupted: the simulation goes on
+    with client_of(running) as other:
+        assert other.float_signal("x") == 1.0
+        other.synchronous()
+        other.start()
+        assert (scene.running, scene.time) == (True, 0.0)
+        with pytest.raises(RemoteError):
+            other.float_signal("x")
+        other.trigger()
+        other.start()  # it runs already
+        assert scene.time == 0.01
+        with client_of(running) as third:
+            third.start()
+        other.start()
+        assert scene.time == 0.01
+
+
+def test_synchronous_mode_can_begin_and_end_while_the_simulation_runs(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.stream_joint(JOINT)  # before the start
+        assert client.exchange()[0].time == 0
+        client.start()
+        eventually(lambda: scene.time > 0.02)
+        client.synchronous()
+        held = scene.time
+        time.sleep(0.03)
+        assert scene.time == held
+        client.trigger()
+        assert scene.time == pytest.approx(held + 0.01)
+        assert client.exchange()[0].time == round(1e3 * scene.time)
+        client.call(0x1007, struct.pack("<i", 1))
+        with pytest.raises(RemoteError):  # paused
+            client.trigger()
+        assert client.head.paused
+        client.start()
+        client.trigger()
+        assert scene.time == pytest.approx(held + 0.02)
+        client.synchronous(False)
+        eventually(lambda: scene.time > held + 0.04)
+
+
 def test_a_failed_step_stops_the_simulation_and_not_the_server(served):
     scene, running = served
     with client_of(running) as client:
@@ -322,6 +391,17 @@ def test_a_client_that_leaves_in_a_message_or_a_step_is_reported(served):
         bad.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         bad.link.close()
         eventually(lambda: running.stepping.steps > 5)  # it goes on without the client
+        assert other.joint_position(JOINT) == 0.5
+
+
+def test_a_message_that_asks_for_too_many_pictures_is_refused(served, monkeypatch):
+    _, running = served
+    monkeypatch.setattr(server, "MAX_ANSWER", 10_000)
+    with client_of(running) as bad, client_of(running) as other:
+        request = RemoteCommand(0x1004, BLOCKING, struct.pack("<i", CAMERA))
+        bad.link.sendall(packets.packets(packets.packed_message(MessageHead(0), [request] * 1000)))
+        assert bad.link.recv(10) == b""
+        assert any("asks for more than 10000 bytes" in line for line in running.lines)
         assert other.joint_position(JOINT) == 0.5
 
 

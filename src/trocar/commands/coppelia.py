@@ -1,4 +1,4 @@
-"""`trocar serve --coppelia`: the scene of Ferro et al. 2022 for clients of CoppeliaSim."""
+"""`trocar serve --coppelia`: the scene of Ferro et al. 2022, or a robot, for clients of CoppeliaSim."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+import trocar as tr
 from trocar import checks
 from trocar.errors import TrocarError
 
@@ -57,11 +58,7 @@ def serve_coppelia(
         if log is not None:
             running.callback(observe, None)  # after the server has ended
         server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
-        place = f"127.0.0.1:{server.port}"
-        if zmq_port is not None:
-            from trocar.transports.coppelia.zmq_server import ZmqApiServer
-
-            place += f", ZMQ on port {running.enter_context(ZmqApiServer(server.stepping, zmq_port, typer.echo)).port}"
+        place = _ports(running, server, zmq_port)
         control = "efforts" if torque else "velocities"
         weight = "with" if counterweight else "without"
         typer.echo(
@@ -78,6 +75,35 @@ def serve_coppelia(
             typer.echo("stopped")
             return
         raise TrocarError("the server stopped")
+
+
+def attach_coppelia(
+    running: ExitStack, robot: tr.Robot, port: int, period: float, zmq_port: int | None
+) -> RemoteApiServer:
+    """Serve a robot whose time the clients let pass, until `running` is closed."""
+    from trocar.transports.coppelia.robot_scene import RobotScene
+    from trocar.transports.coppelia.server import RemoteApiServer
+
+    scene = RobotScene(robot, period)
+    running.callback(scene.close)
+    server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
+    place = _ports(running, server, zmq_port)
+    typer.echo(
+        f"serving {', '.join(robot.arms)} to clients of CoppeliaSim, steps of {1e3 * period:g} ms, on {place}; "
+        "press Ctrl-C to stop"
+    )
+    return server
+
+
+def _ports(running: ExitStack, server: RemoteApiServer, zmq_port: int | None) -> str:
+    """Addresses of the remote APIs, after the ZMQ one was started if it has a port."""
+    place = f"127.0.0.1:{server.port}"
+    if zmq_port is None:
+        return place
+    from trocar.transports.coppelia.zmq_server import ZmqApiServer
+
+    zmq_server = running.enter_context(ZmqApiServer(server.stepping, zmq_port, typer.echo))
+    return f"{place}, ZMQ on port {zmq_server.port}"
 
 
 def _locked(server: RemoteApiServer, scene: FerroScene) -> Callable[..., Frame]:

@@ -127,7 +127,9 @@ def _schedule(session: Session, pedal: str, begin: float, duration: float) -> No
 
 @plain_errors()
 def serve(
-    scene: Annotated[str, argument("SCENE", "dvrk, dvrk_si or a .toml file.")] = "dvrk",
+    scene: Annotated[
+        str | None, argument("SCENE", "dvrk (default), dvrk_si or a .toml file.", show_default=False)
+    ] = None,
     ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
     ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
     fpga: Annotated[bool, flag("Serve the controller boards to the dVRK's own software, over UDP.", "--fpga")] = False,
@@ -169,13 +171,16 @@ def serve(
         int | None, option("N", "Port of the page (default: 8080), or of --coppelia (default: 19997); 0: a free one.")
     ] = None,
     coppelia: Annotated[
-        bool, flag("Serve the scene of Ferro et al. 2022 to clients of CoppeliaSim.", "--coppelia")
+        bool,
+        flag("Serve clients of CoppeliaSim: the scene of Ferro et al. 2022, or the robot of SCENE.", "--coppelia"),
     ] = False,
     torque: Annotated[bool, flag("With --coppelia: the scene takes efforts, not velocities.", "--torque")] = False,
     counterweight: Annotated[
         bool, flag("With --coppelia: the scene with or without counterweight.", "--counterweight/--no-counterweight")
     ] = True,
-    period: Annotated[float, option("S", "With --coppelia: simulation step, a multiple of 0.005 s.")] = 0.01,
+    period: Annotated[
+        float, option("S", "With --coppelia: simulation step, a multiple of 0.005 s (a robot: of 1/1500 s).")
+    ] = 0.01,
     parameters: Annotated[
         str | None,
         option("SET", "With --coppelia: parameter set. Default: the masses of the scene.", "--parameters", "-p"),
@@ -191,7 +196,7 @@ def serve(
 ) -> None:
     """Serve the dVRK's ROS topics and services, or its controller boards, from a simulated robot until Ctrl-C.
 
-    --coppelia serves CoppeliaSim's remote API instead; see docs/coppeliasim.md.
+    --coppelia serves CoppeliaSim's remote API; with SCENE also beside ROS. See docs/coppeliasim.md.
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
@@ -213,14 +218,17 @@ def serve(
         for path in write_launch_files(launch_files):
             typer.echo(path)
         return
-    if ros1 + ros2 + fpga + coppelia != 1:
+    if ros1 + ros2 + fpga > 1 or not (ros1 or ros2 or fpga or coppelia) or (coppelia and fpga):
         raise TrocarError("choose an interface with --ros1, --ros2, --fpga or --coppelia")
     names = [name for group in arms or [] for name in group.split(",") if name]
-    if coppelia:
+    if coppelia and scene is None:
         from trocar.commands.coppelia import serve_coppelia
 
-        if record or replay or images or scene != "dvrk":
-            raise TrocarError("--coppelia serves a scene of its own: omit SCENE, --record, --replay and --images")
+        if record or replay or images or ros1 or ros2:
+            raise TrocarError(
+                "--coppelia without SCENE serves a scene of its own: omit --ros1, --ros2, --record, --replay and "
+                "--images, or name a SCENE such as dvrk"
+            )
         chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
         serve_coppelia(
             names,
@@ -232,8 +240,12 @@ def serve(
             **chosen,
         )
         return
-    if torque or not counterweight or parameters or places or log or zmq_port is not None:
-        raise TrocarError("--torque, --no-counterweight, -p, --place, --log and --zmq apply to --coppelia only")
+    if torque or not counterweight or parameters or places or log or (zmq_port is not None and not coppelia):
+        raise TrocarError(
+            "--torque, --no-counterweight, -p, --place and --log apply to --coppelia without SCENE only, "
+            "--zmq to --coppelia only"
+        )
+    scene = scene or "dvrk"
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)
     if images:
@@ -262,7 +274,10 @@ def serve(
         raise TrocarError("--config and --instrument apply to --fpga only")
     if ros2 and master:
         raise TrocarError("--master applies to --ros1 only; omit it with --ros2")
+    if coppelia and (replay or speed != 1.0):
+        raise TrocarError("with --coppelia its clients let time pass: omit --replay and --speed")
     number = _checked_domain(domain, interface, distro) if ros2 else 0
+    from trocar.commands.coppelia import attach_coppelia
     from trocar.robot.controller.constants import PERIOD
     from trocar.teleoperation import Teleoperation
     from trocar.transports.bags import bags_of
@@ -275,7 +290,8 @@ def serve(
     served: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
     served["description"] = _description(built)
     with ExitStack() as running:
-        robot = running.enter_context(tr.Robot(built, speed=speed, start=start, arms=names or None))
+        pace = "stepped" if coppelia else speed
+        robot = running.enter_context(tr.Robot(built, speed=pace, start=start, arms=names or None))
         running.enter_context(Teleoperation(robot))
         running.enter_context(bags_of(robot, record, replay, typer.echo))
         served["camera"] = None
@@ -284,28 +300,33 @@ def serve(
             if ecm is None:
                 raise TrocarError("--images requires an ECM and this robot has none; omit --images")
             served["camera"] = CameraSettings(scene, ecm, rate=images)
-        bridge: Ros1Bridge | Ros2Bridge
+        page = 8080 if port is None else port
+        bridge: Ros1Bridge | Ros2Bridge | None = None
+        if coppelia:
+            page = 0 if port == 0 else 8080
+            remote = attach_coppelia(running, robot, 19997 if port is None else port, period, zmq_port)
         if ros2:
             bridge = Ros2Bridge(robot, domain=number, interface=interface, distro=distro, **served)
             place = f"ROS_DOMAIN_ID={number} on {interface}"
-        else:
+        elif ros1:
             uri = options.master_uri(master)
             bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **served)
             place = f"ROS_MASTER_URI={bridge.master}"
-        running.enter_context(bridge)
-        offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
-        typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
+        if bridge is not None:
+            running.enter_context(bridge)
+            offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
+            typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
         if view:
-            typer.echo(f"page: {open_page(running, 'served_page', robot, port=8080 if port is None else port).address}")
-        if priority and not bridge.prioritised:
+            typer.echo(f"page: {open_page(running, 'served_page', robot, port=page).address}")
+        if bridge is not None and priority and not bridge.prioritised:
             typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:
-            while bridge.running and robot.error is None:
-                bridge.wait(POLL_INTERVAL)
+            while (bridge is None or bridge.running) and (not coppelia or remote.serving) and robot.error is None:
+                (bridge or remote).wait(POLL_INTERVAL)
         except KeyboardInterrupt:
             typer.echo("stopped")
             return
-        raise TrocarError(bridge.error or f"the simulation stopped: {robot.error!r}")
+        raise TrocarError((bridge and bridge.error) or f"the simulation stopped: {robot.error!r}")
 
 
 def _checked_domain(domain: int | None, interface: str, distro: str) -> int:

@@ -17,6 +17,7 @@ from trocar.transports.coppelia.packets import RemoteCommand, ScriptCall, key_st
 from trocar.transports.coppelia.remote_scene import WORLD, NotServed, RemoteScene, SceneRefusal
 
 SYNCHRONOUS, FREE_RUNNING, TRIGGER, FINISH = 0x0001, 0x0002, 0x0003, 0x000A  # executed by the server
+SIMULATION, START = 0x1007, struct.pack("<i", 0)  # the first also by the server
 PROGRAM_VERSION = 40200  # CoppeliaSim 4.2.0
 VERSION_PARAMETER = 1
 JOINT_VELOCITY = 2012  # float parameter of an object
@@ -41,6 +42,12 @@ class PendingImage(NamedTuple):
 
     picture: Future[Picture]
     grey: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of the picture once it is rendered; 0 if it cannot be."""
+        failed = self.picture.cancelled() or self.picture.exception() is not None
+        return 0 if failed else self.picture.result().size
 
     def data(self) -> bytes:
         """Width, height and pixels, the bottom row first. Waits for the picture; raises a SceneRefusal."""
@@ -232,7 +239,7 @@ COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes | PendingImage]
     0x1002: partial(_set_joint, lambda scene, joint, x: scene.set_joint_position(joint, x)),  # simxSetJointPosition
     0x1003: partial(_image, True),  # simxGetVisionSensorImage, grey
     0x1004: partial(_image, False),  # simxGetVisionSensorImage, colour
-    0x1007: _simulation,  # simxStartSimulation, simxPauseSimulation, simxStopSimulation
+    SIMULATION: _simulation,  # simxStartSimulation, simxPauseSimulation, simxStopSimulation
     0x1008: partial(_set_joint, lambda scene, joint, v: scene.set_joint_target(joint, velocity=v)),
     0x100C: partial(_set_joint, lambda scene, joint, x: scene.set_joint_target(joint, position=x)),
     0x100D: partial(_of_object, lambda scene, joint: scene.joint_force(joint)),  # simxGetJointForce
@@ -250,6 +257,7 @@ COMMANDS: dict[int, Callable[[RemoteScene, RemoteCommand], bytes | PendingImage]
     0x200E: partial(_of_two, _position),  # simxGetObjectPosition
     0x2801: partial(_of_two, quaternion_xyzw),  # simxGetObjectQuaternion
     0x3001: _handle,  # simxGetObjectHandle
+    0x3008: lambda scene, command: b"",  # simxAddStatusbarMessage: there is no status bar
     0x300D: partial(_clear_signal, "floats"),  # simxClearFloatSignal
     0x300E: partial(_clear_signal, "integers"),  # simxClearIntegerSignal
     0x3010: partial(_get_signal, "<f", "floats"),  # simxGetFloatSignal

@@ -28,6 +28,7 @@ from trocar.transports.coppelia.stepping import Stepping
 HOST, PORT = "127.0.0.1", 19997
 MAX_CLIENTS = 16
 MAX_STREAMS = 1000  # of a client
+MAX_ANSWER = 16 << 20  # bytes of data in the answer to a message
 MAX_UNSENT = 16 << 20  # bytes that wait for a client that does not read
 MAX_MESSAGES = 1000  # that wait for the triggers of other clients
 CHUNK = 1 << 18  # bytes read at once
@@ -60,6 +61,7 @@ class RemoteApiServer:
         self.selector.register(self._socket, selectors.EVENT_READ, self._accept)
         self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: self._wakes.recv(CHUNK))
         self._closing = False
+        self._left = False  # by all clients, while the simulation runs
         self._thread = threading.Thread(target=self._run, name="trocar-coppelia", daemon=True)
         self._thread.start()
 
@@ -135,6 +137,21 @@ class RemoteApiServer:
         self._clients.discard(client)
         with self.stepping.lock:
             self.stepping.synchronise(client, False)
+            self._left = self.scene.running and not self._clients
+
+    def control(self, command: RemoteCommand) -> bytes | PendingImage:
+        """Start, pause or stop the simulation. A stop ends the synchronous mode of all clients, as in CoppeliaSim.
+
+        A program that was interrupted leaves a running simulation, which nobody can stop by hand here: after all
+        clients have left, a start is one from the beginning.
+        """
+        if self._left and command.key == commands.START:
+            self.scene.stop()
+        self._left = False
+        before, reply = self.scene.running, commands.execute(self.scene, command)
+        if before and not self.scene.running:
+            self.stepping.end_run()
+        return reply
 
 
 class _Reply(NamedTuple):
@@ -142,6 +159,11 @@ class _Reply(NamedTuple):
 
     command: RemoteCommand
     image: PendingImage | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of data, once it is ready."""
+        return len(self.command.data) if self.image is None else self.image.size
 
     @property
     def ready(self) -> bool:
@@ -252,6 +274,8 @@ class _Client:
 
     def _send_answer(self, head: MessageHead, replies: list[_Reply]) -> None:
         self._answer = None
+        if sum(reply.size for reply in replies) > MAX_ANSWER:
+            raise ProtocolError(f"its message asks for more than {MAX_ANSWER} bytes")
         commands = [self._with_picture(*reply) for reply in replies]
         self._unsent += packets.packets(packets.packed_message(head, commands))
         self._send()
@@ -301,6 +325,8 @@ class _Client:
                 self._stepping.trigger(self)
             case commands.FINISH:
                 self._finishing = True
+            case commands.SIMULATION:
+                return self._server.control(command)
             case _:
                 return commands.execute(self._scene, command)
         return b""

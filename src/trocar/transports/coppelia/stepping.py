@@ -38,6 +38,10 @@ class Stepping:
         elif self._triggered.pop(client, None) is not None:
             self._step_if_all_triggered()
 
+    def end_run(self) -> None:
+        """End the synchronous mode of all clients: the simulation was stopped."""
+        self._triggered.clear()
+
     def trigger(self, client: object) -> None:
         """A synchronous client asks for the next step."""
         if client not in self._triggered:

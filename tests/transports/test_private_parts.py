@@ -49,3 +49,43 @@ def test_every_module_imports_without_ros():
     )
     environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=120)
+
+
+READ_AT_ONCE = """
+import sys, threading
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication
+from cyclonedds.qos import Policy, Qos
+from trocar.transports.ros2.participant import Participant
+sys.setswitchinterval(1e-6)
+wrong = []
+with Participant({domain}) as participant:
+    writers = [
+        participant.writer(f"rt/{{k}}", "std_msgs/Empty", Qos(Policy.Userdata(bytes([65 + k]) * (100 * k + 1))))
+        for k in range(8)
+    ]
+    def read():
+        reader = BuiltinDataReader(participant.entity, BuiltinTopicDcpsPublication)
+        for _ in range(40):
+            for sample in reader.read(100):
+                if sample.topic_name.startswith("rt/"):
+                    data = sample.qos[Policy.Userdata].data
+                    k = int(sample.topic_name[3:])
+                    if data != bytes([65 + k]) * (100 * k + 1):
+                        wrong.append(data)
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+sys.exit(bool(wrong))
+"""
+
+
+@pytest.mark.xdist_group("dds")
+def test_threads_that_read_announced_endpoints_at_once_do_not_disturb_each_other():
+    """A service of a served robot does so for every call, in four threads; a crash would end the process."""
+    pytest.importorskip("cyclonedds")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
+    program = READ_AT_ONCE.format(domain=1 + (os.getpid() + 60) % 80)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class RoughClient:
     def __init__(self, domain: int, rng: np.random.Generator, counts: Counter[str]) -> None:
         self._domain, self._rng, self._counts = domain, rng, counts
 
-    def visit(self, ended: Callable[[], bool]) -> None:
+    def visit(self) -> None:
         """Join the domain, send commands for a random time, leave."""
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with Ros2Client(self._domain) as client, Participant(self._domain) as participant, udp as raw:
@@ -53,7 +54,7 @@ class RoughClient:
             self._positions = self._last_positions()
             self._counts["visits"] += 1
             end = time.monotonic() + self._rng.uniform(*VISIT)
-            while self._states and self._texts and client.services and time.monotonic() < end and not ended():
+            while self._states and self._texts and client.services and time.monotonic() < end:
                 kind = str(self._rng.choice(list(ODDS), p=list(ODDS.values())))
                 with contextlib.suppress(TrocarError, DDSException):  # refused: as good as sent
                     getattr(self, f"_send_{kind}")()
@@ -118,7 +119,19 @@ class RoughClient:
         self._client.call(name, *arguments.get(name.rpartition("/")[2], ()))
 
 
-def killed_client(domain: int, seed: int) -> None:
-    """Send commands until the process is killed."""
-    while True:
-        RoughClient(domain, np.random.default_rng(seed), Counter()).visit(lambda: False)
+def rough_threads(domain: int, seed: int, number: int, counts: Connection) -> None:
+    """Clients that come one after the other in some threads, until the process is killed; sends counts of actions."""
+    sending = threading.Lock()
+
+    def visits(rng: np.random.Generator) -> None:
+        while True:
+            counter = Counter[str]()
+            with contextlib.suppress(TrocarError):  # the domain is full for a moment
+                RoughClient(domain, rng, counter).visit()
+            with sending:
+                counts.send(dict(counter))
+
+    seeds = np.random.SeedSequence(seed).spawn(number)
+    threads = [threading.Thread(target=visits, args=(np.random.default_rng(each),)) for each in seeds]
+    for thread in threads:
+        thread.start()

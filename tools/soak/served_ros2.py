@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tools.soak.process_memory import process_tree, usage
-from tools.soak.rough_clients import RoughClient, killed_client
+from tools.soak.rough_clients import rough_threads
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.transports.ros2.client import Ros2Client
@@ -86,45 +85,27 @@ class ServedRos2:
             self._problems.append(f"the command ended with status {server.returncode} after Ctrl-C")
 
     def _look(self, server: subprocess.Popen[bytes], client: Ros2Client, log: Path, seconds: float) -> None:
-        end, processes, states = threading.Event(), process_tree(server.pid), Counter[str]()
+        processes, states = process_tree(server.pid), Counter[str]()
         client.subscribe(STEADY_TOPIC, lambda _: states.update(("states",)))
-        seeds = np.random.SeedSequence(self._seed).spawn(THREADS + 1)
-        threads = [threading.Thread(target=self._visits, args=(np.random.default_rng(s), end)) for s in seeds[1:]]
-        for thread in threads:
-            thread.start()
-        killed = np.random.default_rng(seeds[0])
         began = last = time.monotonic()
         before = states.total()
-        try:
+        rng = np.random.default_rng(self._seed)
+        with Clients(self._domain, rng, THREADS) as clients:
             while last < began + seconds:
                 time.sleep(0.5 * self._interval)
-                with _killed(killed_client, self._domain, int(killed.integers(2**32))):
+                with Clients(self._domain, rng, 1):  # that are killed in the middle
                     time.sleep(0.5 * self._interval)
                 now, count = time.monotonic(), states.total()
+                self.counts.update(clients.counts())
                 if process_tree(server.pid) != processes:
                     raise SystemExit(f"processes of the command ended after {now - began:.0f} s: {_tail(log)}")
                 used = usage(processes)
                 row = now - began, (count - before) / STATE_RATE / (now - last), *used, len(processes)
-                actions = self.counts.total() - self.counts["visits"]
+                actions = self.counts.total() - self.counts["visits"] - self.counts["crashes"]
                 self.rows.append((*row, log.stat().st_size / 1e3, self.counts["visits"], actions))
                 figures = zip(self.columns, self.rows[-1], strict=True)
                 print(" ".join(f"{name} {value:.4g}" for name, value in figures), flush=True)
                 last, before, self.hours = now, count, (now - began) / 3600
-        finally:
-            end.set()
-            for thread in threads:
-                thread.join()
-
-    def _visits(self, rng: np.random.Generator, end: threading.Event) -> None:
-        """Clients that come one after the other."""
-        counts = Counter[str]()  # of this thread only
-        while not end.is_set():
-            try:
-                RoughClient(self._domain, rng, counts).visit(end.is_set)
-            except TrocarError as error:
-                self._problems.append(f"a client could not join: {error}")
-            self.counts.update(counts)
-            counts.clear()
 
     def _ask(self, client: Ros2Client) -> None:
         """Every arm must answer, home and move after all this."""
@@ -198,16 +179,39 @@ def served(scene: Path, domain: int, log: Path) -> Iterator[subprocess.Popen[byt
             server.wait()
 
 
-@contextlib.contextmanager
-def _killed(target: Callable[..., None], *arguments: Any) -> Iterator[None]:
-    """A process that is killed at the end of the block."""
-    process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, daemon=True)
-    process.start()
-    try:
-        yield
-    finally:
-        process.kill()
-        process.join()
+class Clients:
+    """Threads of rough clients in a separate process, which is killed at the end and started again if it crashes."""
+
+    def __init__(self, domain: int, rng: np.random.Generator, number: int) -> None:
+        self._arguments, self._rng = (domain, number), rng
+
+    def __enter__(self) -> Clients:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+
+    def _start(self) -> None:
+        domain, number = self._arguments
+        spawning = multiprocessing.get_context("spawn")
+        self._pipe, other = spawning.Pipe(duplex=False)
+        arguments = domain, int(self._rng.integers(2**32)), number, other
+        self._process = spawning.Process(target=rough_threads, args=arguments, daemon=True)
+        self._process.start()
+        other.close()
+
+    def counts(self) -> Counter[str]:
+        """Actions of visits that have ended since the last call, by kind, and crashes of the clients."""
+        counts = Counter[str]()
+        with contextlib.suppress(EOFError, OSError):
+            while self._pipe.poll():
+                counts.update(self._pipe.recv())
+        if not self._process.is_alive():
+            counts["crashes"] += 1
+            self._start()
+        return counts
 
 
 def _wait(condition: Callable[[], bool], timeout: float, what: str = "no answer") -> None:

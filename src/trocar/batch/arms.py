@@ -18,7 +18,7 @@ from trocar.batch.gradients import RolloutGradients
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.state import REMEDY, BatchLog, BatchState, NotFinite, Values
 from trocar.batch.stepper import Stepper, check_sizes, held_inputs, inputs_over_time
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_memory
 from trocar.mechanics import Mechanism
 
@@ -74,6 +74,7 @@ class BatchArms:
 
     def reset(self, state: BatchState, mask: Values, q: Values, dq: Values | None = None) -> BatchState:
         """The state with the arms in `mask` (N,) reset to q (n,) or (n, N), at rest or with dq, and relaxed."""
+        self._check_layout(state)
         np_ = self.backend.arrays
         mask = np_.asarray(mask)
         if mask.shape != state.batch or mask.dtype != bool:
@@ -92,10 +93,12 @@ class BatchArms:
         Raises `NotFinite` if an arm diverges: a state is not finite or far beyond the arm's.
         """
         layout, last_dt, one = self._one
+        if not isinstance(state, BatchState):
+            raise _no_state(state)
         # A step of one arm in C takes a fifth of a microsecond: this is the fastest way to call it.
         if state.layout is layout and dt == last_dt:
-            if type(tau) is not ndarray:
-                tau = np.asarray(tau, dtype=float)
+            if type(tau) is not ndarray or tau.dtype.kind != "f":
+                tau = self.backend.array(tau)
             rows = state.rows
             if rows.ndim == 1 and tau.shape == one.shape:
                 new = one(rows, tau)
@@ -118,9 +121,9 @@ class BatchArms:
         `rows` of the result is its state; `inputs` (2 n,) its efforts, then those of wrenches on its links; both are
         writable. A call returns -1, or 0 if the state is no longer finite.
         """
+        self._check_layout(state)
         stepper, in_place = self._stepper("external_effort"), None
         if not state.batch:
-            self._check_layout(state)
             in_place = stepper.kernel.in_place(state.rows, stepper.prepared(dt, ()))
         if in_place is None:
             raise TrocarError("in_place() supports one arm of the C backend only; use step() or rollout()")
@@ -202,7 +205,14 @@ class BatchArms:
         """
         if instead := self.backend.own_gradients:
             raise TrocarError(f"gradients() supports the C and CUDA backends; with {self.backend.name} use {instead}")
+        if not isinstance(parameters, list | tuple):
+            raise TrocarError(f"parameters must be a list of names, got {shown(parameters)}")
         check_known("parameter of a batch", list(self.parameters), *parameters)
+        for name in parameters:
+            if not self.parameters.pattern[name].any():
+                raise TrocarError(
+                    f"{name} is zero for all arms and not in the generated code; set it with with_parameters() first"
+                )
         self._check_layout(state)
         n, stepper = self.n, self._stepper("effort")
         inputs = inputs_over_time(self.backend, (tau,), n, state.batch)
@@ -314,6 +324,8 @@ class BatchArms:
         return array
 
     def _check_layout(self, state: BatchState) -> None:
+        if not isinstance(state, BatchState):
+            raise _no_state(state)
         if state.layout != self._stepper("effort").layout:
             raise TrocarError(
                 "the state belongs to arms with different friction, limits or surfaces; use state() of these arms"
@@ -377,6 +389,8 @@ class BatchArms:
         published = self.mechanism.arm.gains if isinstance(control, BatchJointPID) else None
         gains: dict[str, Any] = {}
         for name, gain in control.gains.items():
+            if gain is None and published is None:
+                raise TrocarError(f"{self.mechanism.arm.name} has no published {name} for this controller; pass {name}")
             traced = self.backend.traced(gain)
             value = gain if traced else checks.real_array(name, getattr(published, name) if gain is None else gain)
             value = self.backend.arrays.broadcast_to(value, (self.n,)) if value.ndim == 0 else value
@@ -388,3 +402,7 @@ class BatchArms:
                 )
             gains[name] = value
         return gains
+
+
+def _no_state(value: object) -> TrocarError:
+    return TrocarError(f"the state must be a BatchState from state(), step() or rollout(), got {shown(value)}")

@@ -71,6 +71,8 @@ class RolloutGradients:
         Args:
             others: values of the other fixed inputs, by name.
         """
+        if not self._entries:  # no step depends on them
+            return {name: np.zeros(parameters[name].shape) for name in names}
         by_fixed = np.asarray(by_fixed, dtype=float)
         if not parameters.batch and by_fixed.ndim == 2:
             by_fixed = by_fixed.sum(axis=1)

@@ -16,6 +16,7 @@ from trocar.batch.backend import backend as new_backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.parameters import BatchParameters
 from trocar.batch.sources.c_source import MAX_THREADS
+from trocar.errors import TrocarError, shown
 from trocar.mechanics import ArmOptions, Mechanism, load_mechanism
 from trocar.mechanics.drives import check_dissipative
 from trocar.mechanics.inertia import check_consistent
@@ -54,6 +55,10 @@ def load(
     """
     threads = checks.count("threads", threads, high=MAX_THREADS)
     chosen = new_backend(backend, precision, threads)
+    friction, limits = checks.flag("friction", friction), checks.flag("limits", limits)
+    motor_limits = checks.flag("motor_limits", motor_limits)
+    if not isinstance(surfaces, Sequence) or not all(isinstance(surface, TipSurface) for surface in surfaces):
+        raise TrocarError(f"surfaces must be a list of Plane and Sphere objects, got {shown(surfaces)}")
     if isinstance(arm, Mechanism):
         mechanism = arm
     else:

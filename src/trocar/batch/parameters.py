@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.batch.graph import Graph, Node
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics.tree_arrays import TreeArrays
@@ -111,7 +112,7 @@ def named_entry(name: str) -> tuple[str, Shape]:
 
 def checked(name: str, number: Any, shape: Shape, of: str = "", traced: bool = False) -> Any:
     """A value of this shape, or with a trailing axis; unless it is traced, finite and of the right sign."""
-    value = number if traced else np.array(number, dtype=float)
+    value = number if traced else np.array(checks.real_array(f"{name}{of}", number))
     if value.shape[: len(shape)] != shape or value.ndim > len(shape) + 1:
         trailing = f"({', '.join(map(str, (*shape, 'N')))})"
         raise TrocarError(

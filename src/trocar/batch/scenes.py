@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.batch.state import REMEDY, BatchLog, NotFinite
-from trocar.errors import MAX_LISTED, TrocarError
+from trocar.errors import MAX_LISTED, TrocarError, shown
 from trocar.files import check_memory
 from trocar.simulation import Simulator
 from trocar.simulation.engine import MAX_EFFORT, RUNAWAY
@@ -62,6 +62,8 @@ class SceneBatch:
         friction: ArrayLike | None = None,
     ) -> None:
         threads = checks.count("threads", threads, high=MAX_THREADS)
+        if not isinstance(sim, Simulator):
+            raise TrocarError(f"sim must be a Simulator, got {shown(sim)}")
         if sim.accuracy == "exact":
             raise TrocarError('scenes require accuracy="fast" or "discrete"; the simulator has "exact"')
         self.sim, self.mechanism = sim, sim.mechanism
@@ -88,7 +90,7 @@ class SceneBatch:
         """States with arms at q (n, N) with rates dq (n, N) and objects at their initial poses."""
         q, n = checks.real_array("q", q), self.sim.n
         dq = np.zeros_like(q) if dq is None else checks.real_array("dq", dq)
-        if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape:
+        if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape or not q.size:  # MuJoCo crashes without scenes
             raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
         if self._models is not None and len(self._models) != q.shape[1]:
             raise TrocarError(f"the parameters belong to {len(self._models)} scenes, but q has {q.shape[1]}")
@@ -103,6 +105,8 @@ class SceneBatch:
     def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
         """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log sampled every `every` steps."""
         every = checks.count("every", every)
+        if not isinstance(state, SceneState):
+            raise TrocarError(f"the state must be a SceneState from state() or rollout(), got {shown(state)}")
         tau, (n, count) = checks.real_array("tau", tau), state.q.shape
         if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
             raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
@@ -160,7 +164,7 @@ class SceneBatch:
 
 
 def _checked(name: str, values: ArrayLike, rows: int | None) -> Array:
-    array = np.asarray(values, dtype=float)
+    array = checks.real_array(name, values)
     fine = array.ndim == (1 if rows is None else 2) and (rows is None or array.shape[0] == rows)
     if not fine or not np.isfinite(array).all() or (name != "gravity" and (array < 0).any()):
         shape = "(N,)" if rows is None else f"({rows}, N)"

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from trocar import checks
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
@@ -140,11 +141,10 @@ class BatchLog:
         samples = np.asarray(self.samples, dtype=float)
         if samples.ndim == 3:
             count = samples.shape[2]
-            if not -count <= arm < count:
-                raise TrocarError(f"the batch has arms 0 to {count - 1}, got {arm}")
+            arm = checks.count("arm", arm, -count, count - 1)
             samples = samples[:, :, arm]
-        elif arm:
-            raise TrocarError(f"the log has one arm, 0, got {arm}")
+        else:
+            arm = checks.count("arm", arm, 0, 0)
         q, dq, tau, ddq = np.split(samples, 4, axis=1)
         facts, parameters = self.mechanism.arm, self.mechanism.parameters
         return Recording(

@@ -70,7 +70,7 @@ class Stepper:
         Args:
             gains: (n,) or (n, N) by name.
         """
-        if checks.is_number(dt) or not hasattr(dt, "dtype"):  # not an array of JAX
+        if checks.is_number(dt) or isinstance(dt, np.ndarray) or not hasattr(dt, "dtype"):  # not an array of JAX
             dt = checks.number("dt", dt, MIN_TIMESTEP, MAX_TIMESTEP, "s")
             last_dt, fixed, last_gains = self.last
             if dt == last_dt and _same(gains, last_gains):
@@ -115,7 +115,7 @@ def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, .
 
 def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
     """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
-    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__")}
+    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__") and np.ndim(x)}
     if len(lengths) != 1 or not all(lengths):
         got = ", ".join(map(str, sorted(lengths))) or "none"
         raise TrocarError(

@@ -1,24 +1,39 @@
 """All that trocar uses of the private parts of cyclonedds' Python binding, as of version 11.0.
 
 The public `WaitSet` does not report which entity has an event, and the binding deletes endpoints only with the garbage
-collector. A test fails if another version is installed.
+collector. It reads all qualities of service through the same static variables: two threads at once would crash, so they
+take turns here. A test fails if another version is installed.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from cyclonedds.core import WaitSet
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.internal import DDS
+from cyclonedds.qos import _CQos
 
 from trocar.errors import TrocarError
 
 VERSION = "11.0"  # of cyclonedds with these parts
 FATAL, ERROR = 1, 2  # categories of its log
 Handler = Callable[[], None]
+
+
+_reading_qos = threading.RLock()
+_qos_of: Any = _CQos.cqos_to_qos
+
+
+def _qos_in_turn(pointer: Any) -> Any:
+    with _reading_qos:
+        return _qos_of(pointer)
+
+
+_CQos.cqos_to_qos = _qos_in_turn  # type: ignore[method-assign]
 
 
 class EventSet:

@@ -76,7 +76,10 @@ class BatchArms:
         """The state with the arms in `mask` (N,) reset to q (n,) or (n, N), at rest or with dq, and relaxed."""
         self._check_layout(state)
         np_ = self.backend.arrays
-        mask = np_.asarray(mask)
+        try:
+            mask = np_.asarray(mask)
+        except (TypeError, ValueError):
+            raise TrocarError(f"mask must be boolean of shape {state.batch}, got {shown(mask)}") from None
         if mask.shape != state.batch or mask.dtype != bool:
             raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
         shape = (self.n, *state.batch)

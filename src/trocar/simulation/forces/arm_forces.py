@@ -36,7 +36,7 @@ class Hysteresis:
     """
 
     def __init__(self, equations: Mechanism, D: Array, timestep: float) -> None:
-        _check_resolved(equations, timestep)
+        check_resolved(equations, timestep)
         drives = equations.drives
         self._B = (drives.A @ D)[drives.owner]  # s = B qpos
         self._pull = np.ascontiguousarray(-self._B.T)
@@ -98,7 +98,7 @@ class Hysteresis:
         return np.asarray(self._pull.dot(F * z))
 
 
-def _check_resolved(equations: Mechanism, timestep: float) -> None:
+def check_resolved(equations: Mechanism, timestep: float) -> None:
     """Raise an error for elements with a delta too short for the timestep."""
     drives = equations.drives
     M, A = equations.mass_matrix(equations.arm.home), drives.A[drives.owner]

@@ -1,0 +1,43 @@
+"""Names of the tasks, and their registration with Gymnasium."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from trocar.errors import check_known
+
+# Module of every task in `trocar.envs.tasks`, and its limit of steps at 50 Hz.
+TASKS = MappingProxyType(
+    {
+        "Reach": "reach",
+        "Track": "track",
+        "Payload": "payload",
+        "FaultAdapt": "fault_adapt",
+    }
+)
+
+
+def register() -> None:
+    """Register every task as `trocar/<Task>-v0`; a second call changes nothing."""
+    import gymnasium
+
+    for name in TASKS:
+        identifier = f"trocar/{name}-v0"
+        if identifier not in gymnasium.registry:
+            gymnasium.register(
+                id=identifier,
+                entry_point="trocar.envs.registration:make_task",
+                vector_entry_point="trocar.envs.vector_env:ThreadedVectorEnv",
+                kwargs={"task": name},
+            )
+
+
+def make_task(task: str, **options: Any) -> Any:
+    """The environment of a named task; see `TaskEnv` for the options."""
+    from trocar.envs.task_env import TaskEnv
+
+    check_known("task", TASKS, task)
+    kind = getattr(import_module(f"trocar.envs.tasks.{TASKS[task]}"), f"{task}Task")
+    return TaskEnv(kind(), **options)

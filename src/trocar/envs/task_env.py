@@ -1,0 +1,263 @@
+"""`TaskEnv`: a task as a Gymnasium environment."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from trocar import checks
+from trocar.envs.actions import MODES, ActionMode
+from trocar.envs.levels import LEVELS, Draw, draw
+from trocar.envs.task import Policy, Task, nominal_options
+from trocar.envs.world import FREQUENCY, World
+from trocar.errors import TrocarError, check_known, shown
+from trocar.simulation import Scene
+from trocar.spatial import Array
+
+RATE = 50  # control rate [Hz]
+FORCE_CYCLES = 5  # cycles between readings of the contact force
+MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
+OBSERVATIONS = ("state", "privileged")
+REWARDS = ("dense", "sparse", "goal")
+
+
+class TaskEnv(gymnasium.Env):
+    """A task under the control loop of the live robot.
+
+    Observation: joints, joint velocities and mean efforts of every arm as its sensors report them, the last action and
+    the numbers of the task, as float32. With `reward="goal"` a dictionary of observation, achieved_goal and
+    desired_goal, as hindsight replay needs it.
+
+    `info` has `is_success` (the condition has held for the task's time, 0.5 s unless stated), `first_success` (it has
+    been met once), `peak_force` [N], `path` (length of all tips' paths [m]), `drops`, `saturation` (share of control
+    cycles with a motor at its limit) and `clipped` (share of actions cut at a limit of an arm).
+    The episode terminates when `is_success` becomes true, and when the task cannot succeed any more.
+
+    Args:
+        task: the task. mode: action mode (joint_effort, residual_effort, joint_target, tip_increment). Default: the
+            task's own.
+        level: nominal, 1sigma or 3sigma; see `trocar.envs.levels`.
+        observation: state, or privileged, with numbers that no sensor gives.
+        reward: dense, sparse (0 while the success condition is met, otherwise -1) or goal (sparse, goal-conditioned).
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": RATE}  # noqa: RUF012 - Gymnasium's own type
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        mode: str | None = None,
+        level: str = "nominal",
+        observation: str = "state",
+        reward: str = "dense",
+        render_mode: str | None = None,
+    ) -> None:
+        self.task, self.mode, self.level = task, task.mode if mode is None else mode, level
+        check_known("action mode", MODES, self.mode)
+        check_known("level of randomisation", LEVELS, level)
+        check_known("observation", OBSERVATIONS, observation)
+        check_known("reward", REWARDS, reward)
+        if reward == "goal" and task.goal_tolerance is None:
+            raise TrocarError("this task has no goal to condition on; use reward='dense' or 'sparse'")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise TrocarError(f"render_mode must be None or 'rgb_array', got {shown(render_mode)}")
+        self.observation_kind, self.reward_kind, self.render_mode = observation, reward, render_mode
+        self._cycles = FREQUENCY // RATE
+        self._fixed: Scene | None = None  # the nominal scene, if all episodes can share it
+        self._begin(np.random.default_rng(0))
+        size = len(self.task.extra) + sum(mode.size for mode in self._modes)
+        self.action_space = spaces.Box(-1.0, 1.0, (size,), np.float32)
+        self._last = np.zeros(size)
+        self.observation_space = self._space(self._observed())
+        self._running = False
+
+    @staticmethod
+    def _space(value: Any) -> spaces.Space:
+        if isinstance(value, dict):
+            return spaces.Dict({name: TaskEnv._space(part) for name, part in value.items()})
+        return spaces.Box(-MAX_OBSERVED, MAX_OBSERVED, value.shape, np.float32)
+
+    @property
+    def period(self) -> float:
+        """Control period [s]."""
+        return 1.0 / RATE
+
+    @property
+    def modes(self) -> Mapping[str, ActionMode]:
+        """Action mode of every arm of the current episode, by name."""
+        return dict(zip(self.task.arms, self._modes, strict=True))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; `options` may name another `level`."""
+        if seed is not None:
+            seed = checks.count("seed", seed, 0)
+        super().reset(seed=seed)
+        if options is not None and not isinstance(options, Mapping):
+            raise TrocarError(f"options must be a dictionary, got {shown(options)}")
+        chosen = dict(options or {})
+        check_known("option of reset", ("level",), *chosen)
+        level = chosen.get("level", self.level)
+        check_known("level of randomisation", LEVELS, level)
+        self._begin(self.np_random, level)
+        self._last = np.zeros(self.action_space.shape[0])  # type: ignore[index]
+        self._running = True
+        return self._observed(), self._info()
+
+    def _begin(self, rng: np.random.Generator, level: str = "nominal") -> None:
+        task = self.task
+        self.draw: Draw = draw(level, task.arms, rng)
+        self.world = world = World(self._scene(rng), self.draw.sensors)
+        task.start(world, rng, LEVELS[level].sigma)
+        # the sensors start where the task placed the arms; motors hold that place until the first action
+        for hardware in world.arms.values():
+            hardware.calibrate()
+        world.loop.place(tuple(world.arms))
+        for hardware in world.arms.values():
+            hardware.track(hardware.q.copy(), None)
+        reference = task.reference if task.has_reference else None
+        self._modes = [MODES[self.mode](world, arm, self.period, reference) for arm in task.arms]
+        self._pending: deque[Array] = deque()
+        self._measure(world.loop.applied)
+        self._tips = {arm: world.T_world_measured(arm)[:3, 3] for arm in world.arms}
+        self._steps = self._solved_for = self._saturated = self._clipped = 0
+        self._first = self._success = False
+        self._path = self._peak = 0.0
+
+    def _scene(self, rng: np.random.Generator) -> Scene:
+        options = nominal_options(self.task.arms)
+        nominal = True
+        for name, parameters in self.draw.parameters.items():
+            if parameters is not None:
+                options[name]["parameters"], nominal = parameters, False
+        if self.task.varies or not nominal:
+            return self.task.scene(rng, options)
+        if self._fixed is None:
+            self._fixed = self.task.scene(rng, options)
+        for arm in self._fixed.arms.values():
+            arm.inject()
+        return self._fixed
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Apply an action for one control period; entries beyond [-1, 1] are clipped."""
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("the episode has not started; call reset first")
+        values = self._checked(action)
+        world, task, modes = self.world, self.task, self._modes
+        self._pending.append(values)
+        acting = self._pending.popleft() if len(self._pending) > self.draw.delay else np.zeros(len(values))
+        place = 0
+        for mode in modes:
+            mode.accept(world, acting[place : place + mode.size])
+            place += mode.size
+        task.act(world, acting[place:])
+        loop, force, applied = world.loop, 0.0, []
+        for cycle in range(self._cycles):
+            for mode in modes:
+                mode.command(world)
+            loop.act()
+            applied.append(loop.applied)
+            if task.force_arms and cycle % FORCE_CYCLES == 0:
+                force = max(force, *(world.contact_force(arm) for arm in task.force_arms))
+        efforts = np.array(applied)
+        self._measure(efforts.mean(axis=0))
+        self._saturated += int((np.abs(efforts) >= self._limits()).any(axis=1).sum())
+        self._last, self._steps = values, self._steps + 1
+        self._peak = max(self._peak, force)
+        self._clipped += any(mode.clipped for mode in modes)
+        for arm in world.arms:
+            tip = world.T_world_measured(arm)[:3, 3]
+            self._path += math.dist(tip, self._tips[arm])
+            self._tips[arm] = tip
+        task.after_period(world, force)
+        solved = task.solved(world)
+        self._solved_for = self._solved_for + 1 if solved else 0
+        self._first = self._first or solved
+        self._success = self._solved_for >= max(1, round(task.held * RATE))
+        observed = self._observed()
+        if self.reward_kind == "goal":
+            reward = self.compute_reward(observed["achieved_goal"], observed["desired_goal"], {})
+        else:
+            reward = task.reward(world) if self.reward_kind == "dense" else float(solved) - 1.0
+        terminated = bool(self._success or task.failed(world))
+        truncated = self._steps >= round(task.duration * RATE)
+        self._running = not (terminated or truncated)
+        return observed, float(reward), terminated, truncated, self._info()
+
+    def mean_effort(self, arm: str) -> Array:
+        """Mean measured joint efforts (n,) of an arm over the last control period [N m, N]."""
+        return self._efforts[arm]
+
+    def _measure(self, applied: Array) -> None:
+        """Read the current sensors after mean actuator efforts."""
+        self._efforts = {
+            name: np.linalg.solve(
+                hardware.arm.motors.coupling.T, self.world.loop.sensors.efforts(applied[hardware.part], hardware.part)
+            )
+            for name, hardware in self.world.arms.items()
+        }
+
+    def _limits(self) -> Array:
+        return np.concatenate([hardware.arm.motors.effort for hardware in self.world.arms.values()]) * (1.0 - 1e-9)
+
+    def _checked(self, action: Any) -> Array:
+        shape = self.action_space.shape
+        return np.clip(checks.finite("action", action, shape, f"{shape[0]} finite numbers in [-1, 1]"), -1.0, 1.0)  # type: ignore[index, arg-type]
+
+    def _observed(self) -> Any:
+        world, parts = self.world, []
+        for name, hardware in world.arms.items():
+            parts += [hardware.q, hardware.dq, self._efforts[name]]
+        parts += [self._last, self.task.observation(world)]
+        if self.observation_kind == "privileged":
+            parts += [arm.q for arm in world.scene.arms.values()] + [arm.dq for arm in world.scene.arms.values()]
+            parts += [np.array([self.draw.delay, self.draw.wrist_friction]), self.task.privileged(world)]
+        state = np.clip(np.concatenate(parts), -MAX_OBSERVED, MAX_OBSERVED).astype(np.float32)
+        if self.reward_kind != "goal":
+            return state
+        achieved, desired = (
+            np.asarray(x, dtype=np.float32) for x in (self.task.achieved(world), self.task.desired(world))
+        )
+        return {"observation": state, "achieved_goal": achieved, "desired_goal": desired}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Sparse reward of goals (..., k): 0 within the task's tolerance, otherwise -1."""
+        if self.task.goal_tolerance is None:
+            raise TrocarError("this task has no goal to condition on")
+        away = np.linalg.norm(np.asarray(achieved_goal, dtype=float) - np.asarray(desired_goal, dtype=float), axis=-1)
+        reward = np.where(away <= self.task.goal_tolerance, 0.0, -1.0)
+        return float(reward) if reward.ndim == 0 else reward
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "is_success": self._success,
+            "first_success": self._first,
+            "peak_force": self._peak,
+            "path": self._path,
+            "drops": self.task.drops(),
+            "saturation": self._saturated / max(1, self._steps * self._cycles),
+            "clipped": self._clipped / max(1, self._steps),
+            "time": self.world.time,
+        }
+
+    def render(self) -> Any:
+        """A picture (height, width, 3) of the scene, uint8."""
+        if self.render_mode is None:
+            return None
+        from trocar.appearance.rendering import render
+
+        return render(self.world.scene)
+
+    def expert(self) -> Policy:
+        """The task's scripted policy for the current episode."""
+        return self.task.expert(self)
+
+    def pid(self) -> Policy:
+        """The task's policy of fixed gains for the current episode."""
+        return self.task.pid(self)

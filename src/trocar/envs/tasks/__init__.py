@@ -1,0 +1,1 @@
+"""The tasks, each with its success test, its expert and its PID policy."""

@@ -1,0 +1,95 @@
+"""A scene under the control loop of the live robot, stepped by an environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trocar.control import State
+from trocar.robot.controller.actuators import Sensors
+from trocar.robot.controller.constants import FREQUENCY, PERIOD
+from trocar.robot.controller.hardware import Hardware
+from trocar.robot.controller.loop import ControlLoop
+from trocar.robot.controller.tip import Tip
+from trocar.simulation import Scene
+from trocar.simulation.forces.faults import Fault
+from trocar.spatial import Array, inverse
+
+__all__ = ["FREQUENCY", "PERIOD", "World"]
+
+
+class World:
+    """The simulated side of an environment: scene, 1500 Hz loop and motors of every arm.
+
+    Attributes:
+        scene: the scene. loop: the dVRK's control loop on it. arms: motors and sensors by name.
+        tips: kinematics of the tips by name. T_world_base: bases (4, 4) by name.
+    """
+
+    def __init__(self, scene: Scene, sensors: Sensors) -> None:
+        self._open(scene, sensors)
+        self._faults: dict[str, tuple[Fault, ...]] = {}
+
+    def _open(self, scene: Scene, sensors: Sensors) -> None:
+        self.scene, self._options = scene, sensors
+        self.loop = loop = ControlLoop(scene, tuple(scene.arms), sensors, supported=False)
+        self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
+        self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
+        self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
+
+    @property
+    def time(self) -> float:
+        """[s] since the start of the episode."""
+        return self.scene.time
+
+    def state(self, arm: str) -> State:
+        """Measured state of an arm."""
+        hardware = self.arms[arm]
+        return State(self.scene.time, hardware.q, hardware.dq)
+
+    def T_world_measured(self, arm: str) -> Array:
+        """Tip (4, 4) in the world from the measured joints."""
+        tip = self.tips[arm]
+        return np.asarray(self.T_world_base[arm] @ tip.pose(self.arms[arm].q[: tip.n]))
+
+    def joints(self, arm: str, T_world: Array, seed: Array) -> Array:
+        """Joints (n,) for a tip pose (4, 4) in the world, clipped to the limits, with the seed's jaw.
+
+        Raises TrocarError if there are none.
+        """
+        tip, facts = self.tips[arm], self.arms[arm].arm
+        q = seed.copy()
+        q[: tip.n] = tip.joints(inverse(self.T_world_base[arm]) @ T_world, seed[: tip.n])[: tip.n]
+        return np.asarray(np.clip(q, facts.lower, facts.upper))
+
+    def contact_force(self, arm: str) -> float:
+        """Magnitude of the force of all objects on the instrument [N]."""
+        return float(np.linalg.norm(self.scene.arms[arm].contact_wrench()[:3]))
+
+    def inject(self, arm: str, *faults: Fault) -> None:
+        """Inject faults without memory into an arm; unlike those of a scene, they are pickled."""
+        self._faults[arm] = faults
+        self.scene.arms[arm].inject(*faults)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State for copies and other processes, in which an episode continues bit for bit."""
+        loop = self.loop
+        parts = (loop, loop.servo, loop.sensors, *self.arms.values())
+        return {
+            "scene": self.scene,
+            "sensors": self._options,
+            "faults": self._faults,
+            "cycle": loop.cycle,
+            "memories": [part.remembered() for part in parts],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._faults = state["faults"]
+        for arm, faults in self._faults.items():
+            state["scene"].arms[arm].inject(*faults)
+        self._open(state["scene"], state["sensors"])
+        self.loop.cycle = state["cycle"]
+        parts = (self.loop, self.loop.servo, self.loop.sensors, *self.arms.values())
+        for part, memory in zip(parts, state["memories"], strict=True):
+            part.recall(memory)

@@ -28,8 +28,10 @@ from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
 from tests.support.coppelia_scenes import packed, pendulum
+from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
 from tests.support.file_mutations import damaged, damaged_tree
 from tests.support.odd_values import INPUTS, SEED, rounds
+from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.commands.identification.calibrate import read_poses
 from trocar.errors import TrocarError
@@ -295,6 +297,21 @@ DOORS = {
     "table of a sweep as csv": Door(".csv", lambda: [b"kp,arm,seed\n1.0,PSM,1\n2.0,ECM,2\n"], read_table),
     "table of a sweep as parquet": Door(".parquet", parameters_of_a_sweep, read_table),
 }
+
+
+def description(path: Path) -> Any:
+    """A description in a checkout of dvrk_model with one mesh, or a mesh in one with a description."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        write_checkout(Path(folder))
+        name = "PSM_yaw.stl" if path.suffix == ".stl" else "PSM_base.urdf.xacro"
+        (replaced,) = Path(folder).rglob(name)
+        replaced.write_bytes(path.read_bytes())
+        patch.setenv("TROCAR_DVRK_MODEL", folder)
+        kinematic_arm(tr.load_arm("PSM"), np.zeros(7))[0].compile()
+
+
+DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)
+DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)
 
 
 def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:

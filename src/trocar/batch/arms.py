@@ -22,6 +22,7 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_memory
 from trocar.mechanics import Mechanism
 
+NO_EFFORT = "tau must be an array of efforts [N m, N], got None; pass zeros to apply none"
 Effort = Values | BatchControl | Callable[[BatchState, float], Values]
 
 
@@ -109,6 +110,8 @@ class BatchArms:
                     self._check_finite(state, 0, 1)
                 return BatchState(new, layout, state.integral)
         self._check_layout(state)
+        if tau is None:
+            raise TrocarError(NO_EFFORT)
         stepper = self._stepper("effort")
         fixed = stepper.prepared(dt, state.batch)
         if not state.batch and (one := stepper.kernel.one(fixed)) is not None:
@@ -154,6 +157,8 @@ class BatchArms:
         """
         every = checks.count("every", every)
         self._check_layout(state)
+        if tau is None:
+            raise TrocarError(NO_EFFORT)
         if callable(tau) and hasattr(tau, "period"):  # a Controller of trocar.control
             raise TrocarError(
                 f"a rollout takes batch.JointPD, batch.JointPID, batch.ComputedTorque or a function of (state, t); "

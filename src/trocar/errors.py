@@ -55,6 +55,10 @@ class Inaccurate(UserWarning):
     """The time step is too long: loop closures or joint stops are violated by more than their tolerance."""
 
 
+class TornApart(UserWarning):
+    """Parts of objects that are tied, such as a needle and the tissue that it pierces, are apart."""
+
+
 class NearLimit(UserWarning):
     """The solution lies outside a joint limit, but within the tolerance of the limit check."""
 

@@ -14,7 +14,7 @@ from trocar.cli import app
     ("options", "text"),
     [
         (["--fpga", "--ros1"], "choose an interface"),
-        (["--fpga", "--view"], "omit --view"),
+        (["--fpga", "--images", "5"], "omit --record"),
         (["--fpga", "--boards", "XYZ"], "QLA1, DQLA"),
         (["--fpga", "--config", "missing.json"], "missing.json cannot be read"),
         (["--fpga", "--arms", "PSM9"], "PSM9"),
@@ -30,10 +30,9 @@ def test_wrong_options_are_refused(options, text, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_si_arms_are_refused_before_anything_is_loaded(tmp_path):
+def test_a_system_without_io_files_is_refused_with_the_reason(tmp_path):
     arm = {"name": "PSM1", "type": "PSM", "serial": "1"}
     (tmp_path / "system.json").write_text(json.dumps({"arms": [arm]}))
-    (tmp_path / "PSM1-1.json").write_text('{"generation": "Si"}')
     result = CliRunner().invoke(app, ["serve", "--fpga", "--config", str(tmp_path / "system.json")])
     assert result.exit_code == 2
-    assert "dVRK-Si" in result.output
+    assert "no arm with an IO file next to it" in result.output

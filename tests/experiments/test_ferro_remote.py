@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -73,6 +74,28 @@ def test_two_runs_are_identical_bit_by_bit():
     one, two = (session("spiral", counterweight=False)[0][0] for _ in range(2))
     for name in ("qmsr", "tauMsr", "qdcmd"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_a_program_that_runs_again_after_another_or_an_interrupted_one_has_the_same_bits():
+    with RemoteApiServer(FerroScene(report=lambda line: None), 0, lambda line: None) as server:
+        logs = []
+        for rows in (8, 8):
+            with RemoteApiClient(server.port) as client:
+                logs.append(Program(client, "spiral").run(rows))
+                client.finish()
+        with RemoteApiClient(server.port) as client:  # it leaves without a stop, and the simulation goes on
+            program = Program(client, "line")
+            for _ in range(3):
+                client.set_float_signal("qLdot_1", 0.3)
+                client.trigger()
+            assert program.period == 0.01
+        while server.stepping.steps < 30:
+            time.sleep(0.01)
+        with RemoteApiClient(server.port) as client:
+            logs.append(Program(client, "spiral").run(8))
+    for log in logs[1:]:
+        assert np.array_equal(log.qmsr, logs[0].qmsr)
+        assert np.array_equal(log.tauMsr, logs[0].tauMsr)
 
 
 @pytest.mark.parametrize("torque", [False, True])

@@ -1,7 +1,9 @@
 """The server of CoppeliaSim's legacy remote API on a scene of one joint: commands, streams, steps, bad clients."""
 
+import signal
 import socket
 import struct
+import threading
 import time
 
 import numpy as np
@@ -427,6 +429,24 @@ def test_a_closed_output_does_not_end_the_server():
         raise BrokenPipeError
 
     with RemoteApiServer(OneJointScene(), 0, broken) as running, client_of(running) as client:
+        assert client.joint_position(JOINT) == 0.5
+
+
+def test_a_server_that_is_waited_for_still_runs_after_ctrl_c(served):
+    _, running = served
+    main = threading.main_thread()
+    if threading.current_thread() is not main:
+        pytest.skip("signals arrive in the main thread")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.2, signal.pthread_kill, (main.ident, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            running.wait(10.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert running.serving
+    with client_of(running) as client:
         assert client.joint_position(JOINT) == 0.5
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
 
-from tests.support.board_rig import ALL, PERIOD, BoardRig, dvrk_psm, qlacommand
+from tests.support.board_rig import ALL, PERIOD, BoardRig, dvrk_psm, loaded, qlacommand
 from tools.boards import requests
 from tools.boards.client import BoardClient, UdpExchange
 from trocar.errors import TrocarError
@@ -28,6 +29,7 @@ from trocar.transports.fpga.edges import (
 )
 from trocar.transports.fpga.registers import DQLA, QLA, Boards
 from trocar.transports.fpga.server import BoardServer
+from trocar.transports.fpga.watch import BoardWatch
 
 POWER_ON, RELAYS = 0xC0000, 0x30000
 
@@ -388,6 +390,11 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
         lines.sendto(b"truth", server.bedside_address)
         assert b'"PSM1"' in lines.recv(65536)
         lines.close()
+        with closing(BoardWatch(loaded("PSM1"), server.bedside_address)) as watch:
+            frame = watch.frame()
+        np.testing.assert_allclose(frame.arms["PSM1"].q, rig.scene.arms["PSM1"].q, atol=1e-12)
+        np.testing.assert_allclose(frame.qpos, rig.scene.data.qpos, atol=1e-9)
+        np.testing.assert_allclose(frame.arms["PSM1"].T_tip, rig.scene.arms["PSM1"].tip_pose(), atol=1e-9)
     finally:
         done.set()
         thread.join()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from tests.support.board_rig import PERIOD, BoardRig, loaded
 from tools.boards import requests
@@ -196,6 +197,22 @@ def test_a_hand_moves_a_master_and_lets_it_go():
     np.testing.assert_allclose(moved, [0.03, 0.0, 0.02], atol=0.004)
     say("let_go MTMR")
     assert not rig.plant.hands
+
+
+def test_a_hand_turns_the_grip_and_keeps_its_place():
+    rig = BoardRig("MTMR", q={"MTMR": [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
+    say, truth = lines(rig), rig.scene.arms["MTMR"]
+    rig.client.scan()
+    say("hold MTMR")
+    before = truth.tip_pose()
+    for rotation in ([0.3, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, -0.3]):
+        start = truth.tip_pose()[:3, :3]
+        say("turn MTMR {} {} {} 0.5".format(*rotation))
+        for _ in range(900):
+            rig.plant.step()
+        turned = Rotation.from_matrix(truth.tip_pose()[:3, :3] @ start.T).as_rotvec()
+        np.testing.assert_allclose(turned, rotation, atol=0.1)
+    np.testing.assert_allclose(truth.tip_pose()[:3, 3], before[:3, 3], atol=5e-3)
 
 
 def test_a_held_master_can_be_aligned_within_the_dvrks_tolerance():

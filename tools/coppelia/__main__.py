@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -73,26 +74,27 @@ def session(
 
 
 def tasks(rows: int) -> None:
-    """All tasks, velocity and torque control, one and two arms, each twice; one also in the client's own cycle."""
+    """All tasks, velocity and torque control, one and two arms, each twice: in the client's own cycle and without."""
     excitation = 0.2 * np.sin(np.outer(np.arange(rows), [0.02, 0.03, 0.01]))
-    _, seconds = session("line", rows, [], cycle=CYCLE)
     own = BLOCKING_CALLS * CYCLE * rows
-    print(f"line, {rows} steps in a cycle of 5 ms: {seconds:.2f} s, {seconds / own:.3f} x the client's own {own:g} s")
-    for task in ("regulation", "line", "spiral", "excitation"):
-        for control in ([], ["--torque"]):
-            for arms in (("PSM1",), ("PSM1", "PSM2")):
-                rates = excitation if task == "excitation" else None
-                runs = [session(task, rows, control, arms, rates=rates) for _ in range(2)]
-                one, two = (logs for logs, _ in runs)
-                same = all(
-                    np.array_equal(getattr(a, name), getattr(b, name))
-                    for a, b in zip(one, two, strict=True)
-                    for name in ("qmsr", "tauMsr")
-                )
-                error = 1e3 * np.linalg.norm(one[0].pdes[-1] - one[0].pee[-1])
-                last = "" if rates is not None else f", last tip error {error:.3f} mm"
-                how = "torque" if control else "velocity"
-                print(f"{task}, {how}, {len(arms)} arms: {rows} rows, {runs[0][1]:.2f} s, same bits: {same}{last}")
+    for task, control, arms in product(
+        ("regulation", "line", "spiral", "excitation"), ("velocity", "torque"), (("PSM1",), ("PSM1", "PSM2"))
+    ):
+        rates = excitation if task == "excitation" else None
+        options = ["--torque"] if control == "torque" else []
+        (one, seconds), (two, _) = (session(task, rows, options, arms, cycle, rates) for cycle in (CYCLE, 0.0))
+        same = all(
+            np.array_equal(getattr(a, name), getattr(b, name))
+            for a, b in zip(one, two, strict=True)
+            for name in ("qmsr", "tauMsr")
+        )
+        error = 1e3 * np.linalg.norm(one[0].pdes[-1] - one[0].pee[-1])
+        last = "" if rates is not None else f", last tip error {error:.3f} mm"
+        print(
+            f"{task}, {control}, {len(arms)} arms: {rows} rows, status 0, same bits: {same}, {seconds:.2f} s, "
+            f"{seconds / own:.3f} x the client's own {own:g} s{last}",
+            flush=True,
+        )
 
 
 def compare(data: Path) -> None:
@@ -105,7 +107,7 @@ def compare(data: Path) -> None:
         rates = log["qdcmd"][:, ARM] if task == "excitation" else None
         for name in ("ferro2022_scene", "wang2019"):
             (run,), _ = session(task, len(log.t), [*options, "-p", name], rates=rates)
-            print(f"log {number}, {task}, {name}: {agreement(run, log, torque=number == 8)}")
+            print(f"log {number}, {task}, {name}: {agreement(run, log, torque=number == 8)}", flush=True)
 
 
 def agreement(run: ProgramLog, log: Log, torque: bool) -> str:

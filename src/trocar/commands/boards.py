@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 import trocar as tr
 from trocar.errors import TrocarError, check_known
+
+if TYPE_CHECKING:
+    from trocar.transports.fpga.server import BoardServer
 
 HARDWARE = ("QLA1", "DQLA")
 OUTPUT = Path("trocar-fpga")
@@ -17,10 +23,17 @@ CLASSIC_SCENE, SI_SCENE = "dvrk", "dvrk_si"
 
 
 def serve_boards(
-    scene: str, config: Path | None, arms: list[str], hardware: str, instrument: str | None, host: str, tools: bool
+    scene: str,
+    config: Path | None,
+    arms: list[str],
+    *,
+    hardware: str,
+    instrument: str | None,
+    host: str,
+    tools: bool,
+    view: bool,
 ) -> None:
     """Serve the boards of a system file, or of nominal files that are written first, until Ctrl-C."""
-    from trocar.robot.controller.constants import PERIOD
     from trocar.transports.fpga import nominal
     from trocar.transports.fpga.bedside import Bedside
     from trocar.transports.fpga.controller import BoardController
@@ -43,10 +56,7 @@ def serve_boards(
         ]
     if not names:
         raise TrocarError(f"{config} has no arm with an IO file next to it; there is nothing to simulate")
-    built = tr.load_scene(scene, arms=names, timestep=PERIOD)
-    if instrument is not None:
-        carriers = [name for name in names if built.arms[name].arm.carries == "instrument"]
-        built = built.changed({name: {"instrument": instrument} for name in carriers})
+    built = _built(scene, names, instrument)
     if configuration is None:
         config = nominal.write_system(OUTPUT, built, names, hardware)
         configuration = read_system(config)
@@ -69,6 +79,16 @@ def serve_boards(
     typer.echo(f"or test programs: qladisp -pudp:{host} {numbers}")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background processes ignore the first
         signal.signal(number, signal.default_int_handler)
+    with ExitStack() as running:
+        if view:  # another process draws; this one has no time to
+            context = multiprocessing.get_context("spawn")
+            page = context.Process(target=_show, args=(scene, names, instrument, server.bedside_address), daemon=True)
+            page.start()
+            running.callback(page.terminate)
+        _run(server)
+
+
+def _run(server: BoardServer) -> None:
     started, used = time.monotonic(), time.process_time()
     try:
         server.serve()
@@ -78,3 +98,26 @@ def serve_boards(
         typer.echo(f"stopped: {server.summary()}; {100 * share:.0f} % of a processor, {priority} real-time priority")
     finally:
         server.close()
+
+
+def _built(scene: str, names: list[str], instrument: str | None) -> tr.Scene:
+    from trocar.robot.controller.constants import PERIOD
+
+    built = tr.load_scene(scene, arms=names, timestep=PERIOD)
+    if instrument is None:
+        return built
+    carriers = [name for name in names if built.arms[name].arm.carries == "instrument"]
+    return built.changed({name: {"instrument": instrument} for name in carriers})
+
+
+def _show(scene: str, names: list[str], instrument: str | None, address: tuple[str, int]) -> None:
+    """A page of the served arms, in a process of its own."""
+    from trocar.commands.view import open_page
+    from trocar.transports.fpga.watch import BoardWatch
+
+    with ExitStack() as running, suppress(KeyboardInterrupt):
+        watch = BoardWatch(_built(scene, names, instrument), address)
+        running.callback(watch.close)
+        page = open_page(running, "scene_page", watch.frame)
+        typer.echo(f"page: {page.address}")
+        page.wait()

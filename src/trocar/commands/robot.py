@@ -259,9 +259,16 @@ def serve(
     if fpga:
         from trocar.commands.boards import serve_boards
 
-        if view or record or replay or images:
-            raise TrocarError("--fpga answers packets only: omit --view, --record, --replay and --images")
-        serve_boards(scene, config, names, boards, instrument, host, tools)
+        if record or replay or images:
+            raise TrocarError("--fpga answers packets only: omit --record, --replay and --images")
+        serve_boards(
+            *(scene, config, names),
+            hardware=boards,
+            instrument=instrument,
+            host=host,
+            tools=tools,
+            view=view,
+        )
         return
     if config is not None or instrument is not None:
         raise TrocarError("--config and --instrument apply to --fpga only")

@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+import numpy as np
+
+from trocar.errors import TrocarError, check_known
 from trocar.robot.controller.constants import PERIOD
 
 MAX_LAG = 0.1  # largest delay that is caught up [s]
@@ -114,3 +117,13 @@ def _urgent_thread() -> Iterator[bool]:
         if granted:
             os.sched_setscheduler(0, *before)
         sys.setswitchinterval(switch)
+
+
+def factor_of(speed: str | float) -> float:
+    """Ratio of simulated to real time; 0 if no thread advances the simulation."""
+    if isinstance(speed, str):
+        check_known("speed", ("fast", "real", "stepped"), speed)
+        return 1.0 if speed == "real" else 0.0
+    if not (np.isfinite(speed) and speed > 0):
+        raise TrocarError(f'speed must be "fast", "real", "stepped" or a positive number, got {speed!r}')
+    return float(speed)

@@ -15,33 +15,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.arms import Arm as ArmFacts
 from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.bus import Bus
 from trocar.robot.clients import devices as clients
 from trocar.robot.controller.actuators import Sensors
-from trocar.robot.controller.arm import ArmController
-from trocar.robot.controller.cart_and_console import ConsoleController, SetUpJoints, SystemController
+from trocar.robot.controller.cart_and_console import SetUpJoints
 from trocar.robot.controller.constants import FREQUENCY, PERIOD, PUBLISHED_CYCLES
-from trocar.robot.controller.hardware import Hardware
+from trocar.robot.controller.equipment import connect
 from trocar.robot.controller.loop import ControlLoop
-from trocar.robot.controller.mtm import MTMController
-from trocar.robot.controller.patient_arms import ClutchedArm, ECMController, PSMController
+from trocar.robot.controller.patient_arms import ClutchedArm
 from trocar.robot.controller.reports import Reports
 from trocar.robot.interface import INTERFACES
 from trocar.robot.messages import Message
-from trocar.robot.pace import Pace
+from trocar.robot.pace import Pace, factor_of
 from trocar.robot.simulation_server import SimulationServer
 from trocar.simulation import Diverged, Scene, load_scene
 from trocar.spatial import Array
 
-# Controller and client of an arm by its kind.
-KINDS: dict[str, tuple[type[ArmController], type[clients.ArmClient]]] = {
-    "PSM": (PSMController, clients.PSMClient),
-    "ECM": (ECMController, clients.ECMClient),
-    "MTM": (MTMController, clients.MTMClient),
-    "ARM": (ArmController, clients.ArmClient),
+# Client of an arm by its kind.
+CLIENTS: dict[str, type[clients.ArmClient]] = {
+    "PSM": clients.PSMClient,
+    "ECM": clients.ECMClient,
+    "MTM": clients.MTMClient,
+    "ARM": clients.ArmClient,
 }
 CHECKED = 3  # cycles between checks of a condition in a wait
 POLL_INTERVAL = 0.001  # of a waiting thread in real time [s]
@@ -87,7 +84,7 @@ class Robot(Closable):
         observers: bool = True,
     ) -> None:
         check_known("start", ("off", "ready"), start)
-        factor = _factor(speed)
+        factor = factor_of(speed)
         self.pace = Pace(factor, speed != "stepped" if playing is None else playing)
         self._real = factor > 0.0  # a thread advances the simulation
         built = scene if isinstance(scene, Scene) else load_scene(scene, timestep=PERIOD)
@@ -100,10 +97,8 @@ class Robot(Closable):
         self.bus: Bus = self._loop.bus
         self.before_cycle: list[Callable[[], None]] = []
         self.after_cycle: list[Callable[[], None]] = []
-        self.devices: dict[str, str] = {}
-        self.controllers = {name: self._controller(name) for name in names}
-        self._set_up = None if self.scene.cart is None else SetUpJoints(self._loop)
-        self._add_other_devices()
+        equipment = connect(self._loop, names)
+        self.devices, self.controllers, self._set_up = equipment.devices, equipment.controllers, equipment.set_up
         for controller in self.controllers.values():
             if start == "ready":
                 controller.make_ready()
@@ -126,29 +121,6 @@ class Robot(Closable):
             cycles = weakref.ref(self), self.pace, self._closing
             self._thread = threading.Thread(target=_run, args=cycles, name="trocar-dvrk", daemon=True)
             self._thread.start()
-
-    def _controller(self, name: str) -> ArmController:
-        hardware = Hardware(name, self._loop, self._loop.parts[name])
-        self.devices[name] = kind = _kind(hardware.arm)
-        return KINDS[kind][0](hardware, INTERFACES[kind])
-
-    def _add_other_devices(self) -> None:
-        """System, console and set-up joints, and the base frames of the arms."""
-        system = SystemController(self.bus, self.controllers)
-        masters, slaves = ([name for name, kind in self.devices.items() if kind == role] for role in ("MTM", "PSM"))
-        # the right master drives PSM1 first, the left one PSM2
-        pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
-        pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
-        ConsoleController(self.bus, system, tuple(pairs))
-        self.devices |= {"system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
-        for controller in self.controllers.values():
-            if (T_hrsv_base := controller.arm.T_hrsv_base) is not None:
-                controller.reports.base_frame = lambda frame=(T_hrsv_base, "HRSV"): frame  # type: ignore[misc]
-        if self._set_up is not None:
-            self.devices |= {"SUJ": "SUJ"} | {f"SUJ/{name}": "SUJ_ARM" for name in self._set_up.mounts}
-            for name in self._set_up.mounts:
-                if name in self.controllers:
-                    self.controllers[name].reports.base_frame = partial(self._set_up.base_frame, name)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -280,7 +252,7 @@ class Robot(Closable):
     def arm(self, name: str) -> clients.ArmClient:
         """Client of an arm: a `PSM`, `ECM` or `MTM` for these kinds."""
         check_known("arm of the robot", self.controllers, name)
-        return self._client(KINDS[self.devices[name]][1], name)
+        return self._client(CLIENTS[self.devices[name]], name)
 
     def psm(self, name: str) -> clients.PSMClient:
         """Client of a PSM, such as "PSM1"."""
@@ -503,21 +475,5 @@ def _weakly(method: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _kind(arm: ArmFacts) -> str:
-    if arm.carries is not None:
-        return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
-    return "MTM" if arm.gripper is not None else "ARM"
-
-
 def _text(error: Exception) -> str:
     return str(error) if isinstance(error, TrocarError) else repr(error)
-
-
-def _factor(speed: str | float) -> float:
-    """Ratio of simulated to real time; 0 if no thread advances the simulation."""
-    if isinstance(speed, str):
-        check_known("speed", ("fast", "real", "stepped"), speed)
-        return 1.0 if speed == "real" else 0.0
-    if not (np.isfinite(speed) and speed > 0):
-        raise TrocarError(f'speed must be "fast", "real", "stepped" or a positive number, got {speed!r}')
-    return float(speed)

@@ -21,7 +21,7 @@ from mujoco import mj_step
 
 from trocar.appearance.kinematic_model import BASE
 from trocar.arms import Arm
-from trocar.errors import Inaccurate, TrocarError, Unsolved, shown
+from trocar.errors import Inaccurate, TornApart, TrocarError, Unsolved, shown
 from trocar.files import write_whole
 from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import Array, pose
@@ -46,6 +46,7 @@ CHECKED = 20  # steps between two checks of loops and stops
 # Tolerance, as a fraction of a step, when a time is rounded to a whole number of steps.
 WHOLE = 1e-5
 OPEN = 1e-4  # loop gap above which a warning is issued [m]
+APART = 1e-3  # the same of points, threads and seams of objects, which are softer [m]
 OVERRUN, OVERRUN_SLIDE = 0.2, 5e-3  # stop violation above which a warning is issued [rad], [m]
 DIVERGED_OVERRUN = 10.0  # stop violation above which a simulation has diverged, over that of the warning
 MAX_EFFORT = 1e9  # [N m, N]; MuJoCo ignores efforts above 1e10 without an error
@@ -169,8 +170,10 @@ class Engine:
         self._max_iterations, self._steps = int(model.opt.iterations), 0
         self._warned: set[type[UserWarning]] = set()
         self.unconverged = 0  # steps in which the solver reached its limit of iterations
+        self.apart = 0  # checks in which a tie of an object was open
         connects = np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT).tolist()
         self._loops = {i for i in connects if not model.equality(i).name.startswith(OBJECT)}
+        self._ties = {i for i in range(model.neq) if model.equality(i).name.startswith(OBJECT)}
         self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         stiffen(model, accuracy)
 
@@ -258,10 +261,19 @@ class Engine:
         rows = data.ne
         gaps = data.efc_pos[:rows].tolist()
         if gaps and (max(gaps) > OPEN or min(gaps) < -OPEN):
-            loops = zip(data.efc_id[:rows].tolist(), gaps, strict=True)
-            gap = max((abs(gap) for i, gap in loops if i in self._loops), default=0.0)
+            ties = list(zip(data.efc_id[:rows].tolist(), gaps, strict=True))
+            gap = max((abs(gap) for i, gap in ties if i in self._loops), default=0.0)
             if gap > OPEN:
                 self._warn(Inaccurate, f"a loop is open by {1e3 * gap:.2g} mm", "use a smaller timestep")
+            gap, tie = max(((abs(gap), i) for i, gap in ties if i in self._ties), default=(0.0, 0))
+            if gap > APART:
+                self.apart += 1
+                name = self.model.equality(tie).name.removeprefix(OBJECT)
+                self._warn(
+                    TornApart,
+                    f"{name} is torn apart by {1e3 * gap:.2g} mm",
+                    "use smaller forces and speeds, or a smaller timestep",
+                )
         if not data.nl:  # no joint is at a stop
             return
         q = data.qpos.tolist()

@@ -186,6 +186,14 @@ class Scene:
         """
         return self.engine.unconverged
 
+    @property
+    def apart(self) -> int:
+        """Checks, one every 20 steps since the last reset, in which a tie of an object was open by more than 1 mm.
+
+        Ties join needle and tissue, the parts of a thread, and seams. The first also raises a `TornApart` warning.
+        """
+        return self.engine.apart
+
     def T_world_base(self, arm: str) -> Array:
         """Base (4, 4) of an arm in the world; for PSMs and ECMs its origin is the remote centre."""
         options = self._options[self._check_arm(arm)]
@@ -233,7 +241,7 @@ class Scene:
         still = {name: np.zeros(arm.n) for name, arm in self.arms.items()}
         rates = {name: self.arms[name].mechanism.checked_joints(v, "dq") for name, v in (still | dict(dq)).items()}
         mujoco.mj_resetData(self.model, self.data)
-        self.engine.unconverged = 0
+        self.engine.unconverged = self.engine.apart = 0
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
         for placed in self.objects.values():
@@ -288,11 +296,19 @@ class Scene:
             was, arm = self.arms[name], stepped.arm
             q = np.clip(was.q, arm.lower, arm.upper) if stepped.options.limits else was.q
             stepped.start(q, was.dq)
+            before = self.stepped[name]
+            if name not in options:  # the same to the last bit, loops included
+                other.data.qpos[stepped.q], other.data.qvel[stepped.v] = (
+                    self.data.qpos[before.q],
+                    self.data.qvel[before.v],
+                )
+                other.data.qacc_warmstart[stepped.v] = self.data.qacc_warmstart[before.v]
         # objects come last and are the same in both
         q, v = (max(getattr(stepped, of).stop for stepped in self._all) for of in "qv")
         if self.model.nq > q:
             other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
             other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
+            other.data.qacc_warmstart[v - self.model.nv :] = self.data.qacc_warmstart[v:]
         for name, placed in self.objects.items():
             other.objects[name].memory = placed.memory
         other.engine.forward()

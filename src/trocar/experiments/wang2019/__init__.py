@@ -2,9 +2,10 @@
 
 Errors are |measured - predicted| / |measured| of each joint's effort. The published errors are in the notebooks
 of their repository (dvrk_dynamics_identification), on the first 1111 rows (PSM) or 2000 rows (MTM) after the ends of
-the filter are cut. Their filter is `butter(6, fc 2 pi / fs)`: its cut-offs are 16.965 and 5.65 Hz, not 5.4 and 1.8.
+the filter are cut. Their filter is `butter(6, fc 2 pi / fs)`: its cut-offs are 16.965 and 5.655 Hz, not 5.4 and 1.8.
 Their MTM has a platform offset of 0.151 m (the dVRK's is 0.1506 m), and the effort of its platform's cable, a fixed
-polynomial, is subtracted from the recorded effort before anything is fitted or compared.
+polynomial, is subtracted from the recorded effort before anything is fitted; the errors on 'one' are relative to the
+measured effort with the cable's, those on 'two' without.
 """
 
 from __future__ import annotations
@@ -51,10 +52,13 @@ class Prepared:
     signals: Signals
     known: Array
 
-    def errors(self, predicted: Array, rows: int) -> Array:
-        """Relative error (7,) over the first rows after the cut; predicted (N, 7) at the used rows."""
+    def errors(self, predicted: Array, rows: int, with_known: bool = False) -> Array:
+        """Relative error (7,) over the first rows after the cut; predicted (N, 7) at the used rows.
+
+        The error is relative to the measured effort less `known`, or to all of it if `with_known`.
+        """
         used = self.signals.used
-        known = self.known[used][:rows]
+        known = np.zeros(7) if with_known else self.known[used][:rows]
         return relative_error(self.signals.tau[used][:rows] - known, predicted[:rows] - known)
 
 
@@ -144,14 +148,14 @@ def _fits(train: Prepared) -> dict[str, Array]:
 
 def _as_published(family: str, recording: str, fits: dict[str, Array], data: Prepared) -> list[Claim]:
     """Their methods, evaluated here on one recording."""
-    claims = []
-    signals, mechanism = data.signals, data.mechanism
+    claims, published = [], PUBLISHED[family]
+    signals, mechanism, with_known = data.signals, data.mechanism, recording in published.get("with_cable", ())
     Y = regressor(mechanism, data.T, signals)[signals.used][..., mechanism.base_parameters.independent]
     predicted = {method: Y @ fit for method, fit in fits.items()}
     predicted["SDP"] = efforts(mechanism, data.T, signals)[signals.used]
-    for method in PUBLISHED[family][recording]:
+    for method in published[recording]:
         note = {"note": "their identified parameters, evaluated here"} if method == "SDP" else {}
-        ours = data.errors(predicted[method] + data.known[signals.used], PUBLISHED[family]["rows"])
+        ours = data.errors(predicted[method] + data.known[signals.used], published["rows"], with_known)
         claims += _method_claims(family, method, recording, ours, **note)
     return claims
 
@@ -164,9 +168,7 @@ def _method_claims(family: str, method: str, recording: str, ours: Array | str, 
 
 def _ours_on_one(family: str, identified: Identified) -> list[Claim]:
     """Our cross-validated error on the rows of their figure, against their error on the fitted rows."""
-    published, rows = PUBLISHED[family]["one"].get("WLS"), PUBLISHED[family]["rows"]
-    if published is None:
-        return []
+    published, rows = PUBLISHED[family]["one"]["WLS"], PUBLISHED[family]["rows"]
     fields = {"published": published, "arm": family.lower(), "first": rows}
     return TABLE.claims("{arm}/ours on one, cross-validated/{row}", left_out_error(identified, rows), **fields)
 

@@ -12,7 +12,7 @@ import numpy as np
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.simulation.objects.strand import Strand
-from trocar.simulation.objects.tissue_grid import TissueGrid
+from trocar.simulation.objects.tissue_grid import TissueGrid, solved
 from trocar.simulation.objects.tissue_points import PointRows
 from trocar.spatial import Array
 
@@ -134,6 +134,7 @@ class Passage:
         self._ties: list[_Tie] = []
         self._exits: list[tuple[int, Array]] = []  # tunnel and place of exits whose point is not laid yet
         self._tunnels = 0
+        self._near = 0.75 * (grid.high - grid.low)  # from its centre: the point may touch the tissue
 
     @property
     def _all(self) -> list[_Tie]:
@@ -165,7 +166,7 @@ class Passage:
         self._read()
         if not intact.all():
             for tie in self._all:
-                if not intact[self.grid.cell_index(tie.X)]:
+                if not intact[self.grid.cell(tie.X)[0]]:
                     self._record("cut free", -tie.along, tie.X)
                     self._remove(tie)
         if self._tip is None:
@@ -243,14 +244,13 @@ class Passage:
         if any(tie.s < 2 * self.piercing.spacing for tie in self._ties):
             return  # it is leaving through a tunnel
         x = grid.to_local(self.strand.world(0.0))
-        margin = 0.25 * (grid.high - grid.low)
-        if (x < grid.low - margin).any() or (x > grid.high + margin).any():
+        if (np.abs(x) > self._near).any():
             return
-        X = grid.inverse(x, np.clip(x, grid.low, grid.high))
+        X = grid.inverse(x, grid.clipped(x))
         gap, axis, sign = grid.outside(X)
         heading = sign * float((self.strand.direction(0.0) @ grid.R)[axis])
         within = ((grid.low < X) & (grid.high > X)).all()
-        if -DEPTH < gap < 0 and heading < INWARD and within and intact[grid.cell_index(X)]:
+        if -DEPTH < gap < 0 and heading < INWARD and within and intact[grid.cell(X)[0]]:
             self._normal = sign * np.eye(3)[axis]
             self._tunnels += 1
             self._tip = self._add("touch", self._tunnels, 0.0, grid.on_face(X, axis, sign), LOCKED)
@@ -270,7 +270,7 @@ class Passage:
             return
         tip.travel += travel
         _, F = self.grid.gradient(tip.X)
-        X = tip.X + np.linalg.solve(F, travel * tip.direction)
+        X = tip.X + solved(F, travel * tip.direction)
         gap, axis, sign = self.grid.outside(X)
         pulled = resistance < -BACKWARD / 2
         if gap >= 0:
@@ -291,7 +291,7 @@ class Passage:
                     return
         elif tip.kind == "leaving" and gap < -0.1 * law.spacing:
             tip.kind = "cut"
-        tip.X = np.clip(X, self.grid.low, self.grid.high)
+        tip.X = self.grid.clipped(X)
         tip.friction = BACKWARD if pulled else law.cut if tip.kind == "cut" else LOCKED
         self.rows.tie(tip.row, tip.X)
         self.rows.move_bead(tip.row, tip.X)
@@ -310,7 +310,7 @@ class Passage:
         X = self._material(s, tip.X)
         if kind == "path" and self.grid.outside(X)[0] > -0.3 * spacing:
             return
-        tie = self._add(kind, tip.tunnel, s, np.clip(X, self.grid.low, self.grid.high), LOOSE)
+        tie = self._add(kind, tip.tunnel, s, self.grid.clipped(X), LOOSE)
         if tie is not None:
             self._ties.append(tie)
             if kind == "entry":
@@ -328,7 +328,7 @@ class Passage:
             if min(laid) < 1.3 * spacing or not self._inside(inner, place) or self._inside(0.0, place):
                 continue
             s = self._crossing(inner, 0.0, place)
-            X = np.clip(self._material(s, place), self.grid.low, self.grid.high)
+            X = self.grid.clipped(self._material(s, place))
             self._exits = [item for item in self._exits if item[0] != tunnel]
             tie = self._add("exit", tunnel, s, X, LOOSE)
             if tie is not None:

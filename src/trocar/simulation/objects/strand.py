@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import sqrt
 
 import mujoco
 import numpy as np
@@ -25,7 +26,11 @@ class Strand:
     def __init__(self, needle: PlacedObject, thread: PlacedThread | None, data: mujoco.MjData) -> None:
         if not isinstance(needle.thing, Needle):
             raise TrocarError(f"{needle.thing.name} is not a needle and cannot pierce tissue")
-        self._data, self._body, self._needle, self._thread = data, needle.body, needle.thing, thread
+        self._body, self._needle, self._thread = needle.body, needle.thing, thread
+        # views, because every access to an attribute of MuJoCo's data builds an array
+        self._xpos, self._xmat = data.xpos, data.xmat.reshape(-1, 3, 3)
+        self._needle_R = self._xmat[needle.body]
+        self._x = [] if thread is None else [self._xmat[rod, :, 0] for rod in thread.rods]
         self.length = needle.thing.length
         self.total = self.length + (0.0 if thread is None else thread.thing.length)
         self.rod = 0.0 if thread is None else thread.thing.rod
@@ -58,7 +63,7 @@ class Strand:
     def world(self, s: float) -> Array:
         """Position (3,) at s in the world [m]."""
         body, place = self.at(s)
-        return self._data.xpos[body] + self._data.xmat[body].reshape(3, 3) @ place
+        return np.asarray(self._xpos[body] + self._xmat[body].dot(place))
 
     def direction(self, s: float) -> Array:
         """Unit vector (3,) towards the needle's point at s, in the world.
@@ -66,14 +71,13 @@ class Strand:
         That of the thread is interpolated between the middles of its rods: at a kink it would jump, and with it the
         direction in which tissue holds the thread.
         """
-        data = self._data
         if s <= self.length or self._thread is None:
-            return data.xmat[self._body].reshape(3, 3) @ self._needle.at(s)[1]
+            return np.asarray(self._needle_R.dot(self._needle.at(s)[1]))
         rods = self._thread.rods
         u = (s - self.length) / self.rod - 0.5
         j = min(max(int(np.floor(u)), 0), len(rods) - 2)
         f = min(max(u - j, 0.0), 1.0)
         if j + 1 in self._thread.parted:
             f = float(f >= 0.5)
-        along = -(1.0 - f) * data.xmat[rods[j]][[0, 3, 6]] - f * data.xmat[rods[j + 1]][[0, 3, 6]]
-        return np.asarray(along / np.linalg.norm(along))
+        along = (f - 1.0) * self._x[j] - f * self._x[j + 1]
+        return np.asarray(along / sqrt(along.dot(along)))

@@ -15,6 +15,8 @@ CLOSE = 1e-9  # accuracy of the inverse map [m]
 MAX_NEWTON = 10  # iterations of the inverse map
 # corners of a cell and the eight places at which its deformation is checked, in [0, 1]
 CORNERS = np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+# edges along x, y and z that meet at each corner of a cell, by the numbers of their ends
+CORNER_EDGES = np.array([[(c & ~bit, c | bit) for bit in (4, 2, 1)] for c in range(8)])
 # six tetrahedra about a diagonal that fill a cell, by the numbers of its corners
 CELL_TETRAHEDRA = np.array([[0, 1, 3, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 6, 4, 7], [0, 4, 5, 7], [0, 5, 1, 7]])
 
@@ -61,40 +63,53 @@ class TissueGrid:
         at = np.indices(tuple(self.cells)).reshape(3, -1).T[:, None] + CORNERS
         self.corners = numbers[at[..., 0], at[..., 1], at[..., 2]]
         self.nodes = np.sort(self.joint[self.joint >= 0])
+        # by cell: joints and rest positions of its corners, their addresses in qpos, and 0 for those that are fixed
+        address = self._address.ravel()[self.corners]
+        self._cell_joints, self._cell_rest = self.joint.ravel()[self.corners], self.rest.reshape(-1, 3)[self.corners]
+        self._cell_address, self._cell_free = address[..., None] + np.arange(3), (address >= 0).astype(float)[..., None]
+        self._axes = list(zip(self.low.tolist(), self.step.tolist(), self.cells.tolist(), strict=True))
         self._free_faces = [FACES[face] for face in FACES if face not in fixed]
-        self._slopes = np.array([-1.0 / self.step, 1.0 / self.step])
+        self._faces = [
+            (axis, sign, float(self.high[axis] if sign > 0 else self.low[axis])) for axis, sign in self._free_faces
+        ]
 
     def to_local(self, place: Array) -> Array:
         """A position (3,) of the world in the tissue's frame."""
         return (place - self.p) @ self.R
 
-    def cell(self, X: Array) -> tuple[tuple[slice, ...], Array]:
-        """The cell of a rest position X, and the weights (2, 3) of its two sides in each direction."""
-        u = (X - self.low) / self.step
-        i = np.clip(np.floor(u).astype(int), 0, self.cells - 1)
-        f = u - i
-        return tuple(slice(a, a + 2) for a in i), np.array([1.0 - f, f])
+    def cell(self, X: Array) -> tuple[int, list[float]]:
+        """Number of the cell of a rest position X, and X within it, in [0, 1]. Cells count along z, then y, then x."""
+        # plain numbers: numpy is slower for three of them, and this runs several times per step
+        cell, inner = 0, []
+        for x, (low, step, count) in zip(X.tolist(), self._axes, strict=True):
+            u = (x - low) / step
+            i = min(max(int(u), 0), count - 1)
+            cell = cell * count + i
+            inner.append(u - i)
+        return cell, inner
 
     def weights(self, X: Array) -> tuple[Array, Array, Array]:
         """Joints (8,) of the nodes of X's cell (-1: fixed), their weights (8,), and the place they give at rest."""
-        cell, sides = self.cell(X)
-        w = _product(sides)
-        return self.joint[cell].ravel(), w, w @ self.rest[cell].reshape(8, 3)
+        cell, inner = self.cell(X)
+        w = np.array(_products(*((1.0 - f, f) for f in inner)))
+        return self._cell_joints[cell], w, w @ self._cell_rest[cell]
 
     def place(self, X: Array) -> Array:
         """Current position (3,) of the material point X."""
-        cell, sides = self.cell(X)
-        return _product(sides) @ self._corners(cell)
+        cell, inner = self.cell(X)
+        return np.asarray(np.array(_products(*((1.0 - f, f) for f in inner))) @ self._corners(cell))
 
     def gradient(self, X: Array) -> tuple[Array, Array]:
         """Current position (3,) of X, and the deformation gradient F = dx/dX (3, 3)."""
-        cell, sides = self.cell(X)
-        corners, F = self._corners(cell), np.empty((3, 3))
-        for axis in range(3):
-            slopes = sides.copy()
-            slopes[:, axis] = self._slopes[:, axis]
-            F[:, axis] = _product(slopes) @ corners
-        return _product(sides) @ corners, F
+        cell, inner = self.cell(X)
+        sides = [(1.0 - f, f) for f in inner]
+        weights = [_products(*sides)]
+        for axis, (_, step, _) in enumerate(self._axes):
+            weights.append(
+                _products(*((-1.0 / step, 1.0 / step) if k == axis else side for k, side in enumerate(sides)))
+            )
+        place, *columns = np.array(weights) @ self._corners(cell)
+        return place, np.array(columns).T
 
     def inverse(self, x: Array, near: Array) -> Array:
         """The material point (3,) that is now at x; found from `near` by Newton's method."""
@@ -104,19 +119,21 @@ class TissueGrid:
             gap = x - y
             if gap @ gap < CLOSE**2:
                 break
-            X = X + np.linalg.solve(F, gap)
+            X = X + solved(F, gap)
         return X
 
     def outside(self, X: Array) -> tuple[float, int, float]:
         """Signed distance of X from the nearest free face at rest, negative inside; its axis and direction."""
-        return max(
-            (float(X[axis] - self.high[axis] if sign > 0 else self.low[axis] - X[axis]), axis, sign)
-            for axis, sign in self._free_faces
-        )
+        x = X.tolist()
+        return max((sign * (x[axis] - face), axis, sign) for axis, sign, face in self._faces)
+
+    def clipped(self, X: Array) -> Array:
+        """X moved into the box."""
+        return np.asarray(np.minimum(np.maximum(X, self.low), self.high))
 
     def on_face(self, X: Array, axis: int, sign: float) -> Array:
         """X moved to a face."""
-        X = np.clip(X, self.low, self.high)
+        X = self.clipped(X)
         X[axis] = self.high[axis] if sign > 0 else self.low[axis]
         return X
 
@@ -129,17 +146,10 @@ class TissueGrid:
 
     def inverted(self) -> list[tuple[int, int, int]]:
         """Cells that are turned inside out: det F <= 0 at one of their corners."""
-        x = self.positions()
-        edges = [np.diff(x, axis=axis) for axis in range(3)]
-        smallest = np.full(tuple(self.cells), np.inf)
-        for corner in CORNERS:
-            sides = []
-            for axis, edge in enumerate(edges):
-                at = [slice(c, c + n) for c, n in zip(corner, self.cells, strict=True)]
-                at[axis] = slice(0, self.cells[axis])
-                sides.append(edge[tuple(at)])
-            smallest = np.minimum(smallest, np.einsum("...i,...i", np.cross(sides[0], sides[1]), sides[2]))
-        return [(int(i), int(j), int(k)) for i, j, k in np.argwhere(smallest <= 0)]
+        x = self.positions().reshape(-1, 3)[self.corners]
+        edges = x[:, CORNER_EDGES[..., 1]] - x[:, CORNER_EDGES[..., 0]]  # (n, 8 corners, 3 edges, 3)
+        inside_out = (np.linalg.det(edges) <= 0).any(axis=1).reshape(tuple(self.cells))
+        return [(int(i), int(j), int(k)) for i, j, k in np.argwhere(inside_out)]
 
     def gradients(self) -> Array:
         """Deformation gradients F (n, 3, 3) at the centres of all cells."""
@@ -151,19 +161,26 @@ class TissueGrid:
         """Corners (n, 6, 4, 3) of six tetrahedra that fill each cell, now."""
         return np.asarray(self.positions().reshape(-1, 3)[self.corners][:, CELL_TETRAHEDRA])
 
-    def cell_index(self, X: Array) -> int:
-        """Number of the cell of a rest position X; cells are counted along z first, then y, then x."""
-        return int(np.ravel_multi_index(tuple(cut.start for cut in self.cell(X)[0]), tuple(self.cells)))
-
-    def _corners(self, cell: tuple[slice, ...]) -> Array:
+    def _corners(self, cell: int) -> Array:
         """Current positions (8, 3) of the nodes of a cell."""
-        corners, address = self.rest[cell].reshape(8, 3).copy(), self._address[cell].ravel()
-        free = address >= 0
-        corners[free] += self._qpos[address[free][:, None] + np.arange(3)]
-        return corners
+        return np.asarray(self._cell_rest[cell] + self._cell_free[cell] * self._qpos[self._cell_address[cell]])
 
 
-def _product(sides: Array) -> Array:
-    """Weights (8,) of the corners of a cell, from those (2, 3) of its sides."""
-    x, y, z = sides.T
-    return (x[:, None, None] * y[None, :, None] * z[None, None, :]).ravel()
+def _products(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]) -> list[float]:
+    """Weights of the eight corners of a cell, from those of its two sides in each direction."""
+    return [a * b * c for a in x for b in y for c in z]
+
+
+def solved(F: Array, v: Array) -> Array:
+    """F^-1 v for a matrix (3, 3), by Cramer's rule: five times as fast as numpy's solver."""
+    (a, b, c), (d, e, f), (g, h, i) = F.tolist()
+    x, y, z = v.tolist()
+    p, q, r = e * i - f * h, f * g - d * i, d * h - e * g
+    det = a * p + b * q + c * r
+    return np.array(
+        [
+            (p * x + (c * h - b * i) * y + (b * f - c * e) * z) / det,
+            (q * x + (a * i - c * g) * y + (c * d - a * f) * z) / det,
+            (r * x + (b * g - a * h) * y + (a * e - b * d) * z) / det,
+        ]
+    )

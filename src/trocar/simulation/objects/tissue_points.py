@@ -80,85 +80,89 @@ class PointRows:
     """The rows of all points of a tissue in a compiled model, by the number of the point."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, name: str, grid: TissueGrid, count: int) -> None:
-        self._model, self._data, self._grid, self.count = model, data, grid, count
+        self._data, self._grid, self.count = data, grid, count
+        # views, because every access to an attribute of MuJoCo's model or data builds an array
+        self._qpos, self._qvel, self._active = data.qpos, data.qvel, data.eq_active
+        self._eq_object, self._eq_data, self._wrap = model.eq_obj1id, model.eq_data, model.wrap_prm
         self._bead = [int(model.joint(f"{name}/bead{k}/x").qposadr[0]) for k in range(count)]
         self._bead_v = [int(model.joint(f"{name}/bead{k}/x").dofadr[0]) for k in range(count)]
-        self._slide = [int(model.joint(f"{name}/slider{k}").id) for k in range(count)]
+        slides = [model.joint(f"{name}/slider{k}") for k in range(count)]
+        self._axis = [model.jnt_axis[int(joint.id)] for joint in slides]
+        self._friction, self._slide_v = model.dof_frictionloss, [int(joint.dofadr[0]) for joint in slides]
         self._hold = [int(model.equality(f"{name}/hold{k}").id) for k in range(count)]
         self._ties = [[int(model.equality(f"{name}/tie{k}/{a}").id) for a in "xyz"] for k in range(count)]
         tendons = [[int(model.tendon(f"{name}/tie{k}/{a}").id) for a in "xyz"] for k in range(count)]
-        self._weights = [[int(model.tendon_adr[tendon]) for tendon in three] for three in tendons]
+        # addresses (3, 1) of the weights of the first node
+        self._weights = [model.tendon_adr[three][:, None].astype(int) for three in tendons]
+        self._all = np.arange(len(grid.nodes))
         self._column = np.full(model.njnt, -1)  # place of a node's x joint among the weights of a tendon
         self._column[grid.nodes] = np.arange(len(grid.nodes))
 
     def free(self, k: int) -> None:
         """Take point k out of use, at rest."""
         self.release(k)
-        self._data.qvel[self._bead_v[k] : self._bead_v[k] + 4] = 0.0
+        self._qvel[self._bead_v[k] : self._bead_v[k] + 4] = 0.0
 
     def release(self, k: int) -> None:
         """Make the constraints of point k inactive; its numbers in the model return to fixed values.
 
         A point that is not in use hardly moves, but its numbers can change the last bits of the solution.
         """
-        self._data.eq_active[[*self._ties[k], self._hold[k]]] = 0
-        for first in self._weights[k]:
-            self._model.wrap_prm[first : first + len(self._grid.nodes)] = 0.0
+        self._active[[*self._ties[k], self._hold[k]]] = 0
+        self._wrap[self._weights[k] + self._all] = 0.0
         self.hold(k, 0, (0.0, 0.0, 0.0))
         self.slide(k, AXIS, IDLE_FRICTION)
 
     def use(self, k: int, X: Array) -> None:
         """Put point k at the material point X, at rest."""
-        self._data.qvel[self._bead_v[k] : self._bead_v[k] + 4] = 0.0
+        self._qvel[self._bead_v[k] : self._bead_v[k] + 4] = 0.0
         self.tie(k, X)
         self.move_bead(k, X)
         self.activate(k)
 
     def activate(self, k: int) -> None:
         """Make the constraints of point k act."""
-        self._data.eq_active[[*self._ties[k], self._hold[k]]] = 1
+        self._active[[*self._ties[k], self._hold[k]]] = 1
 
     def tie(self, k: int, X: Array) -> None:
         """Tie bead k to the material point X."""
         joints, weights, rest = self._grid.weights(X)
         free = joints >= 0
-        columns, used, model = self._column[joints[free]], weights[free], self._model
-        for axis in range(3):
-            first = self._weights[k][axis]
-            model.wrap_prm[first : first + len(self._grid.nodes)] = 0.0
-            model.wrap_prm[first + columns] = used
-            model.eq_data[self._ties[k][axis], 0] = -rest[axis]
+        self._wrap[self._weights[k] + self._all] = 0.0
+        self._wrap[self._weights[k] + self._column[joints[free]]] = weights[free]
+        self._eq_data[self._ties[k], 0] = -rest
 
     def move_bead(self, k: int, X: Array) -> None:
         """Move bead k to where X is, with its slider at the origin."""
         first = self._bead[k]
-        self._data.qpos[first : first + 3], self._data.qpos[first + 3] = self._grid.place(X), 0.0
+        self._qpos[first : first + 3], self._qpos[first + 3] = self._grid.place(X), 0.0
 
     def hold(self, k: int, body: int, place: Sequence[float]) -> None:
         """Connect slider k to a place (3,) in the frame of a body of the needle or thread."""
-        model, row = self._model, self._hold[k]
-        model.eq_obj1id[row] = body
-        model.eq_data[row, :6] = [*place, 0.0, 0.0, 0.0]
+        row = self._hold[k]
+        self._eq_object[row] = body
+        self._eq_data[row, :6] = (*place, 0.0, 0.0, 0.0)
 
     def slide(self, k: int, direction: Array, friction: float) -> None:
         """Set direction (3,) in the tissue's frame and dry friction [N] of slider k."""
-        joint = self._slide[k]
-        self._model.jnt_axis[joint] = direction
-        self._model.dof_frictionloss[self._model.jnt_dofadr[joint]] = friction
+        self._axis[k][:] = direction
+        self._friction[self._slide_v[k]] = friction
 
     def travel(self, k: int) -> float:
         """Take the travel [m] of slider k in the last step, which returns to its origin."""
         address = self._bead[k] + 3
-        travel = float(self._data.qpos[address])
-        self._data.qpos[address] = 0.0
+        travel = float(self._qpos[address])
+        self._qpos[address] = 0.0
         return travel
 
     def forces(self, points: Sequence[int]) -> list[Array]:
         """Forces (3,) of the tissue on the needle or thread at these points in the last step, world axes [N]."""
+        if not points:
+            return []
         data = self._data
-        rows = data.efc_id[: data.ne].tolist()
+        rows, values = data.efc_id[: data.ne].tolist(), data.efc_force
         forces = []
         for k in points:
             first = rows.index(self._hold[k]) if self._hold[k] in rows else None
-            forces.append(np.zeros(3) if first is None else data.efc_force[first : first + 3].copy())
+            forces.append(np.zeros(3) if first is None else values[first : first + 3].copy())
         return forces

@@ -31,6 +31,7 @@ MAX_STREAMS = 1000  # of a client
 MAX_ANSWER = 16 << 20  # bytes of data in the answer to a message
 MAX_UNSENT = 16 << 20  # bytes that wait for a client that does not read
 MAX_MESSAGES = 1000  # that wait for the triggers of other clients
+TIMEOUT = 10.0  # of the end of the server [s]
 CHUNK = 1 << 18  # bytes read at once
 # Clients write each packet on its own without TCP_NODELAY: a delayed acknowledgement costs 40 ms (Linux only).
 QUICKACK = getattr(socket, "TCP_QUICKACK", None)
@@ -60,7 +61,7 @@ class RemoteApiServer:
         self._waker, self._wakes = socket.socketpair()
         self.selector.register(self._socket, selectors.EVENT_READ, self._accept)
         self.selector.register(self._wakes, selectors.EVENT_READ, lambda _: self._wakes.recv(CHUNK))
-        self._closing = False
+        self._closing, self._ended = False, threading.Event()
         self._left = False  # by all clients, while the simulation runs
         self._thread = threading.Thread(target=self._run, name="trocar-coppelia", daemon=True)
         self._thread.start()
@@ -73,12 +74,13 @@ class RemoteApiServer:
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the server ends, at most for a time [s]."""
-        self._thread.join(timeout)
+        # Thread.join would take the thread for ended after a Ctrl-C (CPython before 3.13), and `close` would not wait
+        self._ended.wait(timeout)
 
     @property
     def serving(self) -> bool:
         """The server runs."""
-        return self._thread.is_alive()
+        return not self._ended.is_set()
 
     def report(self, text: str) -> None:
         """Report a line; a closed output does not end the server."""
@@ -89,7 +91,7 @@ class RemoteApiServer:
         """Disconnect all clients and end the server."""
         self._closing = True
         self.wake()
-        self._thread.join(timeout=10.0)
+        self._ended.wait(TIMEOUT)
         self.selector.close()
         for one in (self._waker, self._wakes):
             one.close()
@@ -118,6 +120,7 @@ class RemoteApiServer:
             for client in tuple(self._clients):
                 client.leave("disconnected: the server ends")
             self._socket.close()
+            self._ended.set()
 
     def _accept(self, _events: int) -> None:
         try:

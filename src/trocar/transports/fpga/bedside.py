@@ -3,11 +3,13 @@
     press NAME | release NAME        a switch of the IO files: clutch, coag, PSM1_arm_clutch, dvrk_head_sensor
     hold ARM | let_go ARM            a hand takes the tip of an arm, or leaves it
     move ARM X Y Z [SECONDS]         the hand moves by this [m], base axes, from where it took the tip
+    turn ARM RX RY RZ [SECONDS]      the hand turns the grip by this rotation vector [rad], base axes
     gripper ARM ANGLE                opening of a master's gripper [rad]
     insert ARM | remove ARM          mount adapter and instrument, or take them off
     stop | start                     press or release the emergency stop
     fail BOARD AXIS [AMPERES]        an amplifier delivers this current; without a number it is repaired
     slip BOARD AXIS COUNTS           an encoder loses counts
+    joints                           true joints of all arms; faster than `truth`
     truth                            joints, tips and contact forces of all arms; what is pressed
 
 Every line is answered by one line of JSON, with `error` if it was not understood.
@@ -23,7 +25,7 @@ from trocar import checks
 from trocar.errors import TrocarError, check_known
 from trocar.transports.fpga.plant import RobotPlant
 
-MAX_AMPERES, MAX_COUNTS = 10.0, 1 << 23
+MAX_AMPERES, MAX_COUNTS, MAX_TURN = 10.0, 1 << 23, 6.3
 
 
 class Bedside:
@@ -41,6 +43,7 @@ class Bedside:
             "hold": (1, 1, plant.hold),
             "let_go": (1, 1, plant.let_go),
             "move": (4, 5, self._move),
+            "turn": (4, 5, self._turn),
             "gripper": (2, 2, self._gripper),
             "insert": (1, 1, plant.insert),
             "remove": (1, 1, plant.remove),
@@ -48,6 +51,7 @@ class Bedside:
             "start": (0, 0, lambda: plant.boards.stop(False, plant.time)),
             "fail": (2, 3, self._fail),
             "slip": (3, 3, self._slip),
+            "joints": (0, 0, lambda: None),
             "truth": (0, 0, lambda: None),
         }
 
@@ -62,6 +66,8 @@ class Bedside:
         content: dict[str, Any] = {"time": plant.time, "pressed": plant.pressed}
         if words[0] == "truth":
             content["arms"] = plant.truth()
+        elif words[0] == "joints":
+            content["arms"] = plant.joints()
         return json.dumps(content).encode()
 
     def _execute(self, words: Sequence[str]) -> None:
@@ -75,9 +81,11 @@ class Bedside:
 
     def _move(self, arm: str, x: str, y: str, z: str, seconds: str | None = None) -> None:
         offset = [checks.number("the offset of a hand", value, -1.0, 1.0, "m") for value in (x, y, z)]
-        self._plant.hold(arm).move(
-            offset, None if seconds is None else checks.number("duration", seconds, 0.0, 60.0, "s")
-        )
+        self._plant.hold(arm).move(offset, _duration(seconds))
+
+    def _turn(self, arm: str, x: str, y: str, z: str, seconds: str | None = None) -> None:
+        rotation = [checks.number("the rotation of a hand", value, -MAX_TURN, MAX_TURN, "rad") for value in (x, y, z)]
+        self._plant.hold(arm).turn(rotation, _duration(seconds))
 
     def _gripper(self, arm: str, angle: str) -> None:
         check_known("arm of the scene", self._plant.scene.arms, arm)
@@ -98,3 +106,7 @@ class Bedside:
     def _slip(self, board: str, axis: str, counts: str) -> None:
         channel = self._plant.channel_of(*self._channel(board, axis))
         self._plant.boards.timers.slip(channel, int(checks.number("counts", counts, -MAX_COUNTS, MAX_COUNTS)))
+
+
+def _duration(seconds: str | None) -> float | None:
+    return None if seconds is None else checks.number("duration", seconds, 0.0, 60.0, "s")

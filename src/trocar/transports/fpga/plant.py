@@ -360,16 +360,21 @@ class RobotPlant:
         for gripper in self._grippers:
             gripper.sense(boards)
 
+    def joints(self) -> dict[str, dict[str, list[float]]]:
+        """True joints [rad, m] of every arm and their rates."""
+        return {name: {"q": arm.q.tolist(), "dq": arm.dq.tolist()} for name, arm in self.scene.arms.items()}
+
     def truth(self) -> dict[str, Mapping[str, object]]:
         """True state of every arm: joints [rad, m], tip in its base (4, 4) and contact wrench [N, N m]."""
         return {
             name: {
-                "q": arm.q.tolist(),
-                "dq": arm.dq.tolist(),
-                "tip": arm.tip_pose().tolist(),
-                "contact": arm.contact_wrench().tolist() if arm.arm.carries else [0.0] * 6,
+                **joints,
+                "tip": self.scene.arms[name].tip_pose().tolist(),
+                "contact": (
+                    self.scene.arms[name].contact_wrench().tolist() if self.scene.arms[name].arm.carries else [0.0] * 6
+                ),
             }
-            for name, arm in self.scene.arms.items()
+            for name, joints in self.joints().items()
         }
 
 

@@ -1,0 +1,70 @@
+"""The truth of served boards in another process, as frames for a page: the server itself has no time to draw."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Collection
+from itertools import count
+from types import MappingProxyType
+
+import numpy as np
+
+from trocar.errors import TrocarError
+from trocar.robot.description import SceneDescription
+from trocar.robot.messages import ArmFrame, Frame
+from trocar.simulation import Scene
+
+TIMEOUT = 1.0  # of an answer [s]
+
+
+class BoardWatch:
+    """Asks the bedside port for the joints of all arms.
+
+    Args:
+        scene: as the server's. address: of the bedside port.
+    """
+
+    def __init__(self, scene: Scene, address: tuple[str, int]) -> None:
+        self._scene, self._description = scene, SceneDescription.of(scene)
+        self._numbers, self._qpos = count(1), np.array(scene.data.qpos)
+        self._arms = {name: (arm.q, np.zeros(arm.n)) for name, arm in scene.arms.items()}
+        self._time = 0.0
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.settimeout(TIMEOUT)
+        self._socket.connect(address)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def frame(self, arms: Collection[str] | None = None) -> Frame:
+        """The current moment, with the state of some arms. Default: all. The last one if the server does not answer."""
+        playing = self._read()
+        states = {}
+        for name, (q, dq) in self._arms.items():
+            if arms is None or name in arms:
+                T_tip = self._scene.arms[name].mechanism.forward_kinematics(q)
+                states[name] = ArmFrame(q=q, dq=dq, T_tip=T_tip)
+        return Frame(
+            number=next(self._numbers),
+            time=self._time,
+            arms=MappingProxyType(states),
+            qpos=self._qpos.copy(),
+            scene=self._description,
+            playing=playing,
+        )
+
+    def _read(self) -> bool:
+        try:
+            self._socket.send(b"joints")
+            answer = json.loads(self._socket.recv(65536))
+        except OSError:
+            return False
+        if set(answer["arms"]) != set(self._arms):
+            raise TrocarError(f"the served arms are {', '.join(answer['arms'])}, not {', '.join(self._arms)}")
+        playing, self._time = answer["time"] > self._time, answer["time"]
+        for name, state in answer["arms"].items():
+            stepped = self._scene.stepped[name]
+            self._arms[name] = np.array(state["q"]), np.array(state["dq"])
+            self._qpos[stepped.q] = stepped.E @ self._arms[name][0]
+        return playing

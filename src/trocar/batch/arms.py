@@ -155,7 +155,9 @@ class BatchArms:
             dt: time step [s]. steps: number of steps. Default: that of the efforts or references.
             every: steps between samples. log: False records nothing. t0: time of the first step [s].
         """
-        every = checks.count("every", every)
+        every, log = checks.count("every", every), checks.flag("log", log)
+        if not self.backend.traced(t0):
+            t0 = checks.number("t0", t0, unit="s")
         self._check_layout(state)
         if tau is None:
             raise TrocarError(NO_EFFORT)

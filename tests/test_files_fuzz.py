@@ -157,8 +157,31 @@ cells = [2, 1, 1]
 mesh = 0.01
 fixed = ["-z"]
 young = 4e4
+strength = 3e4
+layers = [[0.005, 1e5]]
+boxes = [[0.0, 0.0, 0.0, 0.01, 0.01, 0.01, 5e3]]
+vessels = [[0.0, -0.01, 0.0, 0.0, 0.01, 0.0, 0.004, 2e5]]
 needle = "needle"
 puncture = 0.8
+[[objects]]
+name = "flap"
+shape = "tissue"
+size = [0.03, 0.02, 0.01]
+position = [0.9301, 1.6, -0.7]
+cells = [2, 1, 1]
+mesh = 0.01
+[[objects]]
+name = "seam"
+shape = "seam"
+first = "tissue"
+second = "flap"
+strength = 2e4
+[[objects]]
+name = "scalpel"
+shape = "blade"
+carrier = "rod"
+edge = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.1]]
+cuts = ["seam", "tissue"]
 """
 EXCITATION = {
     "arm": "ECM",

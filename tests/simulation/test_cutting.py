@@ -9,6 +9,8 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.simulation import Blade, Box, Capsule, Scene, SceneArm, Seam, SoftSlab, Solid, Thread, Tissue, needle
+from trocar.simulation.skills import Hands
+from trocar.simulation.skills.scissors import cut
 from trocar.spatial import pose
 
 AWAY = np.array([0.3, 0.0, 0.0])
@@ -251,6 +253,28 @@ def test_closing_scissors_cut_a_thread_and_open_ones_do_not():
     assert thread.parted == (6,)
     assert blade.severed == 1
     assert scene.arms["PSM"].q[6] > 0.1
+
+
+def test_the_skill_cuts_along_a_seam_with_scissors():
+    q = np.array([0.0, 0.0, 0.12, np.pi / 2, 0.0, 0.0, 0.3])
+    T = tr.load_mechanism("PSM", instrument="400178").forward_kinematics(q)  # points down, jaws in the yz plane
+    sides = [
+        Tissue(name, (0.02, 0.016, 0.004), pose(p=T[:3, 3] + [x, 0.0, -0.016]), (2, 4, 1), mesh=4e-3, fixed=(face,))
+        for name, x, face in (("left", -0.01005, "-x"), ("right", 0.01005, "+x"))
+    ]
+    arm = SceneArm(arm="PSM", base=np.eye(4), instrument="400178", q=q)
+    scene = Scene(
+        {"PSM": arm}, objects=[*sides, Seam("seam", "left", "right"), Blade("scissors", "PSM")], accuracy="discrete"
+    )
+    T[2, 3] -= 9e-3
+    result = cut(Hands(scene), "PSM", T)
+    seam = scene.objects["seam"]
+    whole = seam.intact.reshape(5, 2)  # along y, and z upwards
+    assert result.severed > 0
+    assert not whole[2, 1]
+    assert whole[[0, 4]].all()
+    with pytest.raises(TrocarError, match="has no blade"):
+        cut(Hands(weightless(bar())), "PSM")
 
 
 def test_a_scalpel_cuts_what_its_edge_sweeps():

@@ -1,5 +1,6 @@
 """Tissue on trilinear cells: elasticity, kinematics, inverted cells."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -131,6 +132,17 @@ def test_inverted_cells_are_named():
 def test_impossible_tissue_is_refused(options, message):
     with pytest.raises(TrocarError, match=message):
         Tissue("bar", SIZE, **options)
+
+
+def test_steps_that_the_sparse_solver_does_not_solve_are_repeated_with_dense_matrices():
+    repeated, dense = (tissue_scene(cells=(8, 2, 2)) for _ in range(2))
+    assert mujoco.mj_isSparse(repeated.model)
+    repeated.engine._max_sparse = 0  # every step reaches this limit
+    dense.model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    for scene in (repeated, dense):
+        pull_evenly(scene, 0.05, 20)
+    np.testing.assert_array_equal(repeated.data.qpos, dense.data.qpos)
+    assert repeated.unconverged == 0
 
 
 def test_tissue_needs_the_discrete_integrator():

@@ -42,6 +42,7 @@ STIFFENING = {"fast": 1e-1, "exact": 1e-2, "discrete": 1e-1}
 LOOP_STIFFENING = 1e-2
 RUNAWAY = 1e9  # norm of the accelerations above which a simulation has diverged [rad/s^2, m/s^2]
 SMALL = 20  # number of velocities up to which plain numbers are faster than numpy
+SPARSE_ITERATIONS = 50  # of the sparse solver, of which converging steps need at most fifteen
 CHECKED = 20  # steps between two checks of loops and stops
 # Tolerance, as a fraction of a step, when a time is rounded to a whole number of steps.
 WHOLE = 1e-5
@@ -168,6 +169,10 @@ class Engine:
         # read at every step: memoryviews give plain numbers in half the time
         self._qacc_values, self._iterations = memoryview(self.data.qacc), memoryview(self.data.solver_niter)
         self._max_iterations, self._steps = int(model.opt.iterations), 0
+        # A sparse solver that has not converged by then is tried again with dense matrices.
+        self._sparse = not self._exact and bool(mujoco.mj_isSparse(model))
+        self._max_sparse = min(SPARSE_ITERATIONS, self._max_iterations)
+        self._before = np.empty(mujoco.mj_stateSize(model, STATE) if self._sparse else 0)
         self._warned: set[type[UserWarning]] = set()
         self.unconverged = 0  # steps in which the solver reached its limit of iterations
         self.apart = 0  # checks in which a tie of an object was open
@@ -217,7 +222,10 @@ class Engine:
             qacc = self._exact_step()
             values = qacc.data
         else:
-            mj_step(self.model, self.data)
+            if self._sparse:
+                self._sparse_step()
+            else:
+                mj_step(self.model, self.data)
             qacc, values = self._qacc_view, self._qacc_values
         self.qacc, self.posed = qacc, False
         # False for NaN
@@ -239,6 +247,22 @@ class Engine:
             self.update()
             for process in self._processes:
                 process.after_step()
+
+    def _sparse_step(self) -> None:
+        """A step with sparse matrices; repeated with dense ones if the solver does not converge.
+
+        MuJoCo's sparse Newton solver can stall far from the solution, where the dense one needs ten iterations.
+        """
+        model, data, before = self.model, self.data, self._before
+        mujoco.mj_getState(model, data, before, STATE)
+        model.opt.iterations = self._max_sparse
+        mj_step(model, data)
+        model.opt.iterations = self._max_iterations
+        if self._iterations[0] >= self._max_sparse:
+            mujoco.mj_setState(model, data, before, STATE)
+            jacobian, model.opt.jacobian = model.opt.jacobian, mujoco.mjtJacobian.mjJAC_DENSE
+            mj_step(model, data)
+            model.opt.jacobian = jacobian
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from trocar.commands.bench import bench
+from trocar.commands.bench_tasks import bench_tasks
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
@@ -189,7 +190,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep),
+    "Simulate": (sim, scene, sweep, bench_tasks),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),

@@ -66,13 +66,13 @@ def run(configuration: IOConfiguration, address: str, seconds: float, server: in
     print(f"boards {sorted(client.scan())}")
     robots = [robot for robot in configuration.robots if robot.name in configuration.types]
     facts = [load_arm(robot.name if robot.name.startswith("MTM") else robot.name[:3]) for robot in robots]
+    gc.collect()  # now: it takes longer than the watchdog waits
+    gc.disable()
     pace = Pacemaker()
     arms = HomedArm(client, BoardArm(client, *robots), facts, pace)
     arms.power()
     start_positions = arms.positions(client.sample())
     worst, trips, rates = np.zeros(len(start_positions)), [], np.ones(len(start_positions))
-    gc.collect()
-    gc.disable()
     pace.restart()
     start, used, used_here = time.perf_counter(), _used(server), time.process_time()
     while (before := time.perf_counter()) - start < seconds:

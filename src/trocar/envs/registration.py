@@ -8,13 +8,16 @@ from typing import Any
 
 from trocar.errors import check_known
 
-# Module of every task in `trocar.envs.tasks`, and its limit of steps at 50 Hz.
+# Module of every task in `trocar.envs.tasks`.
 TASKS = MappingProxyType(
     {
         "Reach": "reach",
         "Track": "track",
         "Payload": "payload",
         "FaultAdapt": "fault_adapt",
+        "CameraCentre": "camera_centre",
+        "ForceHold": "force_hold",
+        "NeedlePick": "needle_pick",
     }
 )
 

@@ -21,7 +21,7 @@ from trocar.simulation import Scene
 from trocar.spatial import Array
 
 RATE = 50  # control rate [Hz]
-FORCE_CYCLES = 5  # cycles between readings of the contact force
+FORCE_CYCLES = 15  # cycles between readings of the contact force
 MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
 OBSERVATIONS = ("state", "privileged")
 REWARDS = ("dense", "sparse", "goal")

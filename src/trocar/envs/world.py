@@ -37,6 +37,7 @@ class World:
         self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
         self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
         self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
+        self._tips: dict[str, tuple[int, Array]] = {}  # cycle and measured pose, by arm
 
     @property
     def time(self) -> float:
@@ -50,8 +51,12 @@ class World:
 
     def T_world_measured(self, arm: str) -> Array:
         """Tip (4, 4) in the world from the measured joints."""
-        tip = self.tips[arm]
-        return np.asarray(self.T_world_base[arm] @ tip.pose(self.arms[arm].q[: tip.n]))
+        cycle, T = self._tips.get(arm, (-1, np.eye(4)))
+        if cycle != self.loop.cycle:
+            tip = self.tips[arm]
+            T = self.T_world_base[arm] @ tip.pose(self.arms[arm].q[: tip.n])
+            self._tips[arm] = self.loop.cycle, T
+        return T.copy()
 
     def joints(self, arm: str, T_world: Array, seed: Array) -> Array:
         """Joints (n,) for a tip pose (4, 4) in the world, clipped to the limits, with the seed's jaw.

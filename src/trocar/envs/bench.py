@@ -1,0 +1,148 @@
+"""Scores of scripted policies over seeds and levels of randomisation, as `trocar bench-tasks` prints them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from scipy.stats import beta
+
+from trocar import checks
+from trocar.envs.levels import LEVELS
+from trocar.envs.registration import TASKS, make_task
+from trocar.envs.task import Policy
+from trocar.envs.task_env import TaskEnv
+from trocar.errors import TrocarError, check_known
+from trocar.files import write_whole
+
+POLICIES = ("random", "pid", "expert")
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode.
+
+    Attributes:
+        held, first: the success condition has held, was met once. steps: control periods.
+        seconds: processor time without the reset [s]. peak_force: [N].
+    """
+
+    task: str
+    policy: str
+    level: str
+    seed: int
+    held: bool
+    first: bool
+    steps: int
+    seconds: float
+    peak_force: float
+    drops: int
+
+
+def run_episode(env: TaskEnv, policy: str, seed: int) -> dict[str, float]:
+    """Run a scripted policy on a seed; the entries of `Episode` that it decides."""
+    observation, info = env.reset(seed=seed)
+    act = _policy(env, policy, seed)
+    begin, steps, over = time.process_time(), 0, False
+    while not over:
+        observation, _, terminated, truncated, info = env.step(act(observation))
+        steps, over = steps + 1, terminated or truncated
+    return {
+        "held": bool(info["is_success"]),
+        "first": bool(info["first_success"]),
+        "steps": steps,
+        "seconds": time.process_time() - begin,
+        "peak_force": float(info["peak_force"]),
+        "drops": int(info["drops"]),
+    }
+
+
+def _policy(env: TaskEnv, policy: str, seed: int) -> Policy:
+    if policy == "random":
+        env.action_space.seed(seed)
+        return lambda observation: env.action_space.sample()
+    return env.expert() if policy == "expert" else env.pid()
+
+
+def episodes(
+    tasks: Sequence[str],
+    policies: Sequence[str],
+    levels: Sequence[str],
+    seeds: Sequence[int],
+    file: Path | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Iterator[Episode]:
+    """All episodes, in order. Those that `file` has are not run again; it is written after every episode.
+
+    Args:
+        file: JSON lines, one per episode.
+    """
+    check_known("task", TASKS, *tasks)
+    check_known("policy", POLICIES, *policies)
+    check_known("level of randomisation", LEVELS, *levels)
+    done = {} if file is None or not file.exists() else {_key(episode): episode for episode in read(file)}
+    jobs = [(t, p, level, seed) for t in tasks for level in levels for p in policies for seed in seeds]
+    env: TaskEnv | None = None
+    current = None
+    for k, (task, policy, level, seed) in enumerate(jobs):
+        key = (task, policy, level, seed)
+        if key not in done:
+            if env is None or current != (task, level):
+                env, current = make_task(task, level=level), (task, level)
+            done[key] = Episode(task, policy, level, seed, **run_episode(env, policy, seed))  # type: ignore[arg-type]
+            if file is not None:
+                write_whole(file, "".join(json.dumps(asdict(episode)) + "\n" for episode in done.values()))
+        if progress is not None:
+            progress((k + 1) / len(jobs))
+        yield done[key]
+
+
+def read(file: Path) -> list[Episode]:
+    """Episodes of a file that `episodes` wrote."""
+    try:
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        return [Episode(**row) for row in rows]
+    except (OSError, ValueError, TypeError) as error:
+        raise TrocarError(f"{file} holds no episodes of trocar bench-tasks: {error}") from None
+
+
+def _key(episode: Episode) -> tuple[str, str, str, int]:
+    return episode.task, episode.policy, episode.level, episode.seed
+
+
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Exact 95 % interval of a success rate."""
+    n = checks.count("trials", trials)
+    k = checks.count("successes", successes, 0, n)
+    tail = (1.0 - CONFIDENCE) / 2.0
+    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
+    high = 1.0 if k == n else float(beta.ppf(1.0 - tail, k + 1, n - k))
+    return low, high
+
+
+def table(results: Sequence[Episode]) -> list[tuple[str, ...]]:
+    """Rows of text: task, level, policy, count, held with its interval, first, periods per second."""
+    rows: dict[tuple[str, str, str], list[Episode]] = {}
+    for episode in results:
+        rows.setdefault((episode.task, episode.level, episode.policy), []).append(episode)
+    lines: list[tuple[str, ...]] = []
+    for (task, level, policy), group in rows.items():
+        n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)
+        low, high = clopper_pearson(held, n)
+        speed = sum(e.steps for e in group) / max(sum(e.seconds for e in group), 1e-9)
+        interval = f"{100 * held / n:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+        lines.append((task, level, policy, str(n), interval, f"{100 * first / n:.0f} %", f"{speed:.0f}"))
+    return lines
+
+
+COLUMNS = ("task", "level", "policy", "n", "held (95 % interval)", "first", "steps/s")
+
+
+def markdown(results: Sequence[Episode]) -> str:
+    """The table in Markdown."""
+    rows = [COLUMNS, tuple("---" for _ in COLUMNS), *table(results)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

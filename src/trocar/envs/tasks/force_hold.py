@@ -1,0 +1,136 @@
+"""ForceHold: press on a surface of unknown stiffness with a set force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trocar.envs.actions import TIP_SPEED, jaw_action
+from trocar.envs.task import Policy, Task
+from trocar.envs.world import PERIOD, World
+from trocar.simulation import Scene, SceneArm
+from trocar.simulation.objects.solid import Box, Solid
+from trocar.spatial import Array, pose
+
+if TYPE_CHECKING:
+    from trocar.envs.task_env import TaskEnv
+
+FORCE = (0.5, 2.0)  # set force [N]
+STIFFNESS = (200.0, 3000.0)  # of the surface [N/m]
+GAP = (2e-3, 5e-3)  # between jaws and surface at the start [m]
+TOLERANCE, MAX_OVERSHOOT = 0.10, 0.5  # shares of the set force
+NOISE = 0.01  # of the force sensor per sigma [N]
+PAD = np.array([0.08, 0.08, 0.02])  # [m]
+LOWER = np.array([-0.25, -0.25, 0.10, 0.0, 0.0, 0.0, 0.0])  # of the start [rad, m]
+UPPER = np.array([0.25, 0.25, 0.14, 0.0, 0.0, 0.0, 0.0])
+APPROACH = 0.6  # of the expert: share of the largest speed
+NEAR, SLOW = 0.6e-3, 5e-5  # height below which it moves slowly [m], [m] per period
+FAST = 1.2e-4  # largest step in contact [m] per period
+STIFFEST = 5000.0  # of several points of contact in series with the PID of the arm [N/m]
+DEADBAND = 0.04  # share of the set force
+SHARE = 0.4  # of the missing force that the expert corrects until it sees the effect
+INTEGRAL = 0.3 / STIFFNESS[1]  # fixed gain [m/N per period]: stable on the stiffest surface
+
+
+class ForceHoldTask(Task):
+    """Press with a set force of 0.5 to 2 N on a flat surface of 200 to 3000 N/m, within 2 s.
+
+    Success: the contact force is within 10 % of the set force for 0.5 s and has never exceeded 150 % of it. People
+    distinguish forces that differ by 7 to 10 % (Jones 1989, Weber fraction of force); 2 N is the force of a study of
+    liver damage by graspers. Beyond 150 % the episode ends.
+    """
+
+    duration: ClassVar[float] = 2.0
+    force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
+    varies: ClassVar[bool] = True
+
+    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+        q = rng.uniform(LOWER, UPPER)
+        stiffness = float(np.exp(rng.uniform(*np.log(STIFFNESS))))
+        arm = SceneArm(arm="PSM", base=np.eye(4), q=q, **options["PSM"])
+        mechanism, _ = arm.loaded()
+        tip = mechanism.forward_kinematics(q)
+        lowest = (tip @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0])[2]
+        top = lowest - 2e-3 - rng.uniform(*GAP)  # the jaws are up to 2 mm wider than their axis
+        pad = Solid(
+            "pad", Box(np.zeros(3), PAD), pose(p=[*tip[:2, 3], top - PAD[2] / 2]), stiffness=stiffness, damping=2.0
+        )
+        return Scene({"PSM": arm}, objects=[pad], timestep=PERIOD)
+
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+        self.wanted, self.noise, self.seed = rng.uniform(*FORCE), NOISE * sigma, int(rng.integers(2**31))
+        self.rng = np.random.default_rng(self.seed)
+        self.force = self.measured = 0.0
+        self.excess = False
+        world.scene.reset()
+
+    def after_period(self, world: World, force: float) -> None:
+        wrench = world.scene.arms["PSM"].contact_wrench()
+        self.force = float(np.linalg.norm(wrench[:3]))
+        self.measured = self.force + self.noise * self.rng.standard_normal()
+        self.excess = self.excess or force > (1.0 + MAX_OVERSHOOT) * self.wanted
+
+    def observation(self, world: World) -> Array:
+        """Set force, measured force, measured position of the tip."""
+        return np.array([self.wanted, self.measured, *world.T_world_measured("PSM")[:3, 3]])
+
+    def privileged(self, world: World) -> Array:
+        return np.array([self.force, world.scene.objects["pad"].thing.stiffness])  # type: ignore[attr-defined]
+
+    def solved(self, world: World) -> bool:
+        return abs(self.force - self.wanted) <= TOLERANCE * self.wanted
+
+    def failed(self, world: World) -> bool:
+        return self.excess
+
+    def reward(self, world: World) -> float:
+        return -10.0 if self.excess else -min(abs(self.force - self.wanted) / self.wanted, 1.0)
+
+    def expert(self, env: TaskEnv) -> Policy:
+        """Approach the known height of the surface, then correct the force with the estimated stiffness."""
+        world = env.world
+        arm, pad = world.arms["PSM"].arm, world.scene.objects["pad"].thing
+        top = float(np.asarray(pad.pose)[2, 3]) + PAD[2] / 2
+        wait = env.draw.delay + 2  # periods from a step of the command to its effect
+        depths: list[float] = [0.0]  # commanded [m]
+        pairs: list[tuple[float, float]] = []  # depth whose effect is measured, and force [m, N]
+        stiffness = STIFFEST
+        touched = 3.0 * self.noise + 0.05
+
+        def policy(observation: object) -> Array:
+            nonlocal stiffness
+            pairs.append((depths[max(0, len(depths) - wait)], self.measured))
+            touching = [pair for pair in pairs if pair[1] > touched]
+            if not touching:
+                tip = world.T_world_measured("PSM")
+                height = (tip @ [0.0, 0.0, arm.jaw_length, 1.0])[2] - top - NEAR
+                coming = depths[-1] - depths[max(0, len(depths) - wait)]
+                step = max(min(APPROACH * TIP_SPEED * env.period, height - coming), SLOW)
+            else:
+                z, f = np.array(touching[-12:]).T
+                if len(z) >= 4 and np.ptp(z) > 2e-5:
+                    slope = float(np.polyfit(z, f, 1)[0])
+                    stiffness = float(np.clip(slope, max(0.7 * stiffness, STIFFNESS[0]), STIFFEST))
+                # a mean, and rest near the goal: the PID answers a step of the command with a kick
+                missing = self.wanted - float(np.mean([force for _, force in pairs[-wait - 1 :]]))
+                step = SHARE / wait * missing / stiffness if abs(missing) > DEADBAND * self.wanted else 0.0
+            step = float(np.clip(step, -FAST, FAST if touching else 1.0))
+            depths.append(depths[-1] + step)
+            return _press(step / (TIP_SPEED * env.period))
+
+        return policy
+
+    def pid(self, env: TaskEnv) -> Policy:
+        """Integral feedback of the force, stable on the stiffest surface."""
+
+        def policy(observation: object) -> Array:
+            return _press(INTEGRAL * (self.wanted - self.measured) / (TIP_SPEED * env.period))
+
+        return policy
+
+
+def _press(speed: float) -> Array:
+    """Move down with closed jaws; speed as a share of the largest."""
+    return np.array([0.0, 0.0, float(np.clip(-speed, -1.0, 1.0)), 0.0, 0.0, 0.0, jaw_action(0.0)])

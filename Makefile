@@ -19,13 +19,14 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
+.PHONY: help demo readme test fuzz fuzz-all soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
 	@echo 'make readme  fetch the data, reproduce all publications, rewrite the results in README.md and docs/reproductions.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
-	@echo 'make fuzz    set up, then send ROUNDS (default: 20000) random commands and messages, new ones in every run'
+	@echo 'make fuzz    set up, then send ROUNDS (default: 5000) random inputs to every interface, new ones in every run'
+	@echo 'make fuzz-all  run every fuzz test, or those with DOOR in their names, up to INPUTS (200000); resumes'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
@@ -57,11 +58,17 @@ test: apt-test $(TEST_STAMP)
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 # A run that fails prints its seed: make fuzz SEED=...
-ROUNDS ?= 20000
+ROUNDS ?= 5000
 SEED ?= $(shell date +%s)
 fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
 	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py tests/*/test_*fuzz.py
+
+# Resumes the last run, for hours: make fuzz-all DOOR=codec INPUTS=200000
+DOOR ?=
+INPUTS ?= 200000
+fuzz-all: apt-test $(TEST_STAMP)
+	$(BIN)/python -m tools.fuzz --rounds $(INPUTS) --seed $(SEED) --only '$(DOOR)' -o build/fuzz
 
 # Resumes the last run: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24

@@ -258,6 +258,43 @@ def test_every_file_is_written_through_the_module_files() -> None:
     assert found <= {"files.py", "robot/track.py", "batch/backends/c.py", "transports/ros1/rospy_types.py"}
 
 
+KILLED_FILM = """
+import os, signal, sys
+import numpy as np
+from trocar.appearance import render_video
+def frames():
+    yield np.zeros((16, 16, 3), np.uint8)
+    if sys.argv[2] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+render_video(sys.argv[1], frames())
+"""
+
+
+def test_the_unfinished_film_of_a_killed_process_is_removed_by_the_next(tmp_path: Path) -> None:
+    (folder := tmp_path / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    film = tmp_path / "film.mp4"
+    killed = run("-c", KILLED_FILM, film, "kill", env=environment)
+    assert killed.returncode == -signal.SIGKILL
+    assert not film.exists()
+    assert len(list(folder.glob("trocar-film-*"))) == 1
+    done = run("-c", KILLED_FILM, film, "finish", env=environment)
+    assert done.returncode == 0, done.stderr
+    assert film.stat().st_size > 0
+    assert not list(folder.iterdir())
+
+
+def test_temporary_folders_are_those_that_the_next_run_removes() -> None:
+    users = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if re.search(r"TemporaryDirectory|mkdtemp|NamedTemporaryFile", path.read_text(encoding="utf-8"))
+    }
+    # Ray's folder is removed by a watching process, that of diverged states keeps the last five, and an unfinished
+    # package of ROS messages is in the cache
+    assert users == {"files.py", "sweep/executors.py", "simulation/engine.py", "transports/ros1/rospy_types.py"}
+
+
 # Environments
 
 

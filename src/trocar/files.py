@@ -114,11 +114,15 @@ def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
 
 
 @contextmanager
-def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     """A new folder for unfinished results, removed at the end; removes those that killed processes left in `parent`.
 
     A running process holds the lock of its folder.
+
+    Args:
+        prefix: of its name. parent: default the system's folder for temporary files.
     """
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
     for stale in parent.glob(f"{prefix}*/.lock"):
         with suppress(OSError), open(stale, "rb+") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,46 +1,18 @@
 """A dvrk_model checkout replaces the visible shapes of the bodies that it has meshes for, and nothing else."""
 
-import struct
-
 import mujoco
 import numpy as np
 import pytest
 
 import trocar as tr
+from tests.support.dvrk_model import XACRO, write_checkout
 from trocar.appearance.kinematic_model import kinematic_arm
-
-XACRO = """<?xml version="1.0"?>
-<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <xacro:macro name="base" params="prefix parent_link xyz rpy">
-    <link name="${{prefix}}RCM_link"/>
-    <joint name="a" type="fixed"><parent link="${{prefix}}RCM_link"/><child link="${{prefix}}base_link"/>
-      <origin rpy="${{rpy}}" xyz="${{xyz}}"/></joint>
-    <joint name="b" type="revolute"><parent link="${{prefix}}base_link"/><child link="${{prefix}}yaw_link"/>
-      <origin rpy="0 -${{PI_2}} ${{PI/2}}" xyz="0 -0.1 0"/></joint>
-    <link name="${{prefix}}yaw_link"><visual><origin rpy="0 0 0" xyz="0 0 0.3"/><geometry>
-      <mesh filename="package://dvrk_model/meshes/arms/Classic/PSM/PSM_yaw.{suffix}" scale="2 2 2"/>
-    </geometry></visual></link>
-    <link name="${{prefix}}pitch_2_link"><visual><geometry>
-      <mesh filename="package://dvrk_model/meshes/absent.stl"/></geometry></visual></link>
-  </xacro:macro>
-  <xacro:macro name="other"><link name="yaw_link"><visual><geometry><mesh filename="x.stl"/></geometry></visual></link>
-  </xacro:macro>
-</robot>
-"""
 
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A checkout with one tetrahedron, 1 cm a side, corner at its origin."""
-    corners = 0.01 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
-    folder = tmp_path / "meshes/arms/Classic/PSM"
-    folder.mkdir(parents=True)
-    triangles = b"".join(struct.pack("<12fH", 0, 0, 0, *corners[list(face)].ravel(), 0) for face in faces)
-    (folder / "PSM_yaw.stl").write_bytes(bytes(80) + struct.pack("<I", len(faces)) + triangles)
-    (tmp_path / "urdf/Classic").mkdir(parents=True)
-    (tmp_path / "urdf/Classic/PSM_base.urdf.xacro").write_text(XACRO.format(suffix="dae"))
-    monkeypatch.setenv("TROCAR_DVRK_MODEL", str(tmp_path))
+    monkeypatch.setenv("TROCAR_DVRK_MODEL", str(write_checkout(tmp_path)))
     return tmp_path
 
 
@@ -104,3 +76,35 @@ def test_a_description_whose_entities_multiply_is_one_error(checkout):
     (checkout / "urdf/Classic/PSM_base.urdf.xacro").write_text(bomb)
     with pytest.raises(tr.TrocarError, match="is not XML"):
         tr.Simulator("PSM").spec  # noqa: B018, draws the shapes
+
+
+BOMB = """<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a0 "ha">{entities}]><robot>&a60;</robot>"""
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        (BOMB.format(entities="".join(f'<!ENTITY a{k} "&a{k - 1};&a{k - 1};">' for k in range(1, 61))), "is not XML"),
+        (XACRO.replace('scale="2 2 2"', 'scale="1e300 nan 2"'), "cannot use the number '1e300'"),
+        (
+            XACRO.replace(
+                "</xacro:macro>", "<joint><parent link='a'/><child link='b'/></joint>" * 2000 + "</xacro:macro>"
+            ),
+            "has 2002 joints",
+        ),
+        ('<?xml version="1.0" encoding="no-such"?><robot/>', "is not XML"),
+    ],
+)
+def test_a_description_that_is_a_bomb_is_one_line(checkout, description, message):
+    (checkout / "urdf/Classic/PSM_base.urdf.xacro").write_text(description)
+    with pytest.raises(tr.TrocarError, match=message) as caught:
+        kinematic_arm(tr.load_arm("PSM"), np.zeros(7))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", bytes(84), bytes(80) + b"\xff\xff\xff\xff" + bytes(500), b"solid x"])
+def test_a_mesh_that_mujoco_cannot_use_is_one_line(checkout, content):
+    (checkout / "meshes/arms/Classic/PSM/PSM_yaw.stl").write_bytes(content)
+    with pytest.raises(tr.TrocarError, match=r"the mesh PSM_yaw\.stl cannot be used") as caught:
+        kinematic_arm(tr.load_arm("PSM"), np.zeros(7))
+    assert "\n" not in str(caught.value)

@@ -230,3 +230,10 @@ def test_odd_values_of_a_batch_give_an_answer_or_one_clear_line(door: str) -> No
             error.add_note(f"door {door}, case {k}, seed {SEED}, generator {state['state']}")
             raise
     assert answered > 0
+
+
+def test_missing_efforts_are_not_taken_for_zero() -> None:
+    state = arms().state(np.array(arms().mechanism.arm.home))
+    for call in (lambda: arms().step(state, None, DT), lambda: arms().rollout(state, None, DT, 2)):
+        with pytest.raises(TrocarError, match=r"must be an array of (efforts|numbers)"):
+            call()

@@ -126,10 +126,14 @@ def test_a_constant_effort_is_a_force_if_the_set_has_one_and_a_bias_otherwise():
     assert "K0" not in yaw["ECM"]
 
 
-def test_the_command_reports_the_recipe(ecm, tmp_path):
-    ecm.save(tmp_path / "ecm.npz")
-    result = CliRunner().invoke(app, ["identify", str(tmp_path / "ecm.npz"), "--arm", "ECM"])
+def test_the_command_reports_the_recipe_and_shows_a_hostile_file_name_as_text(ecm, tmp_path):
+    name = "<img src=x onerror=alert(1)>$&.npz"
+    ecm.save(tmp_path / name)
+    result = CliRunner().invoke(app, ["identify", str(tmp_path / name), "--arm", "ECM", "--report", str(tmp_path)])
     assert result.exit_code == 0, result.output
+    (page,) = tmp_path.glob("*.html")
+    assert "<img src=x" not in page.read_text()
+    assert "&lt;img src=x onerror=alert(1)&gt;$&amp;" in page.read_text()
     assert "general recipe for ECM" in result.output
     assert "--search" in result.output
 

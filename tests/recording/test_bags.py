@@ -201,12 +201,12 @@ def test_a_disk_that_is_full_when_a_bag_is_finished_is_one_error(suffix, tmp_pat
 def test_the_unfinished_bag_of_a_killed_process_is_removed_by_the_next(tmp_path):
     script = (
         "import os, signal, sys; from pathlib import Path; from trocar.files import scratch_folder\n"
-        "with scratch_folder(Path(sys.argv[1]), '.bag-') as folder:\n"
+        "with scratch_folder('.bag-', Path(sys.argv[1])) as folder:\n"
         "    (folder / 'run.bag').write_bytes(b'half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script, tmp_path], check=False)
     assert len(os.listdir(tmp_path)) == 1
-    with scratch_folder(tmp_path, ".bag-") as running, Robot(ONE_ARM, start="ready") as robot:
+    with scratch_folder(".bag-", tmp_path) as running, Robot(ONE_ARM, start="ready") as robot:
         with BagRecorder(robot, tmp_path / "run.bag"):
             robot.sleep(0.02)
         assert sorted(os.listdir(tmp_path)) == sorted([running.name, "run.bag"])

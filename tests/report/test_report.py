@@ -357,3 +357,16 @@ def test_tables_of_text_are_on_the_page_before_the_figures(tmp_path: Path) -> No
     assert "<caption>Links &lt;1&gt;</caption>" in page
     assert '<tr><td class="id">yaw</td><td class="number">5.1</td></tr>' in page
     assert page.index("<caption>") < page.index("<figure>")
+
+
+def test_hostile_names_in_tables_and_titles_are_text(tmp_path: Path) -> None:
+    """Names of arms, joints, files and studies come from files of others."""
+    bad = "\"><img src=x onerror='alert(1)'></td><script>alert($1)</script>&amp;{{7*7}}"
+    report = Report(f"{bad} identified from {bad}", paragraphs=[f"Row 1 failed: {bad}"])
+    report.add_table(bad, ("joint", bad), [(bad, bad), ("yaw", bad)])
+    report.add_figure(Figure(figsize=(1, 1)), bad)
+    page = Page(report.write_html(tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert {tag for tag, name, _ in page.attributes if name.startswith("on")} == set()
+    assert all(value.startswith("data:image/") for tag, name, value in page.attributes if name == "src" and value)
+    assert "<script>alert($1)</script>" in page.text
+    assert page.text.count(bad) >= 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.odd_values import INPUTS, SEED, numbers, rounds, text
+from tests.support.odd_values import INPUTS, SEED, nonsense, numbers, rounds, text
 from trocar.errors import TrocarError
 from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import MAX_MESSAGES, MAX_REFUSALS, Shadow
@@ -44,3 +44,37 @@ def test_random_joint_states_are_rows_or_messages_in_a_bounded_number() -> None:
         pytest.fail("the twin is deaf")
     assert np.isfinite(recording.q[-10:]).all()
     assert np.isfinite(shadow.efforts(0.1).predicted).all()
+
+
+def test_random_messages_to_the_page_of_a_twin_change_nothing_of_it(capfd: pytest.CaptureFixture[str]) -> None:
+    """Its browsers may only choose what is shown: the twin goes on, and nothing is printed."""
+    pytest.importorskip("viser")
+    from tests.support.raw_browser import RawBrowser
+    from trocar.view.pages import shadow_page
+    from trocar.view.server import serve
+
+    rng = np.random.default_rng([SEED, 8])
+    shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
+    server = serve(port=0)
+    page = shadow_page(server, shadow, "PSM1").start()
+    try:
+        browsers = [RawBrowser(server) for _ in range(3)]
+        controls = list(server.gui._gui_input_handle_from_uuid)
+        for k in range(rounds(150)):
+            INPUTS["page of a twin"] += 1
+            uuid = controls[rng.integers(len(controls))] if controls and rng.integers(3) else text(rng)
+            message = {"type": "GuiUpdateMessage", "uuid": uuid, "updates": {"value": nonsense(rng)}}
+            browsers[k % 3].send(message if rng.integers(3) else nonsense(rng))
+            q = [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
+            shadow.receive(10**9 + k * 10**7, shadow.arm.joint_names[:6], q, q, q)
+            shadow.receive_jaw(10**9 + k * 10**7, ["jaw"], [0.0], [0.0], [0.0])
+        for browser in browsers:
+            browser.settled()
+            browser.close()
+        assert page.running
+        assert np.isfinite(shadow.recording().q).all()
+        assert len(shadow.recording()) > 10
+    finally:
+        page.close()
+        server.stop()
+    assert capfd.readouterr().err == ""

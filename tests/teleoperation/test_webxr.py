@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import socket
 import stat
 import sys
 import urllib.error
@@ -34,7 +35,7 @@ from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_sc
 from trocar.teleoperation.devices.device import OPEN
 from trocar.view.webxr import PoseServer, certificate_file
 from trocar.view.webxr import certificate as certificates
-from trocar.view.webxr.pose_server import BURST, MAX_MESSAGE
+from trocar.view.webxr.pose_server import BURST, MAX_CONNECTIONS, MAX_MESSAGE
 
 INTERVAL = 0.015  # between two poses of a headset [s]
 
@@ -256,6 +257,23 @@ def test_damaged_messages_are_refused_and_the_server_goes_on(rig: Rig) -> None:
     assert rig.server.received["refused"] == before + 4
     rig.pinch(right=hand(), left=hand())
     assert rig.following()
+
+
+def test_many_tabs_and_packets_that_are_no_tls_leave_one_device_that_drives(rig: Rig) -> None:
+    """Every tab takes over from the one before; the earlier ones are slow to go, as they do not read."""
+    tabs, most = [], 0
+    for _ in range(3 * MAX_CONNECTIONS):
+        with suppress(InvalidStatus):  # too many at this moment
+            tabs.append(RawDevice(rig.server, rig.certificate, "vr"))
+        most = max(most, rig.server._open)
+        with socket.create_connection(("127.0.0.1", rig.server.port)) as other:
+            other.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(range(256)))
+    assert 1 <= most <= MAX_CONNECTIONS
+    assert len(rig.server._current) == 1
+    for tab in tabs:
+        tab.close()
+    until(lambda: not rig.server._open, "the end of all connections")
+    rig.follow()  # a new device
 
 
 # -- who connects ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Versions of libraries whose private parts trocar uses, each in one module."""
 
+import ctypes
 import importlib.metadata
 import os
 import re
@@ -89,3 +90,34 @@ def test_threads_that_read_announced_endpoints_at_once_do_not_disturb_each_other
     program = READ_AT_ONCE.format(domain=1 + (os.getpid() + 60) % 80)
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.xdist_group("dds")
+def test_discovery_leaves_no_reader_that_would_keep_every_endpoint():
+    """Such a reader grew by 2 kB with every endpoint of clients that came and left."""
+    pytest.importorskip("cyclonedds")
+    from cyclonedds.internal import DDS
+
+    from trocar.transports.ros2.client import _endpoints
+    from trocar.transports.ros2.node import check_alone
+    from trocar.transports.ros2.participant import Participant
+
+    children = DDS._dll_handle.dds_get_children
+    children.argtypes, children.restype = (
+        [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t],
+        ctypes.c_int32,
+    )
+
+    def descendants(entity):
+        count = max(children(entity, None, 0), 0)
+        found = (ctypes.c_int32 * count)()
+        children(entity, found, count)
+        return count + sum(map(descendants, found))
+
+    domain = 1 + (os.getpid() + 20) % 80
+    with Participant(domain) as participant:
+        check_alone(participant, (), domain)
+        after_one = descendants(participant.entity._ref)
+        _endpoints(participant)
+        check_alone(participant, (), domain)
+        assert descendants(participant.entity._ref) == after_one <= 2  # the wait set, the subscriber of discovery

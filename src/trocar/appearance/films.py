@@ -11,7 +11,6 @@ import math
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from trocar.errors import TrocarError, check_known
-from trocar.files import write_whole
+from trocar.files import scratch_folder, write_whole
 
 Picture = NDArray[np.uint8]
 
@@ -80,8 +79,8 @@ def _mp4(images: Iterator[Picture], fps: float) -> bytes:
         raise TrocarError("an .mp4 film needs ffmpeg: install it (apt install ffmpeg) or write a .gif instead")
     first = next(images)
     height, width = first.shape[:2]
-    with tempfile.TemporaryDirectory() as folder:
-        target, log = Path(folder) / "film.mp4", Path(folder) / "log"
+    with scratch_folder("trocar-film-") as folder:
+        target, log = folder / "film.mp4", folder / "log"
         command = [program, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
         command += ["-r", f"{fps:g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
         command += ["-pix_fmt", "yuv420p", str(target)]

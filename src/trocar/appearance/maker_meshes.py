@@ -21,11 +21,16 @@ from trocar.appearance.sketch import VISUAL
 from trocar.arms import ARMS, Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.tables import read, stem
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, one_line, shown
+from trocar.files import read_whole
 from trocar.spatial import Array, inverse, pose, quaternion, rotation
 
 VARIABLE = "TROCAR_DVRK_MODEL"
 READABLE = (".stl", ".STL", ".obj", ".OBJ")  # formats that MuJoCo reads; it does not read Collada (.dae)
+# An exported surface need not be closed, and has no mass here anyway.
+SHELL = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+MAX_JOINTS = 1000  # of a description
+MAX_NUMBER = 1e4  # in a description [m, rad]
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,11 @@ def replace_shapes(spec: mujoco.MjSpec, arm: Arm, folder: Path) -> None:
     for body in bodies.values():
         for geom in [g for g in body.geoms if g.group == VISUAL["group"]]:
             spec.delete(geom)
-    # a shell: an exported surface need not be closed, and has no mass here anyway
-    shell, kind = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL, mujoco.mjtGeom.mjGEOM_MESH
+    kind = mujoco.mjtGeom.mjGEOM_MESH
     for i, mesh in enumerate(meshes):
         name = f"maker_{i}"
         T = mesh.T_base_mesh if mesh.body is None else inverse(T_base[mesh.body]) @ mesh.T_base_mesh
-        spec.add_mesh(name=name, file=str(mesh.path.resolve()), scale=mesh.scale, inertia=shell)
+        spec.add_mesh(name=name, file=str(mesh.path.resolve()), scale=mesh.scale, inertia=SHELL)
         place = {"pos": T[:3, 3], "quat": quaternion(T[:3, :3])}
         bodies[mesh.body].add_geom(type=kind, meshname=name, material="cast", **place, **VISUAL)
 
@@ -81,10 +85,22 @@ def maker_meshes(arm: Arm, folder: Path) -> list[MakerMesh]:
                 missing.append(filename)
             elif link in T:
                 meshes.append(MakerMesh(body or None, path, T[link] @ T_link_mesh, scale))
+                _check(meshes[-1])
     if not meshes:
         named = f" ({', '.join(missing[:3])}, ... are missing as .stl or .obj)" if missing else ""
         raise TrocarError(f"{VARIABLE}={folder} has no readable mesh of {arm.name}{named}")
     return meshes
+
+
+def _check(mesh: MakerMesh) -> None:
+    """Raise an error if MuJoCo cannot use a mesh."""
+    spec = mujoco.MjSpec()
+    spec.add_mesh(name="mesh", file=str(mesh.path.resolve()), scale=mesh.scale, inertia=SHELL)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname="mesh")
+    try:
+        spec.compile()
+    except ValueError as error:
+        raise TrocarError(f"{VARIABLE}: the mesh {mesh.path.name} cannot be used: {one_line(str(error))}") from None
 
 
 def _readable(folder: Path, filename: str) -> Path | None:
@@ -103,9 +119,9 @@ def _read(source: Path, macros: Sequence[str], T: dict[str, Array]) -> tuple[dic
     macros: those that make up the arm. T: pose of the root link.
     """
     try:
-        tree = ElementTree.parse(source)
-    except ElementTree.ParseError as error:
-        raise TrocarError(f"{source} is not XML: {error}") from None
+        tree = ElementTree.fromstring(read_whole(source, "description"))
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # also of an unknown encoding
+        raise TrocarError(f"{source} is not XML: {one_line(str(error))}") from None
     links: dict[str, list[Visual]] = {}
     joints: list[tuple[str, str, Array]] = []
     for macro in (e for e in tree.iter() if e.tag.endswith("}macro") and e.get("name") in macros):
@@ -115,6 +131,8 @@ def _read(source: Path, macros: Sequence[str], T: dict[str, Array]) -> tuple[dic
             parent, child = joint.find("parent"), joint.find("child")
             if parent is not None and child is not None:
                 joints.append((_plain(parent.get("link")), _plain(child.get("link")), _origin(joint)))
+    if len(joints) > MAX_JOINTS:
+        raise TrocarError(f"{source} has {len(joints)} joints in the macros of one arm, more than {MAX_JOINTS}")
     for _ in joints:  # joints may be listed in any order
         for parent_link, child_link, T_parent_child in joints:
             if parent_link in T and child_link not in T:
@@ -155,9 +173,12 @@ def _number(word: str) -> float:
         divisor = 2.0 if match[3] == "_2" else float(match[3].strip(" /")) if match[3] else 1.0
         return math.pi / divisor * (-1.0 if (match[1] == "-") != (match[2] == "-") else 1.0)
     try:
-        return float(word)
+        value = float(word)
     except ValueError:
-        raise TrocarError(f"{VARIABLE}: cannot read the number {word!r} of the checkout's description") from None
+        value = math.nan
+    if not abs(value) <= MAX_NUMBER:
+        raise TrocarError(f"{VARIABLE}: cannot use the number {shown(word)} of the checkout's description")
+    return value
 
 
 def _plain(name: str | None) -> str:

@@ -22,6 +22,7 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_memory
 from trocar.mechanics import Mechanism
 
+NO_EFFORT = "tau must be an array of efforts [N m, N], got None; pass zeros to apply none"
 Effort = Values | BatchControl | Callable[[BatchState, float], Values]
 
 
@@ -76,7 +77,10 @@ class BatchArms:
         """The state with the arms in `mask` (N,) reset to q (n,) or (n, N), at rest or with dq, and relaxed."""
         self._check_layout(state)
         np_ = self.backend.arrays
-        mask = np_.asarray(mask)
+        try:
+            mask = np_.asarray(mask)
+        except (TypeError, ValueError):
+            raise TrocarError(f"mask must be boolean of shape {state.batch}, got {shown(mask)}") from None
         if mask.shape != state.batch or mask.dtype != bool:
             raise TrocarError(f"mask must be boolean of shape {state.batch}, got {mask.dtype} of shape {mask.shape}")
         shape = (self.n, *state.batch)
@@ -106,6 +110,8 @@ class BatchArms:
                     self._check_finite(state, 0, 1)
                 return BatchState(new, layout, state.integral)
         self._check_layout(state)
+        if tau is None:
+            raise TrocarError(NO_EFFORT)
         stepper = self._stepper("effort")
         fixed = stepper.prepared(dt, state.batch)
         if not state.batch and (one := stepper.kernel.one(fixed)) is not None:
@@ -149,8 +155,12 @@ class BatchArms:
             dt: time step [s]. steps: number of steps. Default: that of the efforts or references.
             every: steps between samples. log: False records nothing. t0: time of the first step [s].
         """
-        every = checks.count("every", every)
+        every, log = checks.count("every", every), checks.flag("log", log)
+        if not self.backend.traced(t0):
+            t0 = checks.number("t0", t0, unit="s")
         self._check_layout(state)
+        if tau is None:
+            raise TrocarError(NO_EFFORT)
         if callable(tau) and hasattr(tau, "period"):  # a Controller of trocar.control
             raise TrocarError(
                 f"a rollout takes batch.JointPD, batch.JointPID, batch.ComputedTorque or a function of (state, t); "

@@ -115,7 +115,7 @@ def held_inputs(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, .
 
 def inputs_over_time(backend: Any, values: Sequence[Any], n: int, batch: tuple[int, ...]) -> Any:
     """Rows (T, I) or (T, I, N) of arrays (T, n) or (T, n, N); None is zero."""
-    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__") and np.ndim(x)}
+    lengths = {len(x) for x in values if x is not None and hasattr(x, "__len__") and getattr(x, "ndim", 1) > 0}
     if len(lengths) != 1 or not all(lengths):
         got = ", ".join(map(str, sorted(lengths))) or "none"
         raise TrocarError(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known
+from trocar.files import scratch_folder
 from trocar.recording.joint_states import JointStates, Row, recording_of
 from trocar.recording.recording import Recording
 
@@ -93,8 +93,8 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
 
     A small compressed bag can unpack to more than the machine's memory, and the bag parser has no limits.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "recording.npz"
+    with scratch_folder("trocar-bag-") as folder:
+        output = folder / "recording.npz"
         program = "import sys; from trocar.recording.bag_file import main; sys.exit(main(*sys.argv[1:]))"
         command = [sys.executable, "-c", program, str(path), arm, str(output), str(MEMORY)]
         source = os.fspath(Path(__file__).parents[2])  # this package, wherever it was imported from

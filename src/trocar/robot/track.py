@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from trocar.arms.parameters import SETS
 from trocar.checks import finite
 from trocar.control import ComputedTorque, Setpoint
 from trocar.errors import TrocarError, check_known
+from trocar.files import scratch_folder
 from trocar.recording import Recording, differences, load_recording
 from trocar.recording.bag_file import is_bag, read_bag_apart
 from trocar.recording.filters import lowpass
@@ -68,8 +68,8 @@ class Track(DescribedArm):
             raise TrocarError(f"{name!r}: a recording is a file ending in {', '.join(SUFFIXES)}")
         if suffix == ".npz":
             _check_unpacked(name, content)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"recording{suffix}"  # the given name is untrusted
+        with scratch_folder("trocar-upload-") as folder:
+            path = folder / f"recording{suffix}"  # the given name is untrusted
             path.write_bytes(content)
             arm = (settings or ArmSettings()).name
             try:

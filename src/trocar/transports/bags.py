@@ -63,7 +63,7 @@ class BagRecorder(Closable):
         check_rosbags("writing bags")
         self.path.resolve().parent.mkdir(parents=True, exist_ok=True)
         self._scratch = ExitStack()
-        self._folder = self._scratch.enter_context(scratch_folder(self.path.resolve().parent, ".bag-"))
+        self._folder = self._scratch.enter_context(scratch_folder(".bag-", self.path.resolve().parent))
         self._queue: queue.SimpleQueue[tuple[Topic, int, Message] | None] = queue.SimpleQueue()
         self.count, self.error = 0, ""
         self._robot = robot

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trocar.appearance import Picture, render, render_video
+from trocar.files import scratch_folder
 from trocar.robot.track import Track
 
 if TYPE_CHECKING:
@@ -91,8 +90,8 @@ class FilmButtons:
 
     def _film(self, track: Track, suffix: str) -> bytes:
         film = Film(track, FPS, size=FILM_SIZE)
-        with tempfile.TemporaryDirectory() as folder:
-            return render_video(Path(folder) / f"film{suffix}", self._counted(film, track.duration), FPS).read_bytes()
+        with scratch_folder("trocar-film-") as folder:
+            return render_video(folder / f"film{suffix}", self._counted(film, track.duration), FPS).read_bytes()
 
     def _counted(self, film: Film, duration: float) -> Iterator[Picture]:
         percent = 0

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import viser
 
+from trocar.files import scratch_folder
 from trocar.palette import ACCENT, rgb
 from trocar.recording import Recording
 from trocar.robot.messages import Frame
@@ -265,8 +264,8 @@ class Page:
 
 def send_recording(client: Any, recording: Recording, name: str) -> None:
     """Send a recording to a browser as a file of a name, .npz or .csv."""
-    with tempfile.TemporaryDirectory() as folder:
-        content = recording.save(Path(folder) / name).read_bytes()
+    with scratch_folder("trocar-download-") as folder:
+        content = recording.save(folder / name).read_bytes()
     client.send_file_download(name, content, save_immediately=True)
 
 

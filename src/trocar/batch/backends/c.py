@@ -13,7 +13,6 @@ import platform
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from trocar.batch.backend import Backend, Kernel
 from trocar.batch.program import Program
 from trocar.batch.sources.c_source import c_source
 from trocar.errors import TrocarError
-from trocar.files import write_whole
+from trocar.files import scratch_folder, write_whole
 from trocar.spatial import Array
 
 _POINTER, _LONG = ctypes.c_void_p, ctypes.c_long
@@ -222,8 +221,8 @@ def _intact(path: Path) -> bool:
 
 def _built(source: str, command: tuple[str, ...]) -> bytes:
     try:
-        with tempfile.TemporaryDirectory(prefix="trocar-batch-") as folder:
-            file, target = Path(folder) / "arm.c", Path(folder) / "arm.so"
+        with scratch_folder("trocar-batch-") as folder:
+            file, target = folder / "arm.c", folder / "arm.so"
             file.write_text(source)
             done = subprocess.run(
                 [*command, *FLAGS, str(file), "-o", str(target), *LIBRARIES], capture_output=True, text=True

@@ -77,7 +77,7 @@ class CudaBackend(Backend):
             return values
         interface = getattr(values, "__cuda_array_interface__", None)
         if interface is None:
-            return np.asarray(values, dtype=self.dtype)
+            return super().array(values)
         kind = interface["typestr"]
         if np.dtype(kind) != self.dtype or interface.get("strides") is not None:
             raise TrocarError(f"arrays on the GPU must be contiguous and of type {self.dtype}, got {kind}")

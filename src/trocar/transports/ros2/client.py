@@ -230,6 +230,8 @@ def _endpoints(participant: Participant) -> tuple[SystemState, set[str]]:
                 if types is written and sample.qos[Policy.Durability] is not Policy.Durability.Volatile:
                     latched.add(sample.topic_name.removeprefix("rt/"))
         time.sleep(10 * POLL_INTERVAL)
+    for source, _ in sources:
+        delete(source)  # it would keep every endpoint that ever appears
     published, subscribed = (
         {name.removeprefix("rt/"): ros for name, ros in types.items() if name.startswith("rt/")}
         for types in (written, read)

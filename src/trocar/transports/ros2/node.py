@@ -25,7 +25,7 @@ from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
 from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
-from trocar.transports.ros2.cyclonedds_internals import Handler
+from trocar.transports.ros2.cyclonedds_internals import Handler, delete
 from trocar.transports.ros2.participant import DEPTH, Participant, discovery_qos, sample_class, taken, topic_name
 from trocar.transports.ros_conversion import answer
 from trocar.transports.ros_messages import message_class
@@ -330,6 +330,7 @@ def check_alone(participant: Participant, topics: Iterable[Topic], domain: int) 
                     f"{node} in ROS domain {domain} publishes {topic} already; stop it, or use another domain"
                 )
         time.sleep(MATCHING_INTERVAL)
+    delete(publications)  # it would keep every endpoint that ever appears
 
 
 def _node_of(participant: Participant, prefix: bytes) -> str:

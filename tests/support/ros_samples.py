@@ -18,7 +18,7 @@ def random_message(ros_type: str, rng: np.random.Generator, ros: Codec) -> Any:
 
 
 def _random_nested(name: str, rng: np.random.Generator, store: Any) -> Any:
-    values = {field: _random_value(*description, rng, store) for field, description in store.fielddefs[name][1]}
+    values = {field: _random_value(node, content, rng, store) for field, (node, content) in store.fielddefs[name][1]}
     if name == "builtin_interfaces/msg/Time" and rng.integers(10):
         values["nanosec"] %= 10**9
     return store.types[name](**values)
@@ -27,9 +27,8 @@ def _random_nested(name: str, rng: np.random.Generator, store: Any) -> Any:
 def _random_value(node: Any, content: Any, rng: np.random.Generator, store: Any) -> Any:
     if node in (Nodetype.ARRAY, Nodetype.SEQUENCE):
         element, length = content
-        values = [
-            _random_value(*element, rng, store) for _ in range(length if node == Nodetype.ARRAY else rng.integers(0, 8))
-        ]
+        count = length if node == Nodetype.ARRAY else rng.integers(0, 8)
+        values = [_random_value(element[0], element[1], rng, store) for _ in range(count)]
         numeric = element[0] == Nodetype.BASE and element[1][0] != "string"
         return np.array(values, element[1][0]) if numeric else values
     if node == Nodetype.NAME:

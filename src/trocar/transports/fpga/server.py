@@ -18,7 +18,7 @@ from trocar.transports.fpga.bedside import Bedside
 from trocar.transports.fpga.clock import BoardClock
 from trocar.transports.fpga.controller import BoardController
 from trocar.transports.fpga.packets import MAX_BLOCK, PORT
-from trocar.transports.priority import urgent_thread
+from trocar.transports.priority import awake_processors, urgent_thread
 
 BEDSIDE_PORT = 1395
 TIMEOUT = 0.02  # of the client [s]; here, the longest wait for a packet
@@ -75,7 +75,7 @@ class BoardServer:
 
     def serve(self, running: Callable[[], bool] = lambda: True) -> None:
         """Answer packets until `running` returns False, which is asked at least every 20 ms without packets."""
-        with _without_collection():
+        with _without_collection(), awake_processors():
             urgency = urgent_thread(PRIORITY)
             self.prioritised = urgency.granted
             packets = 0

@@ -13,7 +13,7 @@ import numpy as np
 import trocar as tr
 from trocar import batch
 
-WINDOW, NAMES = 20, ("Fc", "Fv", "dahl_F", "mass")
+WINDOW, NAMES = 20, ("Fv", "dahl_F", "mass")
 
 
 def recorded() -> tr.Recording:

@@ -78,7 +78,7 @@ def test_a_robot_in_ros_2_outlives_rough_clients(tmp_path, monkeypatch):
     pytest.importorskip("cyclonedds", reason="pip install 'trocar[ros2]'")
     monkeypatch.setattr("tools.soak.rough_clients.VISIT", (0.5, 2.0))
     monkeypatch.setattr("tools.soak.served_ros2.ARMS", ("ECM",))  # that move at the end
-    main(["--hours", "0", "--free", "0", "--page", "0", "--ros2", "0.1", "-o", str(tmp_path)])
+    main(["--hours", "0", "--free", "0", "--page", "0", "--ros2", "0.3", "-o", str(tmp_path)])
     found = json.loads((tmp_path / "soak.json").read_text())["ros2"]["ECM"]
     assert found["actions"]["largest"] > 20
     assert found["rate"]["mean"] > 0

@@ -14,12 +14,13 @@ from trocar.errors import TrocarError
 
 SOURCE = Path(trocar.__file__).parent
 INSIDE = "trocar.robot.controller"  # the room's own part; windows may import its constants
+HOSTS = ("robot", "envs")  # rooms that step control loops; all others are windows
 
 
 def outside():
-    """Paths and syntax trees of all modules outside the robot's room."""
+    """Paths and syntax trees of all modules outside the rooms that step control loops."""
     for path in sorted(SOURCE.rglob("*.py")):
-        if path.relative_to(SOURCE).parts[0] != "robot":
+        if path.relative_to(SOURCE).parts[0] not in HOSTS:
             yield path.relative_to(SOURCE), ast.parse(path.read_text(encoding="utf-8"))
 
 

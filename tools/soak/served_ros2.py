@@ -146,8 +146,11 @@ class ServedRos2:
     def verdict(self) -> list[str]:
         """All that is wrong: no line if the robot is alive, moves on request and nothing grows."""
         rows = np.array(self.rows)
-        settled = rows[int(WARM_UP * len(rows)) :]
+        visited = np.append(np.flatnonzero(rows[:, self.columns.index("visits")]), len(rows))[0]
+        settled = rows[max(visited, int(WARM_UP * len(rows))) :]
         problems = list(self._problems)
+        if not len(settled):
+            return [*problems, "no client came and left"]
         for name, allowed in (
             ("memory_mb", MAX_MEMORY_GROWTH * settled[:, self.columns.index("memory_mb")].mean()),
             ("files", MAX_COUNT_GROWTH),

@@ -169,16 +169,17 @@ class Engine:
         # read at every step: memoryviews give plain numbers in half the time
         self._qacc_values, self._iterations = memoryview(self.data.qacc), memoryview(self.data.solver_niter)
         self._max_iterations, self._steps = int(model.opt.iterations), 0
-        # A sparse solver that has not converged by then is tried again with dense matrices.
-        self._sparse = not self._exact and bool(mujoco.mj_isSparse(model))
-        self._max_sparse = min(SPARSE_ITERATIONS, self._max_iterations)
-        self._before = np.empty(mujoco.mj_stateSize(model, STATE) if self._sparse else 0)
         self._warned: set[type[UserWarning]] = set()
         self.unconverged = 0  # steps in which the solver reached its limit of iterations
         self.apart = 0  # checks in which a tie of an object was open
         connects = np.flatnonzero(model.eq_type == mujoco.mjtEq.mjEQ_CONNECT).tolist()
         self._loops = {i for i in connects if not model.equality(i).name.startswith(OBJECT)}
         self._ties = {i for i in range(model.neq) if model.equality(i).name.startswith(OBJECT)}
+        # A sparse solver that has not solved its ties by then is tried again with dense matrices. Objects without ties
+        # need all iterations for the stiffness of their cells.
+        self._sparse = not self._exact and bool(self._ties) and bool(mujoco.mj_isSparse(model))
+        self._max_sparse = min(SPARSE_ITERATIONS, self._max_iterations)
+        self._before = np.empty(mujoco.mj_stateSize(model, STATE) if self._sparse else 0)
         self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         stiffen(model, accuracy)
 

@@ -26,9 +26,7 @@ from trocar.transports.ros2.participant import Participant, sample_class, topic_
 
 pytestmark = pytest.mark.xdist_group("dds")
 SCENE = Path(__file__).parents[1] / "support" / "run_scripts" / "psm1.toml"
-DOMAIN = (
-    81 + os.getpid() % 20
-)  # of no other test: a domain that this process has joined before announces to fewer ports
+DOMAIN = 81 + os.getpid() % 18  # of no other test: a domain joined before announces itself to fewer ports
 DISCOVERY_PORT = FIRST_PORT + PORTS * DOMAIN + 10  # of the first participant; every other port belongs to the next one
 JOINTS, HEADER = "sensor_msgs/JointState", b"RTPS\x02\x05\x01\x10"  # protocol 2.5, cyclonedds
 MAX_GROWTH = 60.0  # [MB]; one flood of the tests would be hundreds if its packets were kept

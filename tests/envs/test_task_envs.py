@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -84,7 +85,9 @@ def test_a_seed_reproduces_an_episode_in_a_used_environment_and_in_another_proce
     first, other, again = run(env, 5), run(env, 6), run(env, 5)
     assert first == again != other
     code = "from tests.envs.test_task_envs import *; print(run(make_task('Track', level='3sigma'), 5).hex())"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == first.hex()
+    root = Path(__file__).parents[2]
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    assert ran.stdout.strip() == first.hex(), ran.stderr
 
 
 def test_a_vector_environment_gives_the_results_of_single_ones():

@@ -316,11 +316,11 @@ def serve(
             running.enter_context(bridge)
             offer = f"{', '.join(robot.devices)}: {len(bridge.topics)} topics, {len(bridge.services)} services"
             typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
-        if view:
-            typer.echo(f"page: {open_page(running, 'served_page', robot, port=page).address}")
-        if bridge is not None and priority and not bridge.prioritised:
-            typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
         try:
+            if view:
+                typer.echo(f"page: {open_page(running, 'served_page', robot, port=page).address}")
+            if bridge is not None and priority and not bridge.prioritised:
+                typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
             while (bridge is None or bridge.running) and (not coppelia or remote.serving) and robot.error is None:
                 (bridge or remote).wait(POLL_INTERVAL)
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What the tasks on a moving reference share: its motion, the tip's error and a model-based residual."""
+"""The common part of tasks on a moving reference: its motion, the tip's error and a model-based residual."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from trocar.experiments.ferro2022.scene_view import ECM, SENSORS, SceneView
 from trocar.robot.messages import Frame
 from trocar.spatial import Array, inverse, pose
 from trocar.transports.coppelia.packets import ScriptCall
-from trocar.transports.coppelia.remote_scene import SceneRefusal
+from trocar.transports.coppelia.remote_scene import SceneClock, SceneRefusal
 
 PARAMETERS = "ferro2022_scene"
 PERIODS = (5e-3, 0.1)  # of a simulation step [s]
@@ -72,7 +72,7 @@ class SceneJoint(NamedTuple):
     name: str
 
 
-class FerroScene:
+class FerroScene(SceneClock):
     """The scene, as a `RemoteScene`.
 
     Args:
@@ -107,7 +107,8 @@ class FerroScene:
                 f"the period must be a multiple of the physics step of {1e3 * PHYSICS:g} ms, from {1e3 * PERIODS[0]:g} "
                 f"to {1e3 * PERIODS[1]:g} ms, got {1e3 * period:g} ms"
             )
-        self.torque, self.counterweight, self._period = torque, counterweight, period
+        super().__init__(period)
+        self.torque, self.counterweight = torque, counterweight
         self._report, self._observe, self._reported = report, observe, False
         self.psms = {name: ScenePSM(parameters, counterweight, period) for name in arms}
         frames = FRAMES | (FRAMES_OF_PSM2 if "PSM2" in arms else {})
@@ -132,7 +133,6 @@ class FerroScene:
         joints += [SceneJoint(ECM, k, f"J{k + 1}_ECM") for k in range(4)]
         self._objects: list[SceneJoint | str] = [*joints, *self._at_start, *VISION_SENSORS]  # a handle is the index + 1
         self._handles = {one if isinstance(one, str) else one.name: k + 1 for k, one in enumerate(self._objects)}
-        self.running = self.paused = False
         self._reset()
 
     def _reset(self) -> None:
@@ -283,24 +283,6 @@ class FerroScene:
         return ScriptCall()
 
     # -- simulation ----------------------------------------------------------------------------------------------------
-
-    @property
-    def period(self) -> float:
-        """Simulation step [s]."""
-        return self._period
-
-    @property
-    def time(self) -> float:
-        """Simulated time [s]."""
-        return self._steps * self._period
-
-    def start(self) -> None:
-        """Start the simulation at the joints and frames that were placed, or continue a paused one."""
-        self.running, self.paused = True, False
-
-    def pause(self) -> None:
-        """Pause the simulation."""
-        self.paused = self.running
 
     def stop(self) -> None:
         """Stop the simulation: the arms return to their start, signals are cleared."""

@@ -52,7 +52,7 @@ def swept(path: Array, spacing: float) -> Array:
 
 
 def crossed(tetrahedra: Array, points: Array) -> Array:
-    """Which (n,) tetrahedra, by their corners (n, 4, 3), contain any of the points (m, 3)."""
+    """Mask (n,) of the tetrahedra, by their corners (n, 4, 3), that contain any of the points (m, 3)."""
     # only those whose boxes overlap matter
     near = _in_box(points, tetrahedra.min(axis=(0, 1)), tetrahedra.max(axis=(0, 1)))
     result = np.zeros(len(tetrahedra), dtype=bool)

@@ -50,7 +50,7 @@ class Box:
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "pos": _point(self.centre), "quat": quaternion(R), "size": half}
 
     def contains(self, points: Array) -> Array:
-        """Which (n,) of the points (n, 3) [m] are inside."""
+        """Mask (n,) of the points (n, 3) [m] that are inside."""
         R = np.eye(3) if self.R is None else np.asarray(self.R, dtype=float)
         return np.asarray((np.abs((points - _point(self.centre)) @ R) <= np.asarray(self.size) / 2).all(axis=1))
 
@@ -67,7 +67,7 @@ class Sphere:
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "pos": _point(self.centre), "size": _radius(self.radius)}
 
     def contains(self, points: Array) -> Array:
-        """Which (n,) of the points (n, 3) [m] are inside."""
+        """Mask (n,) of the points (n, 3) [m] that are inside."""
         return np.asarray(np.linalg.norm(points - _point(self.centre), axis=1) <= self.radius)
 
 
@@ -86,7 +86,7 @@ class _Rod:
         return {"type": self._kind, "fromto": ends, "size": _radius(self.radius)}
 
     def contains(self, points: Array) -> Array:
-        """Which (n,) of the points (n, 3) [m] are inside."""
+        """Mask (n,) of the points (n, 3) [m] that are inside."""
         a, along = _point(self.a), _point(self.b) - _point(self.a)
         u = (points - a) @ along / (along @ along)
         nearest = np.clip(u, 0.0, 1.0)

@@ -277,7 +277,7 @@ class PlacedThread(PlacedObject):
 
 
 def _crosses(points: Array, triangle: Array) -> Array:
-    """Which (n,) pieces of a line through points (n + 1, 3) cross a triangle (3, 3)."""
+    """Mask (n,) of the pieces of a line through points (n + 1, 3) that cross a triangle (3, 3)."""
     origin, along = points[:-1], np.diff(points, axis=0)
     first, second = triangle[1] - triangle[0], triangle[2] - triangle[0]
     normal = np.cross(first, second)

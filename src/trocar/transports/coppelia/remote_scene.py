@@ -21,6 +21,36 @@ class NotServed(SceneRefusal):
     """A command that this server does not offer."""
 
 
+class SceneClock:
+    """Time of a served scene, which advances in steps of a period [s].
+
+    Attributes:
+        running: the simulation was started. paused: it was paused since.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period, self._steps = period, 0
+        self.running = self.paused = False
+
+    @property
+    def period(self) -> float:
+        """Simulation step [s]."""
+        return self._period
+
+    @property
+    def time(self) -> float:
+        """Time since the start of the simulation [s]."""
+        return self._steps * self._period
+
+    def start(self) -> None:
+        """Let time pass, from the start or from where it was paused."""
+        self.running, self.paused = True, False
+
+    def pause(self) -> None:
+        """Stop time until the next start."""
+        self.paused = self.running
+
+
 class RemoteScene(Protocol):
     """A scene with objects (joints, frames, cameras), signals and a simulation that advances in steps.
 

@@ -23,7 +23,7 @@ from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array, pose
 from trocar.transports.coppelia.packets import ScriptCall
 from trocar.transports.coppelia.pictures import EndoscopePictures
-from trocar.transports.coppelia.remote_scene import SceneRefusal
+from trocar.transports.coppelia.remote_scene import SceneClock, SceneRefusal
 
 MAX_PERIOD = 0.1  # of a simulation step [s]
 SIZE = 640, 480  # of pictures [pixels]
@@ -67,7 +67,7 @@ class JointTargets:
         return self.q
 
 
-class RobotScene:
+class RobotScene(SceneClock):
     """A robot, as a `RemoteScene`.
 
     Objects: joints J1_PSM1, J2_PSM1, ... (the last one of a PSM is its jaw), frames RCM_PSM1 (the base of an arm) and
@@ -86,7 +86,8 @@ class RobotScene:
                 f"the period must be a multiple of the robot's cycle of 1/{FREQUENCY} s, such as 0.002 or 0.01 s, "
                 f"got {period:g} s"
             )
-        self._robot, self._simulation, self._period = robot, robot.simulation(), period
+        super().__init__(period)
+        self._robot, self._simulation = robot, robot.simulation()
         frame = self._simulation.frame()
         self._objects: dict[str, RobotJoint | RobotFrame] = {}
         self._pictures: EndoscopePictures | None = None
@@ -101,7 +102,6 @@ class RobotScene:
         self._handles = {name: k + 1 for k, name in enumerate(self._objects)}
         self._by_handle = dict(enumerate(self._objects.values(), 1))
         self._mechanisms = {name: frame.scene.arms[name].mechanism() for name in robot.arms}
-        self.running = self.paused = False
         self._reset()
 
     def _reset(self) -> None:
@@ -222,24 +222,6 @@ class RobotScene:
         raise SceneRefusal(f"the script function {function} of {script} is refused: a robot has no scripts")
 
     # -- simulation ----------------------------------------------------------------------------------------------------
-
-    @property
-    def period(self) -> float:
-        """Simulation step [s]."""
-        return self._period
-
-    @property
-    def time(self) -> float:
-        """Time since the start of the simulation [s]."""
-        return self._steps * self._period
-
-    def start(self) -> None:
-        """Let time pass."""
-        self.running, self.paused = True, False
-
-    def pause(self) -> None:
-        """Stop time."""
-        self.paused = self.running
 
     def stop(self) -> None:
         """Stop time and reset the robot: every arm at its start and in its initial state; signals are cleared."""

@@ -339,49 +339,7 @@ def test_pedals_are_known_for_both_masters_and_boards():
     assert pedals("sawRobotIO1394-XYZ.json") is None
 
 
-# -- set-up joints and protocols ---------------------------------------------------------------------------------------
-
-
-def set_up_folder(folder):
-    """Files of a system with PSM1 and the set-up joints, with made-up potentiometers."""
-    system = nominal.write_system(folder, loaded("PSM1"), ["PSM1"])
-    content = json.loads(system.read_text())
-    content["arms"].append({"name": "SUJ", "type": "SUJ_Classic", "IO": "IO1", "arm_file": "suj-mine.json"})
-    system.write_text(json.dumps(content))
-    io_file = nominal.io_file("ECM", loaded("ECM").arms["ECM"].arm)
-    robot = io_file["robots"][0] | {"name": "SUJ", "brakes": []}
-    for actuator in robot["actuators"]:
-        actuator["board_id"] = 12
-    outputs = [{"name": name, "board_id": 12, "bit_id": k} for k, name in enumerate(("NoMuxReset", "MuxIncrement"))]
-    (folder / "sawRobotIO1394-SUJ.json").write_text(
-        json.dumps({"$version": 6, "robots": [robot], "digital_outputs": outputs})
-    )
-    rows = {"primary_offsets": -2.0, "primary_scales": 1.0, "secondary_offsets": -2.2, "secondary_scales": 1.1}
-    arms = [
-        {"name": name, "plug_number": plug, **{key: [value] * 6 for key, value in rows.items()}}
-        for plug, name in enumerate(("ECM", "PSM1", "PSM2", "PSM3"), start=1)
-    ]
-    (folder / "suj-mine.json").write_text(json.dumps({"arms": arms}))
-    return system
-
-
-def test_potentiometers_of_set_up_joints_are_read_through_the_multiplexer(tmp_path):
-    rig = BoardRig("PSM1", config=set_up_folder(tmp_path))
-    assert rig.client.scan() == {6: 0, 7: 1, 12: 2}
-    true = rig.scene.cart.q_setup["PSM1"]
-    rig.client.write(2, 6, 1 << 8 | 1)  # reset: the client inverts the level
-    positions = np.zeros((2, 6))
-    for index in range(12):
-        rig.plant.step()
-        rig.command({6: [0] * 4})
-        sample = rig.client.sample()[12]
-        lines = sample.positions >> 28 & 1
-        assert int(lines @ [1, 2, 4, 8]) == index
-        volts = sample.pots[1] * 4.5 / 65536
-        row, joint = divmod(index, 6)
-        positions[row, joint] = (-2.0 + volts) if row == 0 else (-2.2 + 1.1 * volts)
-        rig.client.write(2, 6, 2 << 8)  # step
-    np.testing.assert_allclose(positions, [true, true], atol=2e-4)
+# -- protocols ------------------------------------------------------------------------------------------------------
 
 
 def test_boards_commanded_one_by_one_move_together():

@@ -7,6 +7,7 @@
     gripper ARM ANGLE                opening of a master's gripper [rad]
     insert ARM [INSTRUMENT|adapter]  mount adapter and instrument, by default the last one, or the adapter alone
     remove ARM [tool]                take both off, or only the instrument
+    set_up ARM JOINT Q [SECONDS]     a hand moves a set-up joint (from 1) to Q [m, rad] while its brakes are open
     stop | start                     press or release the emergency stop
     fail BOARD AXIS [AMPERES]        an amplifier delivers this current; without a number it is repaired
     slip BOARD AXIS COUNTS           an encoder loses counts
@@ -48,6 +49,7 @@ class Bedside:
             "gripper": (2, 2, self._gripper),
             "insert": (1, 2, plant.mounting.insert),
             "remove": (1, 2, plant.mounting.remove),
+            "set_up": (3, 4, self._set_up),
             "stop": (0, 0, lambda: plant.boards.stop(True, plant.time)),
             "start": (0, 0, lambda: plant.boards.stop(False, plant.time)),
             "fail": (2, 3, self._fail),
@@ -66,11 +68,14 @@ class Bedside:
             return json.dumps({"error": str(error)}).encode()
         plant = self._plant
         content: dict[str, Any] = {"time": plant.time, "pressed": plant.pressed}
-        if plant.mounting.refused:
-            content["refused"] = plant.mounting.refused
+        refused = plant.mounting.refused or (plant.set_up.refused if plant.set_up else "")
+        if refused:
+            content["refused"] = refused
         if words[0] in ("truth", "joints"):
             content["arms"] = plant.truth() if words[0] == "truth" else plant.joints()
             content["instruments"] = plant.mounting.instruments()
+            if plant.scene.cart is not None:
+                content["set_up"] = {name: q.tolist() for name, q in plant.scene.cart.q_setup.items()}
         return json.dumps(content).encode()
 
     def _execute(self, words: Sequence[str]) -> None:
@@ -89,6 +94,13 @@ class Bedside:
     def _turn(self, arm: str, x: str, y: str, z: str, seconds: str | None = None) -> None:
         rotation = [checks.number("the rotation of a hand", value, -MAX_TURN, MAX_TURN, "rad") for value in (x, y, z)]
         self._plant.hold(arm).turn(rotation, _duration(seconds))
+
+    def _set_up(self, arm: str, joint: str, position: str, seconds: str | None = None) -> None:
+        if self._plant.set_up is None:
+            raise TrocarError("there are no set-up joints: the system file has no arm of type SUJ_Classic")
+        number = int(checks.number("set-up joint", joint, 1, 6))
+        goal = checks.number("position", position, -10.0, 10.0, "m or rad")
+        self._plant.set_up.push(arm, number, goal, _duration(seconds))
 
     def _gripper(self, arm: str, angle: str) -> None:
         check_known("arm of the scene", self._plant.scene.arms, arm)

@@ -24,6 +24,7 @@ from trocar.spatial import Array
 VERSION = 6  # of IO files
 MAX_BOARD, MAX_AXIS, MAX_BIT = 15, 9, 31
 LOOKUP_SIZE = 4096  # positions of a potentiometer with a table
+RELEASE_CURRENT, MOTORIZED = 2.2, "Motorized PSM"  # of the brakes of set-up joints by default [A]; type of their arm
 GRIPPER = "_gripper"  # ending of the name of a master's gripper
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -93,16 +94,19 @@ class DigitalOutput:
 
 @dataclass(frozen=True)
 class SetUpPots:
-    """Potentiometers of the set-up joints of an arm: two (rows) for each of six joints, position by voltage [rad, m].
+    """Set-up joints of an arm. Potentiometers: two (rows) for each of six joints, position by voltage [rad, m].
 
     Attributes:
         arm: name of the arm on the cart. plug: of the SUJ controller, 1 to 4. offsets, scales: (2, 6).
+        release: current that opens the brakes [A]. motorized: the first joint is a lift.
     """
 
     arm: str
     plug: int
     offsets: Array
     scales: Array
+    release: float
+    motorized: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +275,8 @@ def read_set_up(path: str | PathLike[str]) -> tuple[SetUpPots, ...]:
             np.array([arm.vector(f"{which}_{what}", 6) for which in ("primary", "secondary")])
             for what in ("scales", "offsets")
         )
-        pots.append(SetUpPots(arm.text("name"), arm.count("plug_number", 4), offsets, scales))
+        release, motorized = arm.number("brake_release_current", RELEASE_CURRENT), arm.text("type", "") == MOTORIZED
+        pots.append(SetUpPots(arm.text("name"), arm.count("plug_number", 4), offsets, scales, release, motorized))
     return tuple(pots)
 
 

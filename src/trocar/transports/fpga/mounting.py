@@ -40,6 +40,11 @@ class Mounting:
         for name in self.discs:
             self._report(name)
 
+    @property
+    def changing(self) -> bool:
+        """A scene with another instrument is being prepared."""
+        return self._change is not None
+
     def instruments(self) -> dict[str, str | None]:
         """Mounted instruments by arm; None where there is none."""
         arms = self._plant.scene.arms

@@ -22,7 +22,7 @@ from trocar.transports.fpga.io_file import GRIPPER, ActuatorScales, AmplifierCha
 from trocar.transports.fpga.lookup import PotTable
 from trocar.transports.fpga.mounting import Mounting, warm_up
 from trocar.transports.fpga.registers import DRAC, KINDS, Boards
-from trocar.transports.fpga.set_up import SET_UP, SetUpMultiplexer
+from trocar.transports.fpga.set_up import BRAKE_SHARE, SET_UP, SetUpJoints, SetUpMultiplexer
 
 CURRENT_NOISE = 2e-3  # of measured currents [A]: ASSUMED, as in `trocar.robot`
 POT_NOISE = 3.0  # of potentiometers [bits]: ASSUMED
@@ -30,7 +30,6 @@ NOISE_ROWS = 1021  # of the repeated table of noise
 MIN_CURRENT = 3e-4  # smaller commands count as none [A]: one and a half bits
 MAX_BITS = 65535
 WEIGHT_STEPS = 8  # steps between calculations of the weight of an arm that is held
-BRAKE_SHARE = 0.5  # of the current that keeps a brake open: ASSUMED
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class RobotPlant:
         boards: their registers. scene: the truth. time: of the boards' clock [s]. period: of a step [s].
         current: (A,) of the actuators [A]. notes: lines about what is not simulated.
         inputs: switches of the IO files by name. pressed: their states. hands: on the tips of arms, by name.
-        mounting: adapters and instruments.
+        mounting: adapters and instruments. set_up: set-up joints; None if no file names them.
         failed: measured and true current [A] of broken amplifiers, by board number and axis.
     """
 
@@ -135,9 +134,10 @@ class RobotPlant:
         for robot in robots:
             if robot.hardware == DRAC.name:  # the client compares it with its files
                 boards.serials[robot.actuators[0].board] = f"{robot.name[0].lower()}{robot.serial}.cal"
-        self._set_up = None
+        self._set_up, self.set_up = None, None
         if configuration.set_up and scene.cart is not None:
             self._set_up = SetUpMultiplexer(configuration, boards, scene.cart, self.channel)
+            self.set_up = SetUpJoints(configuration, boards, scene)
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
         boards.timers = EncoderTimers(counts, boards.clocks)
@@ -155,8 +155,11 @@ class RobotPlant:
         for robot, wired in zip(robots, self._wired, strict=True):
             self._pots[wired.part, wired.part] = np.linalg.inv(robot.coupling)
         self._per_effort = np.array([each.current for each in actuators])
-        drives: list[AmplifierChannel] = [*actuators, *(brake for robot in robots for brake in robot.brakes)]
-        self._drives = np.array([self.channel(each) for each in drives], dtype=int)  # actuators, then brakes
+        brakes = [brake for robot in robots for brake in robot.brakes]
+        set_up = [each for robot in self.configuration.robots if robot.name == SET_UP for each in robot.actuators]
+        drives: list[AmplifierChannel] = [*actuators, *brakes, *set_up]
+        self._drives = np.array([self.channel(each) for each in drives], dtype=int)
+        self._first_set_up = len(actuators) + len(brakes)  # of the drives
         self._command, self._feedback = _scales(drives, "command"), _scales(drives, "feedback")
         self._command[0] %= MAX_BITS + 1  # the client keeps the lower 16 bits
         self._encoder, voltage, pot = (_scales(actuators, key) for key in ("encoder", "voltage", "potentiometer"))
@@ -195,6 +198,8 @@ class RobotPlant:
         for name, hand in self.hands.items():
             hand.arm = scene.arms[name]
         self.scene, self._qpos = scene, scene.data.qpos
+        if self.set_up is not None:
+            self.set_up.adopt(scene)
         self._wired = [replace(wired, stepped=scene.stepped[wired.name]) for wired in self._wired]
         self._braked = [wired for wired in self._wired if wired.brakes]
         self._positions = self._actuator_map()
@@ -274,7 +279,9 @@ class RobotPlant:
         free = [wired for wired in self._wired if wired.name in discs and not discs[wired.name].all_engaged]
         self._act(self._supporting(efforts, free) if free or not self._all_driven else efforts)
         if self._braked:
-            self._act_brakes(current[N:].tolist())
+            self._act_brakes(current[N : self._first_set_up].tolist())
+        if self.set_up is not None and not self.mounting.changing:
+            self.set_up.step(current[self._first_set_up :].tolist(), self.period)
         self.scene.advance()
         before, self.time = self.time, self.time + self.period
         positions = self._actuators()

@@ -99,6 +99,7 @@ class Boards:
         outputs: (B,) levels of the digital outputs.
         timers: encoders of all channels.
         chips: memory of the instruments' chips, by board number. serials: text in the flash of the arms at dRACs.
+        output_times: (M,) high time (low half) and low time of a digital output in its turn.
         on_output: called with board, mask and levels when a digital output is written.
         content: what the real-time blocks report; `places` are those of a board. headers, elapsed: (B,) parts of it.
     """
@@ -122,7 +123,7 @@ class Boards:
         self.dac, self.analog = np.full(M, ZERO_CURRENT), np.full((2, M), ZERO_CURRENT)
         self.pots, self.currents = self.analog
         self._preload = np.full(M, MIDDLE)
-        self._settings, self._output_time = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
+        self._settings, self.output_times = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
         self._suspicious = False  # a measured current is wrong
         self._max_error = np.full(M, MAX_CURRENT_ERROR)
         self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
@@ -297,7 +298,7 @@ class Boards:
         elif register == SETTINGS:
             self._settings[channel] = value
         elif register == OUTPUT_TIME:
-            self._output_time[channel] = value
+            self.output_times[channel] = value
 
     def _command(self, channel: int, value: int) -> None:
         if value & ENABLE_MASK:
@@ -358,7 +359,7 @@ class Boards:
                 timers.run(now)
                 return int(timers.fields[{6: 0, 7: 1, 9: 2, 10: 3}[register], channel])
             case 8:
-                return int(self._output_time[channel])
+                return int(self.output_times[channel])
             case 11:
                 return int(self._settings[channel])
             case 12:

@@ -154,8 +154,9 @@ class Studio:
         layers: `flex_elemlayer` of the simulated model, in which cut elements have another layer.
         """
         whole = np.array_equal(layers, self._layers)
-        self.options.flags[mujoco.mjtVisFlag.mjVIS_FLEXSKIN] = whole
-        self.options.flags[mujoco.mjtVisFlag.mjVIS_FLEXFACE] = not whole
+        flags = self.options.flags
+        flags[mujoco.mjtVisFlag.mjVIS_FLEXSKIN] = flags[mujoco.mjtVisFlag.mjVIS_FLEXEDGE] = whole
+        flags[mujoco.mjtVisFlag.mjVIS_FLEXFACE] = not whole
         self.model.flex_elemlayer[:] = layers
 
     def _connect(self, kind: mujoco.mjtGeom, rgba: Sequence[float], width: float, ends: tuple[Array, Array]) -> Any:

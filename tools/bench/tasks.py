@@ -1,4 +1,4 @@
-"""Benchmarks of environments: overhead over the bare control loop, two processes against one, threads against a loop."""
+"""Benchmarks of environments: overhead over the bare control loop, two processes, threads."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def _started(env: TaskEnv) -> bytes:
 def _recorded(env: TaskEnv) -> list[Array]:
     """Actions of the expert."""
     observation, _ = env.reset(seed=SEED)
-    policy, actions, over = env.expert(), [], False
+    policy, over = env.expert(), False
+    actions: list[Array] = []
     while not over and len(actions) < MAX_PERIODS:
         actions.append(policy(observation))
         observation, _, terminated, truncated, _ = env.step(actions[-1])

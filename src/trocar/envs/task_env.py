@@ -119,12 +119,16 @@ class TaskEnv(gymnasium.Env):
         for hardware in world.arms.values():
             hardware.calibrate()
         world.loop.place(tuple(world.arms))
-        for hardware in world.arms.values():
-            hardware.track(hardware.q.copy(), None)
+        for name, hardware in world.arms.items():
+            q = hardware.q.copy()
+            q[-1] = task.gripped.get(name, q[-1])
+            hardware.track(q, None)
         reference = task.reference if task.has_reference else None
         self._modes = [MODES[self.mode](world, arm, self.period, reference) for arm in task.arms]
         self._limits = np.concatenate([arm.arm.motors.effort for arm in world.arms.values()]) * (1.0 - 1e-9)
-        self._pending: deque[Array] = deque()
+        # until the first action arrives, the arms stay where they are and keep what they hold
+        resting = np.concatenate([*(mode.resting for mode in self._modes), np.zeros(len(task.extra))])
+        self._pending: deque[Array] = deque([resting] * self.draw.delay)
         self._measure(world.loop.applied)
         self._tips = {arm: world.T_world_measured(arm)[:3, 3] for arm in world.arms}
         self._steps = self._solved_for = self._saturated = self._clipped = 0
@@ -152,7 +156,7 @@ class TaskEnv(gymnasium.Env):
         values = self._checked(action)
         world, task, modes = self.world, self.task, self._modes
         self._pending.append(values)
-        acting = self._pending.popleft() if len(self._pending) > self.draw.delay else np.zeros(len(values))
+        acting = self._pending.popleft()
         place = 0
         for mode in modes:
             mode.accept(world, acting[place : place + mode.size])

@@ -18,6 +18,9 @@ TASKS = MappingProxyType(
         "CameraCentre": "camera_centre",
         "ForceHold": "force_hold",
         "NeedlePick": "needle_pick",
+        "NeedleHandover": "needle_handover",
+        "Approach": "approach",
+        "Place": "place",
     }
 )
 

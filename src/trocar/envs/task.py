@@ -32,6 +32,7 @@ class Task(ABC):
         arms: kind of every arm by name: PSM or ECM. mode: default action mode. duration: of an episode [s].
         extra: meaning of additional numbers of an action. held: time for which `solved` must hold [s].
         force_arms: arms whose contact force is measured. varies: every episode needs a scene of its own.
+        gripped: commanded opening of jaws that hold something at the start, by arm [rad].
     """
 
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({"PSM": "PSM"})
@@ -42,6 +43,7 @@ class Task(ABC):
     force_arms: ClassVar[tuple[str, ...]] = ()
     varies: ClassVar[bool] = False
     goal_tolerance: ClassVar[float | None] = None
+    gripped: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
         """The scene; `options`: of `SceneArm`, by arm. Default: one arm at the origin."""

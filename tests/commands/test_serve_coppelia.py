@@ -30,10 +30,11 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
     assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
 
 
-@pytest.mark.parametrize("scene", [[], ["psm"]])
-def test_a_page_shows_the_served_scene(scene):
+@pytest.mark.parametrize(("scene", "number"), [([], signal.SIGTERM), (["psm"], signal.SIGINT)])
+def test_a_page_shows_the_served_scene_until_a_signal(scene, number):
     pytest.importorskip("viser")
-    command = [sys.executable, "-m", "trocar", "serve", *scene, "--coppelia", "--port", "0", "--view"]
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]  # as a shell starts a job in the background
+    command += [sys.executable, "-m", "trocar", "serve", *scene, "--coppelia", "--port", "0", "--view"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         port = int(re.search(r"on 127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
         assert process.stdout.readline().startswith("page: http://127.0.0.1:")
@@ -45,7 +46,7 @@ def test_a_page_shows_the_served_scene(scene):
                 assert abs(client.joint_position(client.handle("J1_PSM"))) < 1.0
             else:
                 Program(client, "line").run(5)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         rest, _ = process.communicate(timeout=60)
         assert process.returncode == 0, rest
     assert "Traceback" not in rest

@@ -125,6 +125,33 @@ def test_a_master_that_cannot_reach_its_home_position_is_at_fault(robot):
     assert events.errors == ["MTML: unable to reach home position during calibration on pots"]
 
 
+TOO_LONG = "the motion takes too long at these ratios of velocity and acceleration"
+
+
+def test_homing_at_ratios_that_take_too_long_is_a_fault_of_the_arm_alone(robot):
+    robot = robot("MTML", start="off")
+    master, events = robot.mtm("MTML"), Events(robot, "MTML")
+    robot.scene.arms["MTML"].place(0.1 * np.ones(7))
+    master.trajectory_j_set_ratio(1e-6)
+    assert master.enable(timeout=5)
+    assert not master.home(timeout=5)
+    assert (master.operating_state(), events.errors) == ("FAULT", [f"MTML: {TOO_LONG}"])
+    master.trajectory_j_set_ratio(1.0)
+    assert master.enable(timeout=5)
+    assert master.home(timeout=30)
+
+
+def test_engaging_a_tool_at_ratios_that_take_too_long_is_a_fault_of_the_arm_alone(psm):
+    assert psm.insert_jp(0.03).wait()
+    psm.set_tool_present(False)
+    psm.robot.run(0.01)
+    events = Events(psm.robot, "PSM")
+    psm.trajectory_j_set_ratio(1e-6)
+    psm.set_tool_present(True)
+    psm.robot.run(0.1)
+    assert (psm.operating_state(), events.errors) == ("FAULT", [f"PSM: {TOO_LONG}"])
+
+
 def test_unhome_makes_the_next_homing_calibrate_again(psm):
     assert psm.unhome(timeout=1)
     events = Events(psm.robot, "PSM")

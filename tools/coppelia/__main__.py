@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -45,7 +44,7 @@ def server(*options: str) -> Iterator[int]:
         address = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
         assert address is not None
         yield int(address[1])
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # a job in the background ignores SIGINT
         if process.wait(timeout=20) != 0:
             raise SystemExit(f"the server ended with status {process.returncode}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -77,8 +76,6 @@ def serve_boards(
     typer.echo(f'system file: {Path(str(config)).resolve()}; its "IOs" must have "port": "udp:{host}"')
     typer.echo(f"start the dVRK:   ros2 run dvrk_robot dvrk_system -j {Path(str(config)).resolve()}")
     typer.echo(f"or test programs: qladisp -pudp:{host} {numbers}")
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets background processes ignore the first
-        signal.signal(number, signal.default_int_handler)
     with ExitStack() as running:
         if view:  # another process draws; this one has no time to
             context = multiprocessing.get_context("spawn")

@@ -15,7 +15,7 @@ import typer
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import STARTS, argument, check_positive, flag, option
-from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.commands.terminal import plain_errors, show_table, status_line, termination_interrupts
 from trocar.commands.view import open_page
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, write_json
@@ -126,6 +126,7 @@ def _schedule(session: Session, pedal: str, begin: float, duration: float) -> No
 
 
 @plain_errors()
+@termination_interrupts()
 def serve(
     scene: Annotated[
         str | None, argument("SCENE", "dvrk (default), dvrk_si or a .toml file.", show_default=False)

@@ -1,7 +1,9 @@
-"""Terminal output of commands: one-line errors, progress bars, tables and the list of written files."""
+"""Terminal of commands: one-line errors, signals, progress bars, tables and the list of written files."""
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +38,18 @@ def plain_errors(remedy: str = "run it again") -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"interrupted; no partial files were written; {remedy}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """Make SIGTERM end a server as Ctrl-C does, and SIGINT too in the background, where shells let it be ignored."""
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def plain(error: Exception) -> str:

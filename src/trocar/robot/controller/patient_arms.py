@@ -229,7 +229,7 @@ class PSMController(ClutchedArm):
 
     def _sweep(self) -> None:
         q = self.hardware.setpoint()
-        self.trajectory.start(q, np.zeros(self.n), np.concatenate([q[:3], self._stages[0]]))
+        self.begin_motion(q, np.concatenate([q[:3], self._stages[0]]))
 
     def _engaged(self) -> None:
         self.tool_engaged, self._must_engage, self._stages = True, False, []

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from trocar.errors import TrocarError
 from trocar.robot.controller import constants as c
 from trocar.robot.controller.hardware import Hardware
 from trocar.robot.controller.memory import Remembering
@@ -138,11 +139,11 @@ class PoweredArm(Remembering):
                 self.states.set(PAUSED, homed=self.is_homed(), busy=False)
             case _ if substate in MOVING:
                 self.states.set(ENABLED, homed=False, busy=substate != "ENCODERS_BIASED")
-                if substate == "HOMING":
-                    self.begin_homing()
-                elif substate == "CALIBRATING_ENCODERS_FROM_POTS" and self.biased:
+                if substate == "CALIBRATING_ENCODERS_FROM_POTS" and self.biased:
                     self.states.status("encoders have already been calibrated, skipping")
         self.states.status(f"current state {substate}")
+        if substate == "HOMING":
+            self.begin_homing()
 
     def progress(self) -> None:
         """Power-on and homing: enter the next state when this one is done."""
@@ -164,8 +165,8 @@ class PoweredArm(Remembering):
                 self.enter("CALIBRATING_ROLL")
                 self.hardware.preload(roll, 0.0)  # at any position
                 q = self.hardware.q.copy()
-                path.start(q, np.zeros(self.n), q - ROLL_RANGE * np.eye(self.n)[roll])
                 self.states.status("looking for roll lower limit")
+                self.begin_motion(q, q - ROLL_RANGE * np.eye(self.n)[roll])
             case "CALIBRATING_ROLL" if path.active:
                 path.advance(c.PERIOD)
                 self.hardware.track_alone(roll, path.q, path.dq)
@@ -199,7 +200,14 @@ class PoweredArm(Remembering):
         q = self.hardware.q
         self.hardware.track(q, None, check=True)
         goal = self.clipped(np.zeros(self.n)) if self.constants.homes_to_zero else q
-        self.trajectory.start(q, np.zeros(self.n), goal)
+        self.begin_motion(q, goal)
+
+    def begin_motion(self, q: Array, goal: Array) -> None:
+        """Start a motion of the arm itself from rest at q (n,) to a goal (n,); one without a trajectory is a fault."""
+        try:
+            self.trajectory.start(q, np.zeros(self.n), goal)
+        except TrocarError as error:
+            self.fault(str(error))
 
     def make_ready(self) -> None:
         """Skip power-on and homing: enabled, homed, holding the current position."""

@@ -5,6 +5,6 @@ environment, a live robot or a script.
 """
 
 from trocar.simulation.contest.peg_board import ContestSetting, contest_scene, draw_setting
-from trocar.simulation.contest.referee import DURATION, Placement, Referee, Score
+from trocar.simulation.contest.referee import DURATION, PlacedPeg, Referee, Score
 
-__all__ = ["DURATION", "ContestSetting", "Placement", "Referee", "Score", "contest_scene", "draw_setting"]
+__all__ = ["DURATION", "ContestSetting", "PlacedPeg", "Referee", "Score", "contest_scene", "draw_setting"]

@@ -22,7 +22,7 @@ MARGIN = 0.01  # beyond the board's edge or below it, a peg is outside the works
 
 
 @dataclass(frozen=True)
-class Placement:
+class PlacedPeg:
     """A peg that came to rest on a post.
 
     Attributes:
@@ -46,7 +46,7 @@ class Score:
         ended: reason for which the trial ended before its time; "" if it did not.
     """
 
-    placements: list[Placement] = field(default_factory=list)
+    placements: list[PlacedPeg] = field(default_factory=list)
     drops: int = 0
     path: dict[str, float] = field(default_factory=dict)
     peak_force: float = 0.0
@@ -153,7 +153,7 @@ class Referee:
             reason = "it has given its point on this side"
         elif not set(HAND.values()) <= set(track.holders):
             reason = "no handover"
-        self.score.placements.append(Placement(time, name, track.post, not reason, reason))
+        self.score.placements.append(PlacedPeg(time, name, track.post, not reason, reason))
         if not reason:
             self._done.add(name)
         track.holders = []

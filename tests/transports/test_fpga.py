@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import closing
 
 import numpy as np
@@ -389,9 +390,16 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
         lines.settimeout(5.0)
         lines.sendto(b"truth", server.bedside_address)
         assert b'"PSM1"' in lines.recv(65536)
-        lines.close()
         with closing(BoardWatch(loaded("PSM1"), server.bedside_address)) as watch:
             frame = watch.frame()
+            drawn = frame.scene.arms["PSM1"].arm.instrument
+            for line in (b"remove PSM1", b"insert PSM1 400093"):
+                lines.sendto(line, server.bedside_address)
+                assert b"error" not in lines.recv(65536)
+            while watch.frame().scene.arms["PSM1"].arm.instrument == drawn:
+                time.sleep(0.01)
+            assert watch.frame().scene.arms["PSM1"].arm.instrument == "PROGRASP_FORCEPS_400093"
+        lines.close()
         np.testing.assert_allclose(frame.arms["PSM1"].q, rig.scene.arms["PSM1"].q, atol=1e-12)
         np.testing.assert_allclose(frame.qpos, rig.scene.data.qpos, atol=1e-9)
         np.testing.assert_allclose(frame.arms["PSM1"].T_tip, rig.scene.arms["PSM1"].tip_pose(), atol=1e-9)

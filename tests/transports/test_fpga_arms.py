@@ -253,36 +253,6 @@ def test_lines_that_are_not_understood_are_answered_with_an_error(text):
     assert "error" in lines(BoardRig("PSM1"))(text)
 
 
-def test_discs_engage_by_turning_and_are_free_without_an_instrument():
-    rig = BoardRig("PSM1")
-    say = lines(rig)
-    say("remove PSM1")
-    wrist = rig.scene.arms["PSM1"].q[3:]
-    arm = rig.arm("PSM1")
-    client = BoardArm(rig.client, rig.configuration.robots[0])
-    assert rig.client.read(1, 10) >> 7 & 1  # no tool
-    start = client.positions(rig.client.sample())
-
-    def turn(discs):
-        goal = start.copy()
-        goal[3:] = discs
-        now = client.positions(rig.client.sample())
-        for k in range(600):
-            arm.cycle(now + (goal - now) * min(1.0, k / 500), np.zeros(7))
-        return client.positions(rig.client.sample())[3:]
-
-    np.testing.assert_allclose(turn([-2.0] * 4), [-2.0] * 4, atol=0.05)  # free, the wrist stays
-    np.testing.assert_allclose(rig.scene.arms["PSM1"].q[3:], wrist, atol=0.02)
-    assert say("insert PSM1")["pressed"]["PSM1_tool"]
-    assert not rig.client.read(1, 10) >> 7 & 1
-    assert not rig.plant.discs["PSM1"].engaged.any()
-    turn([2.0] * 4)
-    assert rig.plant.discs["PSM1"].all_engaged
-    before = rig.scene.arms["PSM1"].q[3]
-    turn([0.3, 0.0, 0.0, 0.5])
-    assert abs(rig.scene.arms["PSM1"].q[3] - before) > 0.3
-
-
 # -- files -------------------------------------------------------------------------------------------------------------
 
 

@@ -82,6 +82,11 @@ def test_random_lines_get_an_answer():
         *bedside.commands,
         "PSM1",
         "PSM1_tool",
+        "adapter",
+        "tool",
+        "400093",
+        "/etc/passwd",
+        "x.toml",
         "0",
         "1",
         "6",
@@ -101,7 +106,7 @@ def test_random_lines_get_an_answer():
         assert isinstance(json.loads(bedside.answer(line)), dict)
         rig.plant.step()
         INPUTS["bedside lines"] += 1
-    assert np.isfinite(rig.scene.data.qpos).all()
+    assert np.isfinite(rig.plant.scene.data.qpos).all()
 
 
 def test_damaged_configuration_files_are_read_or_refused(tmp_path):

@@ -61,8 +61,8 @@ def serve_boards(
         configuration = read_system(config)
     plant = RobotPlant(built, configuration)
     if not tools:
-        for name in plant.discs:
-            plant.remove(name)
+        for name in plant.mounting.discs:
+            plant.mounting.remove(name)
     server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host, report=typer.echo)
     boards = ", ".join(
         f"{number} ({kind.name})" for number, kind in zip(plant.boards.numbers, plant.boards.kinds, strict=True)

@@ -19,6 +19,9 @@ TASKS = MappingProxyType(
         "ForceHold": "force_hold",
         "NeedlePick": "needle_pick",
         "PegTransfer": "peg_transfer",
+        "NeedleHandover": "needle_handover",
+        "Approach": "approach",
+        "Place": "place",
     }
 )
 

@@ -33,6 +33,7 @@ class Task(ABC):
         extra: meaning of additional numbers of an action. held: time for which `solved` must hold [s].
         force_arms: arms whose contact force is measured. varies: every episode needs a scene of its own.
         continues: the episode goes on after success.
+        gripped: commanded opening of jaws that hold something at the start, by arm [rad].
     """
 
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({"PSM": "PSM"})
@@ -44,6 +45,7 @@ class Task(ABC):
     varies: ClassVar[bool] = False
     continues: ClassVar[bool] = False
     goal_tolerance: ClassVar[float | None] = None
+    gripped: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
         """The scene; `options`: of `SceneArm`, by arm. Default: one arm at the origin."""

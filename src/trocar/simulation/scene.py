@@ -137,8 +137,10 @@ class Scene:
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
-        # arm and name of every body of an arm, by its id
-        self._owner = {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
+        # arm and name of every body of an arm, by its id; other bodies are added when they first touch
+        self._owner: dict[int, tuple[str | None, str]] = {}
+        self._owner |= {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed}
+        self._owner |= {
             stepped.body(body.name): (name, f"{body.name} of {name}")
             for name, stepped in self._items
             for body in stepped.arm.bodies
@@ -276,12 +278,20 @@ class Scene:
 
         Example: scene.changed({"PSM1": {"instrument": "400093", "friction": False}})
         """
+        other = self.rebuilt(arms, gravity)
+        other.continue_from(self)
+        return other
+
+    def rebuilt(self, arms: Mapping[str, Mapping[str, Any]] | None = None, gravity: ArrayLike | None = None) -> Scene:
+        """As `changed`, without a state: `continue_from` sets it. Another thread may call it while this scene steps."""
         options = dict(arms or {})
         for name in options:
             self._check_arm(name)
         other = Scene.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other._options = {name: replace(of, **options.get(name, {})) for name, of in self._options.items()}
+        other._options = {
+            name: replace(of, **options[name]) if name in options else of for name, of in self._options.items()
+        }
         if gravity is not None:
             other.gravity = checks.three_numbers("gravity", gravity, "in the world [m/s^2]")
         if self.cart is not None:
@@ -290,33 +300,39 @@ class Scene:
             other.cart = Cart(self.cart.name, facts, self.cart.q_setup, instruments)
         model = self._build
         other._assemble(other._load(), model.objects, self.timestep, model.accuracy, model.contacts)
-        touched = {frozenset((contact.first, contact.second)) for contact in self.touching()}
-        other.data.time = self.time
-        for name, stepped in other._items:
-            was, arm = self.arms[name], stepped.arm
+        return other
+
+    def continue_from(self, before: Scene) -> None:
+        """Take the state of the scene that this one was `rebuilt` from.
+
+        Raises an error if an arm would overlap anything new.
+        """
+        touched = {frozenset((contact.first, contact.second)) for contact in before.touching()}
+        self.data.time = before.time
+        for name, stepped in self._items:
+            was, arm, rows = before.arms[name], stepped.arm, before.stepped[name]
             q = np.clip(was.q, arm.lower, arm.upper) if stepped.options.limits else was.q
             stepped.start(q, was.dq)
-            before = self.stepped[name]
-            if name not in options:  # the same to the last bit, loops included
-                other.data.qpos[stepped.q], other.data.qvel[stepped.v] = (
-                    self.data.qpos[before.q],
-                    self.data.qvel[before.v],
+            if self._options[name] is before._options[name]:  # the same to the last bit, loops included
+                self.data.qpos[stepped.q], self.data.qvel[stepped.v] = (
+                    before.data.qpos[rows.q],
+                    before.data.qvel[rows.v],
                 )
-                other.data.qacc_warmstart[stepped.v] = self.data.qacc_warmstart[before.v]
+                self.data.qacc_warmstart[stepped.v] = before.data.qacc_warmstart[rows.v]
         # objects come last and are the same in both
-        q, v = (max(getattr(stepped, of).stop for stepped in self._all) for of in "qv")
-        if self.model.nq > q:
-            other.data.qpos[q - self.model.nq :] = self.data.qpos[q:]
-            other.data.qvel[v - self.model.nv :] = self.data.qvel[v:]
-            other.data.qacc_warmstart[v - self.model.nv :] = self.data.qacc_warmstart[v:]
-        for name, placed in self.objects.items():
-            other.objects[name].memory = placed.memory
-        other.engine.forward()
-        for contact, of_arm in other._contacts():
+        q, v = (max(getattr(stepped, of).stop for stepped in before._all) for of in "qv")
+        nq, nv = before.model.nq, before.model.nv
+        if nq > q:
+            self.data.qpos[q - nq :] = before.data.qpos[q:]
+            self.data.qvel[v - nv :] = before.data.qvel[v:]
+            self.data.qacc_warmstart[v - nv :] = before.data.qacc_warmstart[v:]
+        for name, placed in before.objects.items():
+            self.objects[name].memory = placed.memory
+        self.engine.forward()
+        for contact, of_arm in self._contacts():
             new = frozenset((contact.first, contact.second)) not in touched
             if of_arm and new and contact.distance < -OVERLAP:
                 raise TrocarError(f"{contact} with these options; move the arm away first")
-        return other
 
     def step(self, tau: Mapping[str, ArrayLike]) -> None:
         """Advance one timestep under joint efforts (n,) [N m, N] of every arm, held constant over the step."""
@@ -342,14 +358,13 @@ class Scene:
 
     def _contacts(self) -> list[tuple[Contact, bool]]:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
-        contacts = []
-        for contact in self.data.contact[: self.data.ncon]:
-            (first_arm, first), (second_arm, second) = (
-                self._owner_of(int(geom), int(flex)) for geom, flex in zip(contact.geom, contact.flex, strict=True)
-            )
+        contacts, active = [], self.data.contact  # whole arrays: objects of single contacts are slow
+        rows = zip(active.geom.tolist(), active.flex.tolist(), active.dist.tolist(), strict=True)
+        for geoms, flexes, distance in rows:
+            (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
-                contacts.append((Contact(first, second, float(contact.dist)), of_arm))
+                contacts.append((Contact(first, second, distance), of_arm))
         return sorted(contacts, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
@@ -425,7 +440,9 @@ class Scene:
         if geom < 0:
             return None, str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex)).removeprefix(OBJECT)
         body = int(self.model.geom_bodyid[geom])
-        return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
+        if body not in self._owner:
+            self._owner[body] = None, self.model.body(body).name.removeprefix(OBJECT)
+        return self._owner[body]
 
     def _check_arm(self, arm: str) -> str:
         check_known("arm of the scene", self._options, arm)

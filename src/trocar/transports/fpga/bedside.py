@@ -5,7 +5,8 @@
     move ARM X Y Z [SECONDS]         the hand moves by this [m], base axes, from where it took the tip
     turn ARM RX RY RZ [SECONDS]      the hand turns the grip by this rotation vector [rad], base axes
     gripper ARM ANGLE                opening of a master's gripper [rad]
-    insert ARM | remove ARM          mount adapter and instrument, or take them off
+    insert ARM [INSTRUMENT|adapter]  mount adapter and instrument, by default the last one, or the adapter alone
+    remove ARM [tool]                take both off, or only the instrument
     stop | start                     press or release the emergency stop
     fail BOARD AXIS [AMPERES]        an amplifier delivers this current; without a number it is repaired
     slip BOARD AXIS COUNTS           an encoder loses counts
@@ -45,8 +46,8 @@ class Bedside:
             "move": (4, 5, self._move),
             "turn": (4, 5, self._turn),
             "gripper": (2, 2, self._gripper),
-            "insert": (1, 1, plant.insert),
-            "remove": (1, 1, plant.remove),
+            "insert": (1, 2, plant.mounting.insert),
+            "remove": (1, 2, plant.mounting.remove),
             "stop": (0, 0, lambda: plant.boards.stop(True, plant.time)),
             "start": (0, 0, lambda: plant.boards.stop(False, plant.time)),
             "fail": (2, 3, self._fail),
@@ -59,15 +60,17 @@ class Bedside:
         """Execute a line; the answer, a line of JSON."""
         words = line.decode("utf-8", errors="replace").split()
         try:
+            self._plant.mounting.update()
             self._execute(words)
         except TrocarError as error:
             return json.dumps({"error": str(error)}).encode()
         plant = self._plant
         content: dict[str, Any] = {"time": plant.time, "pressed": plant.pressed}
-        if words[0] == "truth":
-            content["arms"] = plant.truth()
-        elif words[0] == "joints":
-            content["arms"] = plant.joints()
+        if plant.mounting.refused:
+            content["refused"] = plant.mounting.refused
+        if words[0] in ("truth", "joints"):
+            content["arms"] = plant.truth() if words[0] == "truth" else plant.joints()
+            content["instruments"] = plant.mounting.instruments()
         return json.dumps(content).encode()
 
     def _execute(self, words: Sequence[str]) -> None:

@@ -25,10 +25,13 @@ class HandOnTip:
 
     Args:
         arm: the arm. period: of `act` [s].
+
+    Attributes:
+        arm: the arm; that of another scene after the instrument of an arm was changed.
     """
 
     def __init__(self, arm: SimulatedArm, period: float) -> None:
-        self._arm, self._period = arm, period
+        self.arm, self._period = arm, period
         T = arm.tip_pose()
         self._start = T[:3, 3].copy()
         self._twist = np.zeros(3)  # of the grip in the fingers [rad]
@@ -54,7 +57,7 @@ class HandOnTip:
 
     def act(self) -> None:
         """Set the wrench of the hand for the next step."""
-        T, before, dt = self._arm.tip_pose(), self._before, self._period
+        T, before, dt = self.arm.tip_pose(), self._before, self._period
         if self._elapsed < self._duration:
             self._elapsed += dt
             share = 0.5 - 0.5 * math.cos(math.pi * min(self._elapsed / self._duration, 1.0))
@@ -71,10 +74,10 @@ class HandOnTip:
         self._twist = twist * min(1.0, slip_moment / TURNING_STIFFNESS / max(float(np.linalg.norm(twist)), 1e-9))
         moment = -TURNING_STIFFNESS * self._twist - TURNING_DAMPING / dt * turn
         self._before = T
-        self._arm.apply_wrench(np.concatenate([force, moment]))
+        self.arm.apply_wrench(np.concatenate([force, moment]))
 
     def let_go(self) -> None:
-        self._arm.apply_wrench(np.zeros(6))
+        self.arm.apply_wrench(np.zeros(6))
 
 
 def _turn(R_from: Array, R_to: Array) -> Array:

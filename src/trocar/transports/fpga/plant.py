@@ -7,7 +7,7 @@ The scales of the user's IO files are inverted, so that the errors of a calibrat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from trocar.errors import TrocarError, check_known
 from trocar.simulation import Scene
 from trocar.simulation.stepped_arm import SteppedArm
 from trocar.spatial import Array
-from trocar.transports.fpga.chip import chip_memory
-from trocar.transports.fpga.discs import DISCS, Discs
+from trocar.transports.fpga.discs import DISCS
 from trocar.transports.fpga.edges import EncoderTimers
 from trocar.transports.fpga.hands import HandOnTip
 from trocar.transports.fpga.io_file import GRIPPER, ActuatorScales, AmplifierChannel, IOConfiguration, IORobot
 from trocar.transports.fpga.lookup import PotTable
+from trocar.transports.fpga.mounting import Mounting, warm_up
 from trocar.transports.fpga.registers import DRAC, KINDS, Boards
 from trocar.transports.fpga.set_up import SET_UP, SetUpMultiplexer
 
@@ -47,13 +47,13 @@ class _Gripper:
     """The potentiometer of a master's gripper."""
 
     def __init__(self, stepped: SteppedArm, actuator: ActuatorScales, channel: int) -> None:
-        self._stepped, self._actuator, self._channel = stepped, actuator, channel
+        self.stepped, self._actuator, self._channel = stepped, actuator, channel
         self._opening = np.nan
 
     def sense(self, boards: Boards) -> None:
-        if self._stepped.gripper == self._opening:
+        if self.stepped.gripper == self._opening:
             return
-        self._opening, actuator = self._stepped.gripper, self._actuator
+        self._opening, actuator = self.stepped.gripper, self._actuator
         volts = (self._opening - actuator.potentiometer.offset) / actuator.potentiometer.scale
         bits = (volts - actuator.voltage.offset) / actuator.voltage.scale
         boards.pots[self._channel] = round(min(max(bits, 0.0), MAX_BITS))
@@ -70,8 +70,8 @@ class RobotPlant:
     Attributes:
         boards: their registers. scene: the truth. time: of the boards' clock [s]. period: of a step [s].
         current: (A,) of the actuators [A]. notes: lines about what is not simulated.
-        pressed: switches by name. hands: on the tips of arms, by name.
-        discs: of the arms with an instrument, by name.
+        inputs: switches of the IO files by name. pressed: their states. hands: on the tips of arms, by name.
+        mounting: adapters and instruments.
         failed: measured and true current [A] of broken amplifiers, by board number and axis.
     """
 
@@ -92,7 +92,7 @@ class RobotPlant:
             master = robot.name.removesuffix(GRIPPER)
             if robot not in robots and (master == robot.name or master not in scene.arms) and robot.name != SET_UP:
                 self.notes.append(f"{robot.name} is no arm of the scene: its registers answer, nothing moves")
-        _warm_up(scene)
+        warm_up(scene)
         self._wired, ends = [], 0
         for robot in robots:
             stepped = scene.stepped[robot.name]
@@ -126,14 +126,12 @@ class RobotPlant:
         self._switch(boards.on)
         self._steps, self._weights = 0, dict[str, tuple[int, Array]]()
         self.failed: dict[tuple[int, int], float] = {}
-        self._inputs = {switch.name: switch for switch in configuration.inputs}
+        self.inputs = {switch.name: switch for switch in configuration.inputs}
         self.pressed: dict[str, bool] = {}
         self.hands: dict[str, HandOnTip] = {}
-        self.discs = {wired.name: Discs() for wired in self._wired if wired.stepped.arm.carries == "instrument"}
-        for name in self._inputs:
+        for name in self.inputs:
             self.press(name, False)
-        for name in self.discs:
-            self._mount(name, True)
+        self.mounting = Mounting(self, [each.name for each in self._wired if each.stepped.arm.carries == "instrument"])
         for robot in robots:
             if robot.hardware == DRAC.name:  # the client compares it with its files
                 boards.serials[robot.actuators[0].board] = f"{robot.name[0].lower()}{robot.serial}.cal"
@@ -153,12 +151,9 @@ class RobotPlant:
         self._channels = np.array([self.channel(each) for each in actuators], dtype=int)
         if len(set(self._channels.tolist())) != N:
             raise TrocarError("two actuators of the IO files have the same board and axis")
-        self._positions, self._pots = np.zeros((N, scene.model.nq)), np.zeros((N, N))
+        self._positions, self._pots = self._actuator_map(), np.zeros((N, N))
         for robot, wired in zip(robots, self._wired, strict=True):
-            stepped, part = wired.stepped, wired.part
-            self._positions[part, stepped.q] = np.linalg.inv(stepped.arm.motors.coupling) @ stepped.D_measured
-            self._pots[part, part] = np.linalg.inv(robot.coupling)
-        self._motor_rows = np.concatenate([np.arange(scene.model.nu)[wired.stepped.u] for wired in self._wired])
+            self._pots[wired.part, wired.part] = np.linalg.inv(robot.coupling)
         self._per_effort = np.array([each.current for each in actuators])
         drives: list[AmplifierChannel] = [*actuators, *(brake for robot in robots for brake in robot.brakes)]
         self._drives = np.array([self.channel(each) for each in drives], dtype=int)  # actuators, then brakes
@@ -178,6 +173,33 @@ class RobotPlant:
                 stepped.gripper = 0.5 * (scene.arms[master].arm.gripper or (0.0, 0.0))[1]
                 self._grippers.append(_Gripper(stepped, actuator, self.channel(actuator)))
 
+    def _actuator_map(self) -> Array:
+        """Actuator positions (A, nq) by the positions of the scene."""
+        positions = np.zeros((self._wired[-1].part.stop if self._wired else 0, self.scene.model.nq))
+        for wired in self._wired:
+            stepped = wired.stepped
+            positions[wired.part, stepped.q] = np.linalg.inv(stepped.arm.motors.coupling) @ stepped.D_measured
+        return positions
+
+    def adopt(self, scene: Scene) -> None:
+        """Continue with a changed copy of the scene, which is in the same state."""
+        for name, stepped in scene.stepped.items():
+            before = self.scene.stepped[name]
+            stepped.wrenches.memory, stepped.gripper = before.wrenches.memory, before.gripper
+            if stepped.brakes and self.scene.arms[name].brakes:
+                scene.arms[name].brakes = True
+        for gripper in self._grippers:
+            gripper.stepped = scene.stepped[
+                next(n for n, each in self.scene.stepped.items() if each is gripper.stepped)
+            ]
+        for name, hand in self.hands.items():
+            hand.arm = scene.arms[name]
+        self.scene, self._qpos = scene, scene.data.qpos
+        self._wired = [replace(wired, stepped=scene.stepped[wired.name]) for wired in self._wired]
+        self._braked = [wired for wired in self._wired if wired.brakes]
+        self._positions = self._actuator_map()
+        self._weights.clear()
+
     def channel(self, drive: AmplifierChannel) -> int:
         """Channel of a board number and an axis; raises if the board has no such axis."""
         return self.channel_of(drive.board, drive.axis)
@@ -193,8 +215,8 @@ class RobotPlant:
 
     def press(self, name: str, pressed: bool = True) -> None:
         """Press or release a switch of the IO files, such as PSM1_arm_clutch, PSM1_tool, clutch or coag."""
-        check_known("digital input", self._inputs, name)
-        switch = self._inputs[name]
+        check_known("digital input", self.inputs, name)
+        switch = self.inputs[name]
         self.boards.set_input(self.boards.numbers.index(switch.board), switch.bit, pressed != switch.pressed_low)
         self.pressed[name] = pressed
 
@@ -211,30 +233,15 @@ class RobotPlant:
         if name in self.hands:
             self.hands.pop(name).let_go()
 
-    def insert(self, name: str) -> None:
-        """Mount the sterile adapter and the instrument that the scene has; the discs engage when they turn."""
-        self._mount(name, True).mounted = True
-
-    def remove(self, name: str) -> None:
-        """Take instrument and adapter off: the discs are free."""
-        part = next(wired.part for wired in self._wired if wired.name == name) if name in self.discs else slice(0)
-        self._mount(name, False).remove(self._actuators()[part][DISCS])
-
-    def _mount(self, name: str, mounted: bool) -> Discs:
-        check_known("arm with an instrument", self.discs, name)
-        for switch in ("adapter", "tool"):
-            if f"{name}_{switch}" in self._inputs:
-                self.press(f"{name}_{switch}", mounted)
-        board, arm = self.configuration.chips.get(name), self.scene.arms[name].arm
-        if board is not None:
-            self.boards.chips[board] = chip_memory(arm.instrument, arm.name) if mounted else b""
-        return self.discs[name]
-
     # -- physics -------------------------------------------------------------------------------------------------------
 
     def _actuators(self) -> Array:
         """True positions of all actuators (A,)."""
         return np.asarray(self._positions.dot(self._qpos))
+
+    def actuators(self, name: str) -> Array:
+        """True positions of the actuators (n,) of an arm."""
+        return self._actuators()[next(wired.part for wired in self._wired if wired.name == name)]
 
     def _counts(self, positions: Array) -> Array:
         return np.asarray((positions - self._encoder[0]) / self._encoder[1])
@@ -246,7 +253,8 @@ class RobotPlant:
 
     def step(self) -> None:
         """Advance by one period: currents of the boards act, then the sensors are read."""
-        boards, N = self.boards, len(self._channels)
+        boards, N, discs = self.boards, len(self._channels), self.mounting.discs
+        self.mounting.update()
         self._steps += 1
         for hand in self.hands.values():
             hand.act()
@@ -263,7 +271,7 @@ class RobotPlant:
             self._driven = (self._driven | (np.abs(self.current) > MIN_CURRENT)) & self._drives_on[:N]
             self._all_driven = bool(self._driven.all())
         efforts = self.current / self._per_effort
-        free = [wired for wired in self._wired if wired.name in self.discs and not self.discs[wired.name].all_engaged]
+        free = [wired for wired in self._wired if wired.name in discs and not discs[wired.name].all_engaged]
         self._act(self._supporting(efforts, free) if free or not self._all_driven else efforts)
         if self._braked:
             self._act_brakes(current[N:].tolist())
@@ -272,7 +280,7 @@ class RobotPlant:
         positions = self._actuators()
         for wired in free:
             angles = positions[wired.part][DISCS]
-            angles[:] = self.discs[wired.name].step(efforts[wired.part][DISCS], angles, self.period)
+            angles[:] = discs[wired.name].step(efforts[wired.part][DISCS], angles, self.period)
         counts = boards.timers.position.copy()
         counts[self._channels] = self._counts(positions)
         if self._set_up is not None:
@@ -295,7 +303,7 @@ class RobotPlant:
             if held.any():
                 np.copyto(motors[wired.part], self._motor_weight(wired), where=held)
         for wired in free:  # friction of the instrument holds its wrist
-            engaged = self.discs[wired.name].engaged
+            engaged = self.mounting.discs[wired.name].engaged
             np.copyto(motors[wired.part][DISCS], self._motor_weight(wired)[DISCS], where=~engaged)
         return motors
 
@@ -308,6 +316,7 @@ class RobotPlant:
 
     def rest(self, until: float) -> None:
         """Let time pass without motion: nothing is powered."""
+        self.mounting.update()
         self.time = max(self.time, until)
 
     def _weight(self, name: str) -> Array:
@@ -376,13 +385,6 @@ class RobotPlant:
             }
             for name, joints in self.joints().items()
         }
-
-
-def _warm_up(scene: Scene) -> None:
-    """Take a step and return: the first one takes 60 ms, longer than a client waits for a reply."""
-    snapshot = scene.snapshot()
-    scene.step({name: arm.mechanism.gravity(arm.q) for name, arm in scene.arms.items()})
-    scene.restore(snapshot)
 
 
 def _scales(channels: Sequence[AmplifierChannel], key: str) -> Array:

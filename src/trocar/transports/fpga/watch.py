@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import count
 from types import MappingProxyType
 
@@ -63,8 +63,18 @@ class BoardWatch:
         if set(answer["arms"]) != set(self._arms):
             raise TrocarError(f"the served arms are {', '.join(answer['arms'])}, not {', '.join(self._arms)}")
         playing, self._time = answer["time"] > self._time, answer["time"]
+        self._follow(answer["instruments"])
         for name, state in answer["arms"].items():
             stepped = self._scene.stepped[name]
             self._arms[name] = np.array(state["q"]), np.array(state["dq"])
             self._qpos[stepped.q] = stepped.E @ self._arms[name][0]
         return playing
+
+    def _follow(self, instruments: Mapping[str, str | None]) -> None:
+        """Draw the mounted instruments; an arm without one keeps the last."""
+        arms = self._scene.arms
+        changed = {name: tool for name, tool in instruments.items() if tool and tool != arms[name].arm.instrument}
+        if changed:
+            self._scene = self._scene.rebuilt({name: {"instrument": tool} for name, tool in changed.items()})
+            self._description = SceneDescription.of(self._scene)
+            self._qpos = np.array(self._scene.data.qpos)

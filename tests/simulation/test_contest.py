@@ -19,10 +19,11 @@ class Trial:
     def __init__(self, monkeypatch):
         self.scene = contest_scene()
         self.holder = dict.fromkeys(PEGS)
+        links = {"finger_left", "finger_right"}
         monkeypatch.setattr(
             referee,
-            "touched_pegs",
-            lambda scene: ({name: arm is not None for name, arm in self.holder.items()}, dict(self.holder)),
+            "fingers_on",
+            lambda scene: {name: {} if arm is None else {arm: links} for name, arm in self.holder.items()},
         )
         self.referee = Referee(self.scene)
 

@@ -18,6 +18,7 @@ MAX_TILT = np.cos(np.radians(15.0))
 STILL = 5e-3  # fastest motion of a placed peg [m/s]
 REST = 0.5  # time for which a placed peg is released and still [s]
 LOST = 0.3  # time after which a released peg that is on no post counts as dropped [s]
+FINGERS = {"finger_left", "finger_right"}
 MARGIN = 0.01  # beyond the board's edge or below it, a peg is outside the workspace [m]
 
 
@@ -69,7 +70,7 @@ class _Track:
     """What the referee remembers of one peg."""
 
     post: int | None  # on which it rests
-    holders: list[str] = field(default_factory=list)  # arms that have held it since it last gave a point
+    holders: set[str] = field(default_factory=set)  # arms that have held it since it last gave a point
     still_since: float | None = None
     free_since: float | None = None  # let go, and on no post
 
@@ -103,9 +104,8 @@ class Referee:
             score.path[arm] += math.dist(tip, before)
             self._tips[arm] = tip
             score.peak_force = max(score.peak_force, float(np.linalg.norm(scene.arms[arm].contact_wrench()[:3])))
-        touching, holding = touched_pegs(scene)
-        for name in PEGS:
-            self._judge(scene, name, touching[name], holding[name])
+        for name, arms in fingers_on(scene).items():
+            self._judge(scene, name, bool(arms), [arm for arm, links in arms.items() if links >= FINGERS])
         if len(self._done) == len(PEGS) and all(self.side(name) == self.target for name in PEGS):
             self.target, self._done = -self.target, set()
         return score
@@ -119,10 +119,9 @@ class Referee:
         """Pegs that can still give a point on this side."""
         return [name for name in PEGS if name not in self._done]
 
-    def _judge(self, scene: Scene, name: str, touched: bool, holder: str | None) -> None:
+    def _judge(self, scene: Scene, name: str, touched: bool, holding: list[str]) -> None:
         track, now = self._tracks[name], self.score.time
-        if holder is not None and holder not in track.holders:
-            track.holders.append(holder)
+        track.holders.update(holding)
         T = self._T_board_world @ scene.objects[name].pose
         outside = np.abs(T[:2, 3]) > PLATE[:2] / 2 + MARGIN
         if outside.any() or T[2, 3] < -MARGIN:
@@ -151,12 +150,12 @@ class Referee:
             reason = "the other side is to be filled"
         elif name in self._done:
             reason = "it has given its point on this side"
-        elif not set(HAND.values()) <= set(track.holders):
+        elif not set(HAND.values()) <= track.holders:
             reason = "no handover"
         self.score.placements.append(PlacedPeg(time, name, track.post, not reason, reason))
         if not reason:
             self._done.add(name)
-        track.holders = []
+        track.holders = set()
 
     def _post(self, scene: Scene, name: str) -> int | None:
         """The post around which a peg is, down at the board and upright."""
@@ -168,21 +167,15 @@ class Referee:
         return nearest if away[nearest] <= ASIDE else None
 
 
-def touched_pegs(scene: Scene) -> tuple[dict[str, bool], dict[str, str | None]]:
-    """For every peg: an instrument touches it; the arm that has it between both fingers. Both of the last step."""
-    touching = dict.fromkeys(PEGS, False)
-    fingers: dict[str, dict[str, set[str]]] = {name: {} for name in PEGS}
+def fingers_on(scene: Scene) -> dict[str, dict[str, set[str]]]:
+    """Links of instruments that touched each peg in the last step, by arm; both fingers hold it."""
+    links: dict[str, dict[str, set[str]]] = {name: {} for name in PEGS}
     for contact in scene.touching():
         for part, thing in ((contact.first, contact.second), (contact.second, contact.first)):
-            if thing in touching and " of " in part:
-                touching[thing] = True
+            if thing in links and " of " in part:
                 link, arm = part.split(" of ", 1)
-                if link.startswith("finger_"):
-                    fingers[thing].setdefault(arm, set()).add(link)
-    holding = {
-        name: next((arm for arm, links in arms.items() if len(links) == 2), None) for name, arms in fingers.items()
-    }
-    return touching, holding
+                links[thing].setdefault(arm, set()).add(link)
+    return links
 
 
 def described(score: Score) -> Mapping[str, Any]:

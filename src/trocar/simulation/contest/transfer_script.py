@@ -24,18 +24,19 @@ from trocar.simulation.contest.peg_board import (
     post_places,
     used_posts,
 )
-from trocar.simulation.contest.referee import Referee
+from trocar.simulation.contest.referee import FINGERS, REST, Referee, fingers_on
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, inverse, pose
 
 SPEED, CARRYING, FINE = 0.05, 0.04, 0.025  # of free motions, with a peg, and near pegs and posts [m/s]
 TURN_SPEED = 2.0  # [rad/s]
 OPEN = 0.5  # commanded opening before a grip [rad]
-SQUEEZE = 0.12  # commanded opening at a grip below the one at which the jaws touch both faces of a wall [rad]
+SQUEEZE = 0.22  # commanded opening at a grip below the one at which the jaws touch both faces of a wall [rad]
 CLOSING, RELEASING = 0.35, 0.25  # time for the jaws [s]
 DEEP = 5e-3  # of the jaws' ends below the upper end of a gripped peg [m]
 ASIDE = 4e-3  # of the grip from the middle of a wall, clear of the post [m]
-BACK = 0.016  # height of the jaws above a grip before and after it [m]
+UP = pose(p=[0.0, 0.0, 0.016])  # place of the jaws before and after a grip, from it
+ATTEMPTS = 3  # of the arm that takes a peg
 CARRIED = WALL[2] + 0.012  # height of a carried peg's lower end over the board [m]
 LET_GO = 1e-3  # height over the board at which a peg is let go [m]
 WAIT = np.array([0.035, 0.0, -0.07])  # place of an idle tip: aside of the wall [m]
@@ -82,7 +83,7 @@ class TransferScript:
         self._q = {arm: scene.arms[arm].q for arm in scene.arms}  # seeds of plans
         length = next(iter(scene.arms.values())).arm.jaw_length
         self._grips = [frame @ pose(p=[0.0, 0.0, -(length - DEEP)]) for frame in grips()]
-        self._grip = 2.0 * float(np.arcsin(PEG_WALL / 2 / (length - DEEP))) - SQUEEZE
+        self._closed = 2.0 * float(np.arcsin(PEG_WALL / 2 / (length - DEEP))) - SQUEEZE
         self._T_board = scene.objects["board"].pose
         self._places = post_places()
 
@@ -105,48 +106,74 @@ class TransferScript:
         return self.scene.objects[name].pose
 
     def _transfer(self, name: str) -> Iterator[None]:
+        """Pick a peg, hand it over and place it; ends early if the grip fails, and is then tried again."""
         target = self.referee.target
         giver, taker = HAND[-target], HAND[target]
         grip = self._pick(giver, self._peg(name))
-        up = pose(p=[0.0, 0.0, BACK])
-        idle = pose(self.T[taker][:3, :3], [*(np.array([target, 1.0]) * WAIT[:2]), WAIT[2]])
         self.opening[giver] = OPEN
-        yield from self._move({giver: [Waypoint(up @ grip), Waypoint(grip, FINE)], taker: [Waypoint(idle)]})
-        yield from self._jaws(giver, self._grip, CLOSING)
+        yield from self._move({giver: [Waypoint(UP @ grip)], taker: [Waypoint(self._idle(taker, target))]})
+        yield from self._grip(giver, grip)
         lifted = pose(p=[0.0, 0.0, CARRIED - self._height(name)])
+        yield from self._move({giver: [Waypoint(lifted @ self.T[giver], CARRYING)]})
+        if self._holder(name) != giver:
+            yield from self._let_go(giver)
+            return
         # meet over the wall
         T_tip_peg = self._held(giver, name)
         T_giver, T_peg_taker = self._meeting(giver, taker, T_tip_peg)
         self.opening[taker] = OPEN
-        taking = T_giver @ T_tip_peg @ T_peg_taker
-        yield from self._move(
-            {
-                giver: [Waypoint(lifted @ self.T[giver], CARRYING), Waypoint(T_giver, CARRYING)],
-                taker: [Waypoint(up @ taking)],
-            }
+        above = UP @ T_giver @ T_tip_peg @ T_peg_taker
+        yield from self._move({giver: [Waypoint(T_giver, CARRYING)], taker: [Waypoint(above)]})
+        for _ in range(ATTEMPTS):
+            yield from self._wait(0.1)
+            yield from self._grip(taker, self._peg(name) @ T_peg_taker)
+            if self._touches(taker, name):
+                break
+            yield from self._let_go(taker)
+        else:
+            yield from self._put(giver, name, -target)
+            return
+        yield from self._let_go(giver)
+        if self._holder(name) == taker:
+            away = {giver: [Waypoint(self._idle(giver, -target))]}
+            yield from self._put(taker, name, target, away)
+
+    def _put(
+        self, arm: str, name: str, side: int, meanwhile: Mapping[str, Sequence[Waypoint]] | None = None
+    ) -> Iterator[None]:
+        """Carry a held peg to a free post of a side and let it go there."""
+        T_tip_peg = self._held(arm, name)
+        x, y = self._places[self._post(side, name)]
+        R = self.T[arm][:3, :3] @ T_tip_peg[:3, :3]
+        over, down = (
+            pose(R, (self._T_board @ [x, y, height, 1.0])[:3]) @ inverse(T_tip_peg) for height in (CARRIED, LET_GO)
         )
+        yield from self._move({**(meanwhile or {}), arm: [Waypoint(over, CARRYING), Waypoint(down, FINE)]})
+        yield from self._let_go(arm)
+        yield from self._wait(REST)
+
+    def _grip(self, arm: str, T: Array) -> Iterator[None]:
+        """Lower open jaws to a tip pose, correct what the arm's friction leaves, and close them."""
+        yield from self._move({arm: [Waypoint(UP @ T, FINE), Waypoint(T, FINE)]})
         yield from self._wait(0.1)
-        taking = self._peg(name) @ T_peg_taker
-        yield from self._move({taker: [Waypoint(up @ taking, FINE), Waypoint(taking, FINE)]})
-        yield from self._jaws(taker, self._grip, CLOSING)
-        yield from self._jaws(giver, OPEN, RELEASING)
-        yield from self._move({giver: [Waypoint(up @ self.T[giver], CARRYING)]})
-        # place it
-        T_tip_peg = self._held(taker, name)
-        post = self._post(target, name)
-        x, y = self._places[post]
-        R = self.T[taker][:3, :3] @ T_tip_peg[:3, :3]
-        goals = []
-        for height in (CARRIED, LET_GO):
-            place = (self._T_board @ [x, y, height, 1.0])[:3]
-            goals.append(pose(R, place) @ inverse(T_tip_peg))
-        away = pose(self.T[giver][:3, :3], [*(np.array([-target, 1.0]) * WAIT[:2]), WAIT[2]])
-        yield from self._move(
-            {taker: [Waypoint(goals[0], CARRYING), Waypoint(goals[1], FINE)], giver: [Waypoint(away)]}
-        )
-        yield from self._jaws(taker, OPEN, RELEASING)
-        yield from self._move({taker: [Waypoint(up @ self.T[taker], CARRYING)]})
-        yield from self._wait(0.5)
+        missed = T[:3, 3] - self.scene.T_world_tip(arm)[:3, 3]
+        yield from self._move({arm: [Waypoint(pose(p=missed) @ T, FINE)]})
+        yield from self._jaws(arm, self._closed, CLOSING)
+
+    def _let_go(self, arm: str) -> Iterator[None]:
+        yield from self._jaws(arm, OPEN, RELEASING)
+        yield from self._move({arm: [Waypoint(UP @ self.T[arm], CARRYING)]})
+
+    def _idle(self, arm: str, side: int) -> Array:
+        return pose(self.T[arm][:3, :3], [side * WAIT[0], *WAIT[1:]])
+
+    def _holder(self, name: str) -> str | None:
+        arms = fingers_on(self.scene)[name]
+        return next((arm for arm, links in arms.items() if links >= FINGERS), None)
+
+    def _touches(self, arm: str, name: str) -> bool:
+        """An arm has a peg between both fingers, while the other may hold it too."""
+        return fingers_on(self.scene)[name].get(arm, set()) >= FINGERS
 
     def _height(self, name: str) -> float:
         return float((inverse(self._T_board) @ self._peg(name))[2, 3])

@@ -190,7 +190,7 @@ class TaskEnv(gymnasium.Env):
             reward = self.compute_reward(observed["achieved_goal"], observed["desired_goal"], {})
         else:
             reward = task.reward(world) if self.reward_kind == "dense" else float(solved) - 1.0
-        terminated = bool(self._success or task.failed(world))
+        terminated = bool((self._success and not task.continues) or task.failed(world))
         truncated = self._steps >= round(task.duration * RATE)
         self._running = not (terminated or truncated)
         return observed, float(reward), terminated, truncated, self._info()
@@ -241,6 +241,7 @@ class TaskEnv(gymnasium.Env):
             "saturation": self._saturated / max(1, self._steps * self._cycles),
             "clipped": self._clipped / max(1, self._steps),
             "time": self.world.time,
+            **self.task.details(),
         }
 
     def render(self) -> Any:

@@ -90,6 +90,18 @@ def test_a_seed_reproduces_an_episode_in_a_used_environment_and_in_another_proce
     assert ran.stdout.strip() == first.hex(), ran.stderr
 
 
+def test_an_arm_keeps_its_grip_until_a_delayed_action_arrives():
+    env = make_task("Place", level="3sigma")
+    env.reset(seed=next(seed for seed in range(9) if env.reset(seed=seed) and env.draw.delay == 2))
+    mode = env.modes["PSM"]
+    before = mode.q.copy()
+    for _ in range(2):
+        env.step(np.ones(7))
+        np.testing.assert_allclose(mode.q, before, rtol=0.0, atol=1e-12)
+    env.step(np.ones(7))
+    assert mode.q[6] > before[6]
+
+
 def test_a_vector_environment_gives_the_results_of_single_ones():
     vector = gymnasium.make_vec("trocar/Reach-v0", num_envs=2, vectorization_mode="vector_entry_point", threads=2)
     single = [make_task("Reach") for _ in range(2)]
@@ -169,7 +181,7 @@ def test_the_expert_solves_a_task(task):
     env = gymnasium.make(f"trocar/{task}-v0", level="1sigma")
     observation, info = env.reset(seed=12)
     policy, over = trocar.envs.expert(env), False
-    while not over:
+    while not (over or info["is_success"]):  # a contest goes on after success
         observation, _, terminated, truncated, info = env.step(policy(observation))
         over = terminated or truncated
     assert info["is_success"]

@@ -41,6 +41,11 @@ class ActionMode(ABC):
         self.arm = arm
         self._period = period
 
+    @property
+    def resting(self) -> Array:
+        """The action (size,) that leaves the arm as it is."""
+        return np.zeros(self.size)
+
     @abstractmethod
     def accept(self, world: World, action: Array) -> None:
         """Take the action (size,) of a control period."""
@@ -133,6 +138,10 @@ class JointTarget(ActionMode):
         for _ in range(self._cycles):
             path.advance(PERIOD)
 
+    @property
+    def resting(self) -> Array:
+        return np.clip(self.action(self._trajectory.q), -1.0, 1.0)
+
     def action(self, q: Array) -> Array:
         """The action (n,) whose goal is q (n,)."""
         return (q - self._middle) / self._half
@@ -152,7 +161,7 @@ class TipIncrement(ActionMode):
         hardware = world.arms[arm]
         if hardware.arm.joint_names[-1] != "jaw" or hardware.arm.tip_joints != 6:
             raise TrocarError(f"tip_increment needs an arm with six joints and jaws; {arm} is a {hardware.arm.name}")
-        self.q, self.T = hardware.q.copy(), world.T_world_measured(arm)
+        self.q, self.T = np.append(hardware.q[:6], hardware.setpoint()[6]), world.T_world_measured(arm)
         self._from, self._step, self._k, self._clipped = self.q, np.zeros(7), 0, False
         self._cycles = round(period / PERIOD)
 
@@ -177,6 +186,10 @@ class TipIncrement(ActionMode):
     def command(self, world: World) -> None:
         self._k += 1
         world.arms[self.arm].track(self._from + self._k * self._step, self._step / PERIOD)
+
+    @property
+    def resting(self) -> Array:
+        return np.append(np.zeros(6), jaw_action(float(self.q[6])))
 
     @property
     def clipped(self) -> bool:

@@ -137,8 +137,10 @@ class Scene:
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
-        # arm and name of every body of an arm, by its id
-        self._owner = {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
+        # arm and name of every body of an arm, by its id; other bodies are added when they first touch
+        self._owner: dict[int, tuple[str | None, str]] = {}
+        self._owner |= {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed}
+        self._owner |= {
             stepped.body(body.name): (name, f"{body.name} of {name}")
             for name, stepped in self._items
             for body in stepped.arm.bodies
@@ -241,7 +243,7 @@ class Scene:
         still = {name: np.zeros(arm.n) for name, arm in self.arms.items()}
         rates = {name: self.arms[name].mechanism.checked_joints(v, "dq") for name, v in (still | dict(dq)).items()}
         mujoco.mj_resetData(self.model, self.data)
-        self.engine.unconverged = self.engine.apart = 0
+        self.engine.counts = (0, 0, 0)
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
         for placed in self.objects.values():
@@ -306,7 +308,7 @@ class Scene:
         Raises an error if an arm would overlap anything new.
         """
         touched = {frozenset((contact.first, contact.second)) for contact in before.touching()}
-        self.data.time = before.time
+        self.data.time, self.engine.counts = before.data.time, before.engine.counts
         for name, stepped in self._items:
             was, arm, rows = before.arms[name], stepped.arm, before.stepped[name]
             q = np.clip(was.q, arm.lower, arm.upper) if stepped.options.limits else was.q
@@ -356,14 +358,13 @@ class Scene:
 
     def _contacts(self) -> list[tuple[Contact, bool]]:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
-        contacts = []
-        for contact in self.data.contact[: self.data.ncon]:
-            (first_arm, first), (second_arm, second) = (
-                self._owner_of(int(geom), int(flex)) for geom, flex in zip(contact.geom, contact.flex, strict=True)
-            )
+        contacts, active = [], self.data.contact  # whole arrays: objects of single contacts are slow
+        rows = zip(active.geom.tolist(), active.flex.tolist(), active.dist.tolist(), strict=True)
+        for geoms, flexes, distance in rows:
+            (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
-                contacts.append((Contact(first, second, float(contact.dist)), of_arm))
+                contacts.append((Contact(first, second, distance), of_arm))
         return sorted(contacts, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
@@ -372,12 +373,14 @@ class Scene:
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
         objects = {name: placed.memory for name, placed in self.objects.items() if placed.memory is not None}
-        return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories, objects)
+        engine = self.engine
+        return Snapshot(state, self.data.ctrl.copy(), engine.qacc.copy(), memories, objects, engine.counts)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restore a snapshot of this scene; the continuation is bit-for-bit the same."""
+        """Restore a snapshot of this scene, or of one built alike; the continuation is bit-for-bit the same."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
         self.data.ctrl[:], self.engine.qacc = snapshot.tau, snapshot.ddq.copy()
+        self.engine.counts = snapshot.counts
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
         for name, memory in snapshot.objects.items():
@@ -439,7 +442,9 @@ class Scene:
         if geom < 0:
             return None, str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex)).removeprefix(OBJECT)
         body = int(self.model.geom_bodyid[geom])
-        return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
+        if body not in self._owner:
+            self._owner[body] = None, self.model.body(body).name.removeprefix(OBJECT)
+        return self._owner[body]
 
     def _check_arm(self, arm: str) -> str:
         check_known("arm of the scene", self._options, arm)

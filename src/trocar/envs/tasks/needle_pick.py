@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from trocar.envs.task import Policy, Task
-from trocar.envs.tasks.tip_script import Script, Tips
+from trocar.envs.tasks.tip_script import Script, Tips, following
 from trocar.envs.world import PERIOD, World
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.manipulation import held_by
@@ -91,14 +91,14 @@ class NeedlePickTask(Task):
 
     def expert(self, env: TaskEnv) -> Policy:
         """Waypoint above the needle, descent, grip, lift to the goal."""
-        return _following(self._picking(env, self.grip(env.world)))
+        return following(self._picking(env, self.grip(env.world)))
 
     def pid(self, env: TaskEnv) -> Policy:
         """The same motions, with the position of the grip but without its orientation."""
         grip = self.grip(env.world)
         wire = (grip @ [0.0, 0.0, REACH, 1.0])[:3]
         R = env.world.T_world_measured("PSM")[:3, :3]
-        return _following(self._picking(env, pose(R, wire - REACH * R[:, 2])))
+        return following(self._picking(env, pose(R, wire - REACH * R[:, 2])))
 
     def _picking(self, env: TaskEnv, T: Array) -> Script:
         tips = Tips(env)
@@ -109,10 +109,4 @@ class NeedlePickTask(Task):
         yield from tips.wait(0.15)
         yield from tips.jaws("PSM", GRIP, 0.6)
         yield from tips.move("PSM", pose(T[:3, :3], T[:3, 3] + [0.0, 0.0, LIFT]), 0.5)
-        while True:
-            yield from tips.wait(1.0)
-
-
-def _following(script: Script) -> Policy:
-    """A policy that plays a script."""
-    return lambda observation: next(script)
+        yield from tips.rest()

@@ -9,13 +9,19 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
+from trocar.envs.task import Policy
 from trocar.errors import TrocarError
-from trocar.spatial import Array, checked_pose
+from trocar.spatial import Array, checked_pose, pose
 
 if TYPE_CHECKING:
     from trocar.envs.task_env import TaskEnv
 
 Script = Iterator[Array]
+
+
+def following(script: Script) -> Policy:
+    """A policy that plays a script."""
+    return lambda observation: next(script)
 
 
 class Tips:
@@ -53,6 +59,13 @@ class Tips:
             if share == 1.0:
                 return
 
+    def turn(self, arm: str, centre: Array, axis: Array, angle: float, rate: float) -> Script:
+        """Turn a tip by an angle [rad] about an axis (3,) through a centre (3,) of the world, at a rate [rad/s]."""
+        start, steps = self.T[arm], max(1, round(abs(angle) / (rate * self._period)))
+        for k in range(1, steps + 1):
+            R = Rotation.from_rotvec(k / steps * angle * np.asarray(axis)).as_matrix()
+            yield from self.move(arm, pose(R @ start[:3, :3], centre + R @ (start[:3, 3] - centre)), 1.0)
+
     def jaws(self, arm: str, opening: float, duration: float) -> Script:
         """Command an opening of the jaws [rad] and wait [s]."""
         self.opening[arm] = opening
@@ -62,6 +75,11 @@ class Tips:
         """Keep all commands for a time [s]."""
         for _ in range(round(duration / self._period)):
             yield self._action(self._arms[0], np.zeros(3), np.zeros(3))
+
+    def rest(self) -> Script:
+        """Keep all commands for ever."""
+        while True:
+            yield from self.wait(1.0)
 
     def _action(self, moving: str, way: Array, turn: Array) -> Array:
         parts = []

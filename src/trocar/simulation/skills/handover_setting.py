@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -27,11 +30,14 @@ def handover_scene(
     side: int = 1,
     tip: ArrayLike = (0.0, -0.02, -0.115),
     friction: float = 0.5,
+    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    timestep: float = 1e-3,
 ) -> Scene:
     """A scene of PSM1, with an SH "needle" between its jaws, and PSM2, 160 mm from it.
 
     Args:
         grip_angle, approach, side: of the grip; see `grip_frame`. tip: of PSM1 (3,) in the world [m], pointing down.
+        arms: further fields of `SceneArm`, by arm.
     """
     bases = {"PSM1": pose(p=[0.0, -APART, 0.0]), "PSM2": pose(rotation("z", np.pi), [0.0, APART, 0.0])}
     psm, place = load_mechanism("PSM"), checks.three_numbers("tip", tip, "in the world [m]")
@@ -48,9 +54,9 @@ def handover_scene(
     _, q, T = max(options, key=lambda option: option[0])
     q[-1] = OPENING
     grip = grip_frame(needle("needle", np.eye(4), size="SH"), grip_angle, approach, side)
-    arms = {
-        "PSM1": SceneArm(arm="PSM", base=bases["PSM1"], q=q),
-        "PSM2": SceneArm(arm="PSM", base=bases["PSM2"], q=WAITING),
+    starts, fields = {"PSM1": q, "PSM2": WAITING}, {} if arms is None else arms
+    placed = {
+        name: SceneArm(arm="PSM", base=base, q=starts[name], **fields.get(name, {})) for name, base in bases.items()
     }
     curved = needle("needle", T @ inverse(grip), size="SH", friction=friction)
-    return Scene(arms, objects=[curved], overlaps=True)
+    return Scene(placed, objects=[curved], timestep=timestep, overlaps=True)

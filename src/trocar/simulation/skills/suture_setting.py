@@ -19,15 +19,15 @@ from trocar.simulation.scene import Scene
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.skills.hands import wrist_margin
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
-from trocar.spatial import inverse, pose, rotation
+from trocar.spatial import Array, inverse, pose, rotation
 
 SIZE = (0.044, 0.030, 0.015)  # of the tissue [m]
 ELEVATION, REACH = np.radians(45.0), 0.15  # of the shaft above the tissue [rad], remote centre to tissue [m]
 LEAN = np.radians(20.0)  # of the needle's plane, which gives the wrist room
 START = np.radians(165.0)  # angle of the needle's point at the start, just above the surface
 OPENING = 0.112  # of jaws around a wire of 0.7 mm [rad]
-
-
+BASE_R = rotation("x", np.pi / 2 - ELEVATION)
+BASE = pose(BASE_R, np.array([0.0, 0.0, 2e-3]) + REACH * BASE_R[:, 2])  # of the PSM
 WOUND = {"young": 6e4, "cells": (3, 2, 2)}  # of the flaps of a wound
 
 
@@ -39,6 +39,7 @@ def suture_scene(
     piercing: Piercing | None = None,
     thread: Thread | None = None,
     timestep: float = 1e-3,
+    arm: Mapping[str, Any] | None = None,
     **tissue: Any,
 ) -> Scene:
     """A scene with PSM1, an SH "needle" between its jaws, a "thread" and a "tissue" with its surface at z = 0.
@@ -46,12 +47,12 @@ def suture_scene(
     Args:
         height: of the needle's centre above the tissue [m]; lower is deeper.
         grip_angle: of the gripped point from the middle of the needle [rad]. friction: of the needle.
-        piercing: forces of the tissue. thread: Default: 140 mm.
+        piercing: forces of the tissue. thread: Default: 140 mm. arm: further fields of `SceneArm`.
         tissue: further fields of `Tissue`.
     """
     thread = Thread("thread", "needle") if thread is None else thread
     resistance = Piercing() if piercing is None else piercing
-    return _scene({"tissue": (SIZE[0], 0.0)}, height, grip_angle, friction, resistance, thread, timestep, tissue)
+    return _scene({"tissue": (SIZE[0], 0.0)}, height, grip_angle, friction, resistance, thread, timestep, tissue, arm)
 
 
 def wound_scene(
@@ -81,6 +82,17 @@ def wound_scene(
     return _scene(flaps, height, grip_angle, friction, resistance, thread, timestep, WOUND | tissue)
 
 
+def gripping_joints(T_world_tip: Array) -> Array:
+    """Joints (7,) of a PSM at `BASE` whose jaws hold a wire at a tip pose (4, 4), far from the limits of the wrist."""
+    psm = load_mechanism("PSM")
+    reach = psm.inverse_kinematics_all(inverse(BASE) @ T_world_tip)
+    if not reach:
+        raise TrocarError("the PSM does not reach the needle; use another place or grip of the needle")
+    q = np.array(max(reach, key=lambda q: wrist_margin(psm.arm.lower, psm.arm.upper, q)))
+    q[-1] = OPENING
+    return q
+
+
 def _scene(
     blocks: Mapping[str, tuple[float, float]],
     height: float,
@@ -90,18 +102,12 @@ def _scene(
     thread: Thread,
     timestep: float,
     tissue: Mapping[str, Any],
+    arm: Mapping[str, Any] | None = None,
 ) -> Scene:
     """A scene with tissues by name, each with its width and its place along x [m]."""
-    base_R = rotation("x", np.pi / 2 - ELEVATION)
-    base = pose(base_R, np.array([0.0, 0.0, 2e-3]) + REACH * base_R[:, 2])
     T = arc_pose(height, START, LEAN)
     curved = needle("needle", T, size="SH", friction=friction)
-    psm = load_mechanism("PSM")
-    reach = psm.inverse_kinematics_all(inverse(base) @ T @ grip_frame(curved, grip_angle, side=-1))
-    if not reach:
-        raise TrocarError("the PSM does not reach the needle; use another height or grip_angle")
-    q = np.array(max(reach, key=lambda q: wrist_margin(psm.arm.lower, psm.arm.upper, q)))
-    q[-1] = OPENING
+    q = gripping_joints(T @ grip_frame(curved, grip_angle, side=-1))
     tissues = []
     for name, (width, x) in blocks.items():
         outer = ("-x",) if x < 0 else ("+x",) if x > 0 else ()
@@ -109,7 +115,7 @@ def _scene(
         fields |= {"fixed": ("-z", *outer)} | dict(tissue)
         tissues.append(Tissue(name, **fields, piercing=replace(piercing, needle=curved.name)))
     return Scene(
-        {"PSM1": SceneArm(arm="PSM", base=base, q=q)},
+        {"PSM1": SceneArm(arm="PSM", base=BASE, q=q, **({} if arm is None else arm))},
         objects=[curved, thread, *tissues],
         accuracy="discrete",
         timestep=timestep,

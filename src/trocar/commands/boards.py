@@ -31,8 +31,12 @@ def serve_boards(
     host: str,
     tools: bool,
     view: bool,
+    ros2: tuple[int, str, float] | None = None,
 ) -> None:
-    """Serve the boards of a system file, or of nominal files that are written first, until Ctrl-C."""
+    """Serve the boards of a system file, or of nominal files that are written first, until Ctrl-C.
+
+    ros2: domain, interface and rate [Hz] of the truth as topics of ROS 2.
+    """
     from trocar.transports.fpga import nominal
     from trocar.transports.fpga.bedside import Bedside
     from trocar.transports.fpga.controller import BoardController
@@ -82,6 +86,16 @@ def serve_boards(
             page = context.Process(target=_show, args=(scene, names, instrument, server.bedside_address), daemon=True)
             page.start()
             running.callback(page.terminate)
+        if ros2 is not None:
+            joints = {name: tuple(joint.name for joint in arm.arm.joints) for name, arm in built.arms.items()}
+            carriers = [name for name, arm in built.arms.items() if arm.arm.carries]
+            context = multiprocessing.get_context("spawn")
+            topics = context.Process(
+                target=_publish_truth, args=(server.bedside_address, joints, carriers, *ros2), daemon=True
+            )
+            topics.start()
+            running.callback(topics.terminate)
+            typer.echo(f"truth in ROS 2: /truth/{names[0]}/..., ROS_DOMAIN_ID={ros2[0]} on {ros2[1]}, {ros2[2]:g} Hz")
         _run(server)
 
 
@@ -118,3 +132,22 @@ def _show(scene: str, names: list[str], instrument: str | None, address: tuple[s
         page = open_page(running, "scene_page", watch.frame)
         typer.echo(f"page: {page.address}")
         page.wait()
+
+
+def _publish_truth(
+    address: tuple[str, int],
+    joints: dict[str, tuple[str, ...]],
+    tools: list[str],
+    domain: int,
+    interface: str,
+    rate: float,
+) -> None:
+    """Topics of the truth, in a process of its own."""
+    from trocar.transports.fpga.truth_topics import TruthTopics
+
+    with suppress(KeyboardInterrupt), TruthTopics(address, joints, tools, domain, interface) as topics:
+        due = time.monotonic()
+        while True:
+            topics.publish()
+            due = max(due + 1.0 / rate, time.monotonic() - 1.0)
+            time.sleep(max(due - time.monotonic(), 0.0))

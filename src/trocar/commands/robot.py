@@ -207,7 +207,8 @@ def serve(
 
     Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
 
-    --fpga lets the dVRK's own software drive the simulated motors, as if they were a robot; see docs/fpga.md.
+    --fpga lets the dVRK's own software drive the simulated motors, as if they were a robot; see docs/fpga.md. With
+    --ros2 it also publishes the true joints, tips and contact forces.
 
     --ros1 requires a running roscore or --master own. --ros2 requires no ROS installation. Neither has access control:
     anyone who reaches the node's ports can command the simulated robot. Without --host or --interface the node is
@@ -219,7 +220,7 @@ def serve(
         for path in write_launch_files(launch_files):
             typer.echo(path)
         return
-    if ros1 + ros2 + fpga > 1 or not (ros1 or ros2 or fpga or coppelia) or (coppelia and fpga):
+    if ros1 + (ros2 or fpga) > 1 or not (ros1 or ros2 or fpga or coppelia) or (coppelia and fpga):
         raise TrocarError("choose an interface with --ros1, --ros2, --fpga or --coppelia")
     names = [name for group in arms or [] for name in group.split(",") if name]
     if coppelia and scene is None:
@@ -269,6 +270,7 @@ def serve(
             host=host,
             tools=tools,
             view=view,
+            ros2=(_checked_domain(domain, interface, distro), interface, rate) if ros2 else None,
         )
         return
     if config is not None or instrument is not None:

@@ -12,7 +12,7 @@
     fail BOARD AXIS [AMPERES]        an amplifier delivers this current; without a number it is repaired
     slip BOARD AXIS COUNTS           an encoder loses counts
     joints                           true joints of all arms; faster than `truth`
-    truth                            joints, tips and contact forces of all arms; what is pressed
+    truth [ARM]                      joints, tips and contact forces of all arms or one; what is pressed
 
 Every line is answered by one line of JSON, with `error` if it was not understood.
 """
@@ -55,25 +55,24 @@ class Bedside:
             "fail": (2, 3, self._fail),
             "slip": (3, 3, self._slip),
             "joints": (0, 0, lambda: None),
-            "truth": (0, 0, lambda: None),
+            "truth": (0, 1, lambda *_: None),
         }
 
     def answer(self, line: bytes) -> bytes:
         """Execute a line; the answer, a line of JSON."""
-        words = line.decode("utf-8", errors="replace").split()
+        words, plant = line.decode("utf-8", errors="replace").split(), self._plant
         try:
-            self._plant.mounting.update()
+            plant.mounting.update()
             self._execute(words)
+            arms = plant.truth(*words[1:]) if words[0] == "truth" else plant.joints() if words[0] == "joints" else None
         except TrocarError as error:
             return json.dumps({"error": str(error)}).encode()
-        plant = self._plant
         content: dict[str, Any] = {"time": plant.time, "pressed": plant.pressed}
         refused = plant.mounting.refused or (plant.set_up.refused if plant.set_up else "")
         if refused:
             content["refused"] = refused
-        if words[0] in ("truth", "joints"):
-            content["arms"] = plant.truth() if words[0] == "truth" else plant.joints()
-            content["instruments"] = plant.mounting.instruments()
+        if arms is not None:
+            content |= {"arms": arms, "instruments": plant.mounting.instruments()}
             if plant.scene.cart is not None:
                 content["set_up"] = {name: q.tolist() for name, q in plant.scene.cart.q_setup.items()}
         return json.dumps(content).encode()

@@ -22,7 +22,7 @@ from trocar.transports.fpga.io_file import GRIPPER, ActuatorScales, AmplifierCha
 from trocar.transports.fpga.lookup import PotTable
 from trocar.transports.fpga.mounting import Mounting, warm_up
 from trocar.transports.fpga.registers import DRAC, KINDS, Boards
-from trocar.transports.fpga.set_up import BRAKE_SHARE, SET_UP, SetUpJoints, SetUpMultiplexer
+from trocar.transports.fpga.set_up import BRAKE_SHARE, SET_UP, BrakedSetUp, SetUpMultiplexer
 
 CURRENT_NOISE = 2e-3  # of measured currents [A]: ASSUMED, as in `trocar.robot`
 POT_NOISE = 3.0  # of potentiometers [bits]: ASSUMED
@@ -137,7 +137,7 @@ class RobotPlant:
         self._set_up, self.set_up = None, None
         if configuration.set_up and scene.cart is not None:
             self._set_up = SetUpMultiplexer(configuration, boards, scene.cart, self.channel)
-            self.set_up = SetUpJoints(configuration, boards, scene)
+            self.set_up = BrakedSetUp(configuration, boards, scene)
         counts = np.zeros(M)
         counts[self._channels] = self._counts(self._actuators())
         boards.timers = EncoderTimers(counts, boards.clocks)
@@ -380,8 +380,9 @@ class RobotPlant:
         """True joints [rad, m] of every arm and their rates."""
         return {name: {"q": arm.q.tolist(), "dq": arm.dq.tolist()} for name, arm in self.scene.arms.items()}
 
-    def truth(self) -> dict[str, Mapping[str, object]]:
-        """True state of every arm: joints [rad, m], tip in its base (4, 4) and contact wrench [N, N m]."""
+    def truth(self, *arms: str) -> dict[str, Mapping[str, object]]:
+        """True state of arms, by default all: joints [rad, m], tip in its base (4, 4), contact wrench [N, N m]."""
+        check_known("arm of the scene", self.scene.arms, *arms)
         return {
             name: {
                 **joints,
@@ -391,6 +392,7 @@ class RobotPlant:
                 ),
             }
             for name, joints in self.joints().items()
+            if not arms or name in arms
         }
 
 

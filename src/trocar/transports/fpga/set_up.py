@@ -93,7 +93,7 @@ class _Push:
     elapsed: float = 0.0
 
 
-class SetUpJoints:
+class BrakedSetUp:
     """Brakes, lift and hands. Joints move only while their brakes are open, the lift only while it is enabled.
 
     Attributes:

@@ -151,14 +151,14 @@ def regrasp(
     with _Log(hands, arm, needle) as log:
         hands.open(arm)
         hands.move(arm, hands.tip(arm) @ pose(p=[0.0, 0.0, -RETREAT]), 0.6)
-        T = _best_grip(hands, arm, placed.pose, thing, angle)
+        T = best_grip(hands, arm, placed.pose, thing, angle)
         hands.move(arm, T @ pose(p=[0.0, 0.0, -RETREAT]), 0.8)
         hands.move(arm, T, 0.6)
         hands.close(arm, effort)
     return log.result()
 
 
-def _best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:
+def best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:
     """The tip pose of a grip that keeps the wrist far from its limits and near its current joints.
 
     Jaws across the needle's plane hold it best; they are tilted only if the arm does not reach it otherwise.

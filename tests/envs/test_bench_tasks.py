@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tools.bench import tasks as timing
 from trocar.cli import app
-from trocar.envs import bench
+from trocar.envs import bench, make_task
 from trocar.errors import TrocarError
 
 
@@ -52,3 +56,13 @@ def test_the_command_refuses_an_unknown_task():
     result = CliRunner().invoke(app, ["bench-tasks", "Juggle"])
     assert result.exit_code != 0
     assert "Juggle" in result.output
+
+
+def test_the_bare_loop_of_the_timings_moves_the_arm_as_the_environment_does():
+    env = make_task("ForceHold")
+    env.reset(seed=0)
+    bare = pickle.loads(pickle.dumps(env))
+    for action in np.random.default_rng(0).uniform(-1, 1, (3, 7)):
+        env.step(action)
+        timing._bare_period(bare, action)
+    assert bare.world.scene.data.qpos.tobytes() == env.world.scene.data.qpos.tobytes()

@@ -44,6 +44,7 @@ def test_at_rest_the_contact_wrench_balances_joint_efforts_and_gravity(accuracy,
     external = MECH.gravity(sim.q) - sim.tau + sim.friction_effort()
     wrench = sim.contact_wrench()
     assert wrench[2] > 2.0
+    assert sim.contact_force() == pytest.approx(np.linalg.norm(wrench[:3]), rel=1e-12)
     implied = np.linalg.solve(MECH.jacobian(sim.q).T, external[:6])
     scale = [np.linalg.norm(wrench[:3])] * 3 + [np.linalg.norm(wrench[3:])] * 3
     np.testing.assert_array_less(np.abs(implied - wrench) / scale, 1e-3)

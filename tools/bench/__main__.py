@@ -12,7 +12,7 @@ from pathlib import Path
 from trocar.commands.terminal import progress_bar, show_table
 from trocar.files import check_writable, write_json
 
-NAMES = ("dds", "gpu", "ros1", "surgery", "sweep", "teleop")
+NAMES = ("dds", "gpu", "ros1", "surgery", "sweep", "tasks", "teleop")
 
 
 def main() -> None:

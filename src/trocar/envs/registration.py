@@ -18,6 +18,7 @@ TASKS = MappingProxyType(
         "CameraCentre": "camera_centre",
         "ForceHold": "force_hold",
         "NeedlePick": "needle_pick",
+        "PegTransfer": "peg_transfer",
         "NeedleHandover": "needle_handover",
         "Approach": "approach",
         "Place": "place",

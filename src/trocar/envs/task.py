@@ -32,6 +32,7 @@ class Task(ABC):
         arms: kind of every arm by name: PSM or ECM. mode: default action mode. duration: of an episode [s].
         extra: meaning of additional numbers of an action. held: time for which `solved` must hold [s].
         force_arms: arms whose contact force is measured. varies: every episode needs a scene of its own.
+        continues: the episode goes on after success.
         gripped: commanded opening of jaws that hold something at the start, by arm [rad].
     """
 
@@ -42,6 +43,7 @@ class Task(ABC):
     held: ClassVar[float] = HELD
     force_arms: ClassVar[tuple[str, ...]] = ()
     varies: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
     goal_tolerance: ClassVar[float | None] = None
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
@@ -91,6 +93,10 @@ class Task(ABC):
     def drops(self) -> int:
         """Objects dropped so far."""
         return 0
+
+    def details(self) -> dict[str, Any]:
+        """Figures of this task for `info`."""
+        return {}
 
     def reference(self, t: float) -> Setpoint:
         """Motion that the arm should follow, for tasks that have one."""

@@ -21,7 +21,7 @@ from trocar.simulation import Scene
 from trocar.spatial import Array
 
 RATE = 50  # control rate [Hz]
-FORCE_CYCLES = 15  # cycles between readings of the contact force
+FORCE_CYCLES = 15  # cycles between readings of the contact force; the last is at the end of the period
 MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
 OBSERVATIONS = ("state", "privileged")
 REWARDS = ("dense", "sparse", "goal")
@@ -125,6 +125,7 @@ class TaskEnv(gymnasium.Env):
             hardware.track(q, None)
         reference = task.reference if task.has_reference else None
         self._modes = [MODES[self.mode](world, arm, self.period, reference) for arm in task.arms]
+        self._limits = np.concatenate([arm.arm.motors.effort for arm in world.arms.values()]) * (1.0 - 1e-9)
         # until the first action arrives, the arms stay where they are and keep what they hold
         resting = np.concatenate([*(mode.resting for mode in self._modes), np.zeros(len(task.extra))])
         self._pending: deque[Array] = deque([resting] * self.draw.delay)
@@ -167,11 +168,11 @@ class TaskEnv(gymnasium.Env):
                 mode.command(world)
             loop.act()
             applied.append(loop.applied)
-            if task.force_arms and cycle % FORCE_CYCLES == 0:
+            if task.force_arms and (cycle + 1) % FORCE_CYCLES == 0:
                 force = max(force, *(world.contact_force(arm) for arm in task.force_arms))
         efforts = np.array(applied)
         self._measure(efforts.mean(axis=0))
-        self._saturated += int((np.abs(efforts) >= self._limits()).any(axis=1).sum())
+        self._saturated += int((np.abs(efforts) >= self._limits).any(axis=1).sum())
         self._last, self._steps = values, self._steps + 1
         self._peak = max(self._peak, force)
         self._clipped += any(mode.clipped for mode in modes)
@@ -189,7 +190,7 @@ class TaskEnv(gymnasium.Env):
             reward = self.compute_reward(observed["achieved_goal"], observed["desired_goal"], {})
         else:
             reward = task.reward(world) if self.reward_kind == "dense" else float(solved) - 1.0
-        terminated = bool(self._success or task.failed(world))
+        terminated = bool((self._success and not task.continues) or task.failed(world))
         truncated = self._steps >= round(task.duration * RATE)
         self._running = not (terminated or truncated)
         return observed, float(reward), terminated, truncated, self._info()
@@ -200,15 +201,7 @@ class TaskEnv(gymnasium.Env):
 
     def _measure(self, applied: Array) -> None:
         """Read the current sensors after mean actuator efforts."""
-        self._efforts = {
-            name: np.linalg.solve(
-                hardware.arm.motors.coupling.T, self.world.loop.sensors.efforts(applied[hardware.part], hardware.part)
-            )
-            for name, hardware in self.world.arms.items()
-        }
-
-    def _limits(self) -> Array:
-        return np.concatenate([hardware.arm.motors.effort for hardware in self.world.arms.values()]) * (1.0 - 1e-9)
+        self._efforts = {name: hardware.measured_efforts(applied) for name, hardware in self.world.arms.items()}
 
     def _checked(self, action: Any) -> Array:
         shape = self.action_space.shape
@@ -248,6 +241,7 @@ class TaskEnv(gymnasium.Env):
             "saturation": self._saturated / max(1, self._steps * self._cycles),
             "clipped": self._clipped / max(1, self._steps),
             "time": self.world.time,
+            **self.task.details(),
         }
 
     def render(self) -> Any:

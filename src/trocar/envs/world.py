@@ -37,7 +37,9 @@ class World:
         self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
         self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
         self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
-        self._tips: dict[str, tuple[int, Array]] = {}  # cycle and measured pose, by arm
+        # cycle of the last reading and its value, by arm
+        self._tips: dict[str, tuple[int, Array]] = {}
+        self._forces: dict[str, tuple[int, float]] = {}
 
     @property
     def time(self) -> float:
@@ -70,7 +72,11 @@ class World:
 
     def contact_force(self, arm: str) -> float:
         """Magnitude of the force of all objects on the instrument [N]."""
-        return float(np.linalg.norm(self.scene.arms[arm].contact_wrench()[:3]))
+        cycle, force = self._forces.get(arm, (-1, 0.0))
+        if cycle != self.loop.cycle:
+            force = self.scene.arms[arm].contact_force()
+            self._forces[arm] = self.loop.cycle, force
+        return force
 
     def inject(self, arm: str, *faults: Fault) -> None:
         """Inject faults without memory into an arm; unlike those of a scene, they are pickled."""

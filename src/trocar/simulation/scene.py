@@ -137,8 +137,10 @@ class Scene:
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
-        # arm and name of every body of an arm, by its id
-        self._owner = {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed} | {
+        # arm and name of every body of an arm, by its id; other bodies are added when they first touch
+        self._owner: dict[int, tuple[str | None, str]] = {}
+        self._owner |= {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed}
+        self._owner |= {
             stepped.body(body.name): (name, f"{body.name} of {name}")
             for name, stepped in self._items
             for body in stepped.arm.bodies
@@ -356,14 +358,13 @@ class Scene:
 
     def _contacts(self) -> list[tuple[Contact, bool]]:
         """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
-        contacts = []
-        for contact in self.data.contact[: self.data.ncon]:
-            (first_arm, first), (second_arm, second) = (
-                self._owner_of(int(geom), int(flex)) for geom, flex in zip(contact.geom, contact.flex, strict=True)
-            )
+        contacts, active = [], self.data.contact  # whole arrays: objects of single contacts are slow
+        rows = zip(active.geom.tolist(), active.flex.tolist(), active.dist.tolist(), strict=True)
+        for geoms, flexes, distance in rows:
+            (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
             if first_arm is None or first_arm != second_arm:
                 of_arm = first_arm is not None or second_arm is not None
-                contacts.append((Contact(first, second, float(contact.dist)), of_arm))
+                contacts.append((Contact(first, second, distance), of_arm))
         return sorted(contacts, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:
@@ -439,7 +440,9 @@ class Scene:
         if geom < 0:
             return None, str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex)).removeprefix(OBJECT)
         body = int(self.model.geom_bodyid[geom])
-        return self._owner.get(body) or (None, self.model.body(body).name.removeprefix(OBJECT))
+        if body not in self._owner:
+            self._owner[body] = None, self.model.body(body).name.removeprefix(OBJECT)
+        return self._owner[body]
 
     def _check_arm(self, arm: str) -> str:
         check_known("arm of the scene", self._options, arm)

@@ -279,6 +279,10 @@ class SimulatedArm:
         wrench = self._contacts.wrench(point, None if of is None else self.objects[of].body)
         return np.concatenate([self._stepped.to_base(wrench[:3]), self._stepped.to_base(wrench[3:])])
 
+    def contact_force(self) -> float:
+        """Magnitude of the force of all objects on the instrument in the last step [N]."""
+        return math.sqrt(sum(part * part for part in self._contacts.force().tolist()))
+
     def contact_effort(self) -> Array:
         """Joint efforts (n,) [N m, N] of all contacts of objects with the arm, in the last step."""
         return self._contacts.effort()

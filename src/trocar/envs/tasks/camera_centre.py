@@ -10,7 +10,7 @@ from trocar.envs.actions import JointTarget
 from trocar.envs.task import Policy, Task
 from trocar.envs.world import World
 from trocar.errors import TrocarError
-from trocar.spatial import Array, inverse
+from trocar.spatial import Array
 
 if TYPE_CHECKING:
     from trocar.envs.task_env import TaskEnv
@@ -54,7 +54,7 @@ class CameraCentreTask(Task):
 
     def image(self, T_world_tip: Array, t: float) -> Array:
         """Image coordinates (2,) of the target for a pose of the lens: to the right, upwards."""
-        x, y, z = (inverse(T_world_tip) @ np.append(self.target(t), 1.0))[:3]
+        x, y, z = (self.target(t) - T_world_tip[:3, 3]) @ T_world_tip[:3, :3]
         return np.array([-x, y]) / (max(z, 1e-3) * HALF_VIEW)  # x of the tip frame points left
 
     def achieved(self, world: World) -> Array:

@@ -67,8 +67,7 @@ class ForceHoldTask(Task):
         world.scene.reset()
 
     def after_period(self, world: World, force: float) -> None:
-        wrench = world.scene.arms["PSM"].contact_wrench()
-        self.force = float(np.linalg.norm(wrench[:3]))
+        self.force = world.contact_force("PSM")
         self.measured = self.force + self.noise * self.rng.standard_normal()
         self.excess = self.excess or force > (1.0 + MAX_OVERSHOOT) * self.wanted
 

@@ -94,10 +94,13 @@ class Hardware(Remembering):
         They are measured once per cycle, so that all topics report the same.
         """
         if self._tau[0] != self.loop.cycle:
-            applied = self._sensors.efforts(self.loop.applied[self.part], self.part)
-            tau = self._effort_to_joint.dot(applied)
+            tau = self.measured_efforts(self.loop.applied)
             self._tau = self.loop.cycle, tau + self.sim.mechanism.effort_bias if self.loop.options.bias else tau
         return self._tau[1]
+
+    def measured_efforts(self, applied: Array) -> Array:
+        """Joint efforts (n,) that the current sensors report of actuator efforts (N,) of the whole loop."""
+        return self._effort_to_joint.dot(self._sensors.efforts(applied[self.part], self.part))
 
     def gravity(self) -> Array:
         """Efforts (n,) that hold the arm against gravity and springs, from the model."""

@@ -1,0 +1,107 @@
+"""The peg transfer of the ICRA 2026 competition: its scene and its rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trocar.simulation.contest import Referee, contest_scene, draw_setting, referee
+from trocar.simulation.contest.peg_board import LEFT, PEGS, RIGHT, post_places, used_posts
+from trocar.simulation.skills.hands import Hands
+from trocar.spatial import pose, rotation
+
+STEP = 0.25  # between looks of the referee [s]
+
+
+class Trial:
+    """A trial in which pegs are carried by nobody: their poses and the arms that hold them are set."""
+
+    def __init__(self, monkeypatch):
+        self.scene = contest_scene()
+        self.holder = dict.fromkeys(PEGS)
+        links = {"finger_left", "finger_right"}
+        monkeypatch.setattr(
+            referee,
+            "fingers_on",
+            lambda scene: {name: {} if arm is None else {arm: links} for name, arm in self.holder.items()},
+        )
+        self.referee = Referee(self.scene)
+
+    def look(self, times=1):
+        for _ in range(times):
+            self.scene.data.time += STEP
+            self.referee.update(self.scene)
+
+    def carry(self, peg, post, arms=("PSM2", "PSM1"), height=0.0):
+        for arm in arms:
+            self.holder[peg] = arm
+            self.scene.objects[peg].pose = pose(p=[0.0, 0.0, -0.1])
+            self.look()
+        x, y = post_places()[post]
+        board = self.scene.objects["board"].pose
+        self.scene.objects[peg].pose = board @ pose(p=[x, y, height])
+        self.holder[peg] = None
+        self.look(4)
+
+    @property
+    def score(self):
+        return self.referee.score
+
+
+@pytest.fixture
+def trial(monkeypatch):
+    return Trial(monkeypatch)
+
+
+def test_pegs_start_at_rest_on_posts_of_the_left_side():
+    for seed in range(3):
+        scene = contest_scene(draw_setting(np.random.default_rng(seed)))
+        judge = Referee(scene)
+        Hands(scene).hold(0.1)
+        score = judge.update(scene)
+        assert [judge.side(name) for name in PEGS] == [LEFT, LEFT]
+        assert (score.points, score.drops, score.ended) == (0, 0, "")
+        assert all(np.linalg.norm(scene.objects[name].twist[:3]) < 1e-3 for name in PEGS)
+
+
+def test_a_peg_on_each_post_of_the_other_side_gives_a_point_and_then_the_way_back_counts(trial):
+    left, right = used_posts(LEFT), used_posts(RIGHT)
+    trial.carry("blue", right[0])
+    assert (trial.score.points, trial.referee.target) == (1, RIGHT)
+    trial.carry("red", right[-1])
+    assert (trial.score.points, trial.referee.target) == (2, LEFT)
+    trial.carry("red", left[0], arms=("PSM1", "PSM2"))
+    assert trial.score.points == 3
+    assert trial.score.last_time == trial.score.placements[-1].time
+
+
+def test_a_move_out_of_order_gives_no_point(trial):
+    left, right = used_posts(LEFT), used_posts(RIGHT)
+    trial.carry("blue", right[0])
+    trial.carry("blue", left[0])  # before red is on the right
+    trial.carry("blue", right[0])
+    assert trial.score.points == 1
+    assert [placement.counted for placement in trial.score.placements] == [True, False, False]
+    trial.carry("red", right[-1])
+    assert (trial.score.points, trial.referee.target) == (2, LEFT)
+
+
+def test_a_peg_without_a_handover_gives_no_point(trial):
+    trial.carry("blue", used_posts(RIGHT)[0], arms=("PSM2",))
+    assert trial.score.points == 0
+    assert trial.score.placements[0].reason == "no handover"
+
+
+def test_a_peg_that_is_let_go_beside_the_posts_is_one_drop(trial):
+    trial.holder["red"] = "PSM2"
+    trial.look()
+    trial.holder["red"] = None
+    trial.scene.objects["red"].pose = trial.scene.objects["board"].pose @ pose(rotation("x", 1.5), [0.04, 0.0, 0.03])
+    trial.look(8)
+    assert (trial.score.drops, trial.score.points, trial.score.ended) == (1, 0, "")
+
+
+def test_a_peg_that_leaves_the_board_ends_the_trial(trial):
+    trial.scene.objects["red"].pose = pose(p=[0.2, 0.0, -0.1])
+    trial.look(2)
+    assert trial.score.ended == "the red peg left the workspace"

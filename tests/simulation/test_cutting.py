@@ -9,8 +9,7 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.simulation import Blade, Box, Capsule, Scene, SceneArm, Seam, SoftSlab, Solid, Thread, Tissue, needle
-from trocar.simulation.skills import Hands
-from trocar.simulation.skills.scissors import cut
+from trocar.simulation.skills import Hands, cut
 from trocar.spatial import pose
 
 AWAY = np.array([0.3, 0.0, 0.0])
@@ -138,6 +137,26 @@ def test_restored_pickled_and_changed_scenes_keep_cuts_with_the_same_bits():
         np.testing.assert_array_equal(copies[2].objects[name].intact, mask)
     pull(copies[2], "bar", 0.01, 50)
     np.testing.assert_array_equal(copies[2].data.qpos, expected)
+
+
+def test_pictures_show_no_removed_cells():
+    scene = weightless(bar(cells=(8, 2, 2)), SoftSlab("slab", SIZE, pose(p=AWAY + [0.0, 0.02, 0.0])))
+    camera = mujoco.MjvCamera()
+    camera.lookat, camera.distance, camera.azimuth, camera.elevation = AWAY + [0.0, 0.01, 0.0], 0.1, 90.0, -89.0
+
+    def tissue():
+        """Share of the picture that is red."""
+        picture = tr.render(scene, camera=camera, size=(160, 120), shadows=False).astype(int)
+        return float((picture[..., 0] > picture[..., 2] + 40).mean())
+
+    whole = tissue()
+    assert scene.objects["bar"].cut(across(0.003)) == 4
+    removed = whole / 2 / 8  # one of the bar's eight sections
+    assert tissue() == pytest.approx(whole - removed, abs=0.2 * removed)
+    assert scene.objects["slab"].cut(across(0.003) + [0.0, 0.02, 0.0]) > 0
+    assert tissue() < whole - 1.5 * removed
+    scene.reset()
+    assert tissue() == whole
 
 
 def test_a_seam_is_cut_pair_by_pair_and_holds_before():

@@ -150,6 +150,7 @@ class StereoEndoscope:
         stage: _Stage = self._own.stage
         studio, moved = stage.studio, scene.cart is not stage.cart
         studio.arrange(scene.data.qpos, scene.fixed_poses() if moved else {})
+        studio.cut(scene.model.flex_elemlayer)
         stage.cart = scene.cart
         studio.prepare((lens.width, lens.height))
         T = scene.T_world_tip(self.arm) @ pose(R_TIP_OPTICAL)

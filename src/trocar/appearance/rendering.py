@@ -45,6 +45,7 @@ View: TypeAlias = str | tuple[float, float] | mujoco.MjvCamera | None
 class PicturedScene(Protocol):
     """Interface of a scene for drawing; `trocar.simulation.Scene` implements it."""
 
+    model: mujoco.MjModel
     data: mujoco.MjData
     cart: Cart | None
     gravity: Array  # (3,) in the world [m/s^2]
@@ -109,6 +110,7 @@ def render(
     from_where = _camera(scene, camera, size, at, distance, zoom)
     place = studio(scene)
     place.arrange(scene.data.qpos, scene.fixed_poses())
+    place.cut(scene.model.flex_elemlayer)
     picture = place.picture(scene.data.qpos, from_where, size, traces, shadows and not near)
     if not labels:
         return picture

@@ -80,7 +80,10 @@ class Studio:
         radius = float(np.linalg.norm(self.extent[1] - self.extent[0])) / 2
         self.model.vis.map.shadowclip = SHADOW[floor is not None] * radius / self.model.stat.extent
         self.data = mujoco.MjData(self.model)
+        self._layers = self.model.flex_elemlayer.copy()
+        self.model.flex_elemlayer[:] = 0  # so that the scene has room for the faces of all elements
         self.scene = mujoco.MjvScene(self.model, maxgeom=self.model.ngeom + 100 + TRACE_SEGMENTS)
+        self.model.flex_elemlayer[:] = self._layers
         self.options = mujoco.MjvOption()
         self.size: tuple[int, int] | None = None
         self.context: Any = None
@@ -144,6 +147,17 @@ class Studio:
         mujoco.mj_comPos(self.model, self.data)
         mujoco.mj_flex(self.model, self.data)
         mujoco.mj_camlight(self.model, self.data)
+
+    def cut(self, layers: NDArray[np.int32]) -> None:
+        """Draw soft bodies by their elements in layer 0 if layers differ from the compiled ones, else by their skin.
+
+        layers: `flex_elemlayer` of the simulated model, in which cut elements have another layer.
+        """
+        whole = np.array_equal(layers, self._layers)
+        flags = self.options.flags
+        flags[mujoco.mjtVisFlag.mjVIS_FLEXSKIN] = flags[mujoco.mjtVisFlag.mjVIS_FLEXEDGE] = whole
+        flags[mujoco.mjtVisFlag.mjVIS_FLEXFACE] = not whole
+        self.model.flex_elemlayer[:] = layers
 
     def _connect(self, kind: mujoco.mjtGeom, rgba: Sequence[float], width: float, ends: tuple[Array, Array]) -> Any:
         """Add a line or an arrow from one point to another to the scene."""

@@ -16,22 +16,22 @@ class PicturedFrame:
 
     def __init__(self, scene: SceneDescription) -> None:
         self.spec, self.gravity = scene.spec, scene.arguments["gravity"]
-        self._model = scene.spec.copy().compile()
-        self.data = mujoco.MjData(self._model)
+        self.model = scene.spec.copy().compile()
+        self.data = mujoco.MjData(self.model)
         self._hang(scene)
 
     def _hang(self, scene: SceneDescription) -> None:
         """Put bodies that only set-up joints move in place."""
         self._description, self.arms = scene, scene.arms
         self.cart: Cart | None = scene.arguments["cart"]
-        hang(self._model, scene.fixed)
+        hang(self.model, scene.fixed)
 
     def show(self, frame: Frame) -> None:
         """Move everything to a frame of the same model."""
         if self._description is not frame.scene:
             self._hang(frame.scene)
         self.data.qpos[:] = frame.qpos
-        mujoco.mj_kinematics(self._model, self.data)
+        mujoco.mj_kinematics(self.model, self.data)
 
     def T_world_base(self, arm: str) -> Array:
         return self.arms[arm].T_world_base

@@ -116,6 +116,7 @@ class Snapshot:
 
     Attributes:
         memories: of every arm, by name. objects: memories of objects with a process of their own, by name.
+        counts: those of the engine.
     """
 
     state: Array
@@ -123,6 +124,7 @@ class Snapshot:
     ddq: Array
     memories: Mapping[str, ArmMemory]
     objects: Mapping[str, Any] = field(default_factory=dict)
+    counts: tuple[int, int, int] = (0, 0, 0)
 
 
 class JointStop(NamedTuple):
@@ -192,6 +194,18 @@ class Engine:
         time, timestep = self.data.time, self._timestep
         whole: float = round(time / timestep) * timestep
         return whole if abs(time - whole) < WHOLE * timestep else float(time)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Steps, unconverged steps and checks with an open tie since the last reset.
+
+        Assign them to continue a simulation: the number of steps determines in which ones the clock is corrected.
+        """
+        return self._steps, self.unconverged, self.apart
+
+    @counts.setter
+    def counts(self, counts: tuple[int, int, int]) -> None:
+        self._steps, self.unconverged, self.apart = counts
 
     def update(self) -> None:
         """Update poses to the current state: after a step, MuJoCo's poses are those at its start."""

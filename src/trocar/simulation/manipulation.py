@@ -146,10 +146,13 @@ def pick_up(
 
 
 def held_by(scene: Scene, arm: str) -> str | None:
-    """Object that touches both fingers of an arm, at the start of the last step."""
+    """Object that touches both fingers of an arm, at the start of the last step: one that moves freely, if any."""
     touched: dict[str, set[str]] = {}
     for contact in scene.touching():
         for finger, thing in ((contact.first, contact.second), (contact.second, contact.first)):
             if finger in (f"finger_left of {arm}", f"finger_right of {arm}"):
                 touched.setdefault(thing, set()).add(finger)
-    return next((thing for thing, fingers in touched.items() if len(fingers) == 2), None)
+    held = [thing for thing, fingers in touched.items() if len(fingers) == 2]
+    # jaws around a needle may pinch the tissue beside it as well
+    free = [thing for thing in held if thing in scene.objects and scene.objects[thing].thing.mass is not None]
+    return next(iter(free or held), None)

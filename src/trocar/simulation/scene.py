@@ -243,7 +243,7 @@ class Scene:
         still = {name: np.zeros(arm.n) for name, arm in self.arms.items()}
         rates = {name: self.arms[name].mechanism.checked_joints(v, "dq") for name, v in (still | dict(dq)).items()}
         mujoco.mj_resetData(self.model, self.data)
-        self.engine.unconverged = self.engine.apart = 0
+        self.engine.counts = (0, 0, 0)
         for name, stepped in self._items:
             stepped.start(start[name], rates[name])
         for placed in self.objects.values():
@@ -308,7 +308,7 @@ class Scene:
         Raises an error if an arm would overlap anything new.
         """
         touched = {frozenset((contact.first, contact.second)) for contact in before.touching()}
-        self.data.time = before.time
+        self.data.time, self.engine.counts = before.data.time, before.engine.counts
         for name, stepped in self._items:
             was, arm, rows = before.arms[name], stepped.arm, before.stepped[name]
             q = np.clip(was.q, arm.lower, arm.upper) if stepped.options.limits else was.q
@@ -373,12 +373,14 @@ class Scene:
         mujoco.mj_getState(self.model, self.data, state, STATE)
         memories = {name: stepped.memory for name, stepped in self._items}
         objects = {name: placed.memory for name, placed in self.objects.items() if placed.memory is not None}
-        return Snapshot(state, self.data.ctrl.copy(), self.engine.qacc.copy(), memories, objects)
+        engine = self.engine
+        return Snapshot(state, self.data.ctrl.copy(), engine.qacc.copy(), memories, objects, engine.counts)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restore a snapshot of this scene; the continuation is bit-for-bit the same."""
+        """Restore a snapshot of this scene, or of one built alike; the continuation is bit-for-bit the same."""
         mujoco.mj_setState(self.model, self.data, snapshot.state, STATE)
         self.data.ctrl[:], self.engine.qacc = snapshot.tau, snapshot.ddq.copy()
+        self.engine.counts = snapshot.counts
         for name, stepped in self._items:
             stepped.memory = snapshot.memories[name]
         for name, memory in snapshot.objects.items():

@@ -5,13 +5,14 @@ from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.picking import Picked, pick
+from trocar.simulation.skills.scissors import Snip, cut
 from trocar.simulation.skills.suture_setting import suture_scene, wound_scene
 from trocar.simulation.skills.suturing import Stitching, bite, pull_through, regrasp
 from trocar.simulation.skills.tissue_handling import TissueResponse, palpate, retract
 from trocar.simulation.skills.wound_closing import Tightening, WoundClosure, close_wound, tighten, wound_width
 
 __all__ = [
-    "Handover", "HandoverPlan", "Hands", "Picked", "Stitching", "Tightening", "TissueResponse", "WoundClosure",
-    "arc_pose", "bite", "close_wound", "grip_frame", "hand_over", "handover_scene", "palpate", "pick", "plan_handover",
-    "pull_through", "regrasp", "retract", "suture_scene", "tighten", "wound_scene", "wound_width",
+    "Handover", "HandoverPlan", "Hands", "Picked", "Snip", "Stitching", "Tightening", "TissueResponse", "WoundClosure",
+    "arc_pose", "bite", "close_wound", "cut", "grip_frame", "hand_over", "handover_scene", "palpate", "pick",
+    "plan_handover", "pull_through", "regrasp", "retract", "suture_scene", "tighten", "wound_scene", "wound_width",
 ]  # fmt: skip

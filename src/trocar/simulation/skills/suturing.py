@@ -25,6 +25,11 @@ TILTS = np.radians([0.0, 15.0, -15.0, 30.0, -30.0])  # of the jaws about the wir
 PULL = (-0.1, -0.35, 0.94)  # direction in which a thread is pulled, in the world
 FREED = 2e-3  # length of thread that leaves the tissue along the needle's arc before the straight pull [m]
 FEWER = np.radians(10.0)  # by which a turn out of the tissue is shortened or lengthened
+EXPOSED = 5e-3  # length of needle beyond the tissue at which jaws near its point keep clear of the surface [m]
+PUSH = np.radians(-80.0)  # gripped point from the middle for pushing a needle on, near its tail
+ROOM = 2e-3  # distance of these jaws from the tissue at the end of a push [m]
+RECOIL = 2e-3  # by which a needle may slip back when it is let go [m]
+MAX_PUSHES = 3
 THROUGH, FURTHER = np.radians(197.0), np.radians(40.0)  # turn of a bite, and the longest continuation of it
 
 
@@ -145,17 +150,44 @@ def regrasp(
 ) -> Stitching:
     """Release a needle that the tissue holds, and grip it again near its point with an effort [N m].
 
+    Soft tissue recoils with the needle, which is then pushed on from its tail until jaws have room at its point.
     angle: of the gripped point from the middle of the needle [rad].
     """
-    placed, thing = hands.scene.objects[needle], checked_needle(hands.scene, needle)
     with _Log(hands, arm, needle) as log:
-        hands.open(arm)
-        hands.move(arm, hands.tip(arm) @ pose(p=[0.0, 0.0, -RETREAT]), 0.6)
-        T = best_grip(hands, arm, placed.pose, thing, angle)
-        hands.move(arm, T @ pose(p=[0.0, 0.0, -RETREAT]), 0.8)
-        hands.move(arm, T, 0.6)
-        hands.close(arm, effort)
+        _release(hands, arm)
+        _push_on(hands, arm, effort, needle)
+        _take(hands, arm, effort, needle, angle)
     return log.result()
+
+
+def _release(hands: Hands, arm: str) -> None:
+    hands.open(arm)
+    hands.move(arm, hands.tip(arm) @ pose(p=[0.0, 0.0, -RETREAT]), 0.6)
+
+
+def _take(hands: Hands, arm: str, effort: float, needle: str, angle: float) -> None:
+    """Grip a needle at an angle [rad] from its middle."""
+    T = best_grip(hands, arm, hands.scene.objects[needle].pose, checked_needle(hands.scene, needle), angle)
+    hands.move(arm, T @ pose(p=[0.0, 0.0, -RETREAT]), 0.8)
+    hands.move(arm, T, 0.6)
+    hands.close(arm, effort)
+
+
+def _push_on(hands: Hands, arm: str, effort: float, needle: str) -> None:
+    """Push a needle on from its tail while too little of it is out of the tissue at its point."""
+    thing, tissues = checked_needle(hands.scene, needle), pierced_by(hands.scene, needle)
+    grip = thing.length / 2 - PUSH * thing.radius  # behind the needle's point
+    for _ in range(MAX_PUSHES):
+        points = [point.s for tissue in tissues for point in tissue.forces]
+        if not points or min(points) >= EXPOSED:
+            return
+        distance = min(EXPOSED + RECOIL - min(points), grip - ROOM - max(points))
+        if distance <= 0.0:
+            return
+        _take(hands, arm, effort, needle, PUSH)
+        T, angle = hands.scene.objects[needle].pose, distance / thing.radius
+        hands.turn(arm, T[:3, 3], T[:3, 2], angle, angle / RATE)
+        _release(hands, arm)
 
 
 def best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:

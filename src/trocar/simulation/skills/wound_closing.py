@@ -13,7 +13,6 @@ from trocar.simulation.objects.tissue import PlacedTissue
 from trocar.simulation.scene import Scene
 from trocar.simulation.skills.hands import Hands
 from trocar.simulation.skills.suturing import (
-    PULL,
     Stitching,
     bite,
     checked_needle,
@@ -27,6 +26,8 @@ from trocar.spatial import Array, pose
 CLOSED = 0.3e-3  # width below which a wound is closed [m]
 STEP, SPEED, SETTLED = 1e-3, 6e-3, 0.1  # of tightening: length [m], its speed [m/s], and the rest after it [s]
 MAX_PULL = 0.04  # [m]
+FINE = 0.25e-3  # length of a step once the stopper is in place [m]
+ACROSS = (-0.6, -0.25, 0.76)  # pull towards the entry: the thread draws the flap at its exit over the wound
 AT_END = 1e-3  # distance of the thread's end from the entry at which the stopper is in place [m]
 SLACK = 0.02  # thread that is left between the entry and its stopper before tightening [m]
 
@@ -91,12 +92,12 @@ def tighten(
     arm: str,
     *,
     tension: float = 1.0,
-    direction: ArrayLike = PULL,
+    direction: ArrayLike = ACROSS,
     left: str = "left",
     right: str = "right",
     needle: str = "needle",
 ) -> Tightening:
-    """Pull a thread with a stopper in steps of 1 mm until the wound is closed or the tension [N] is exceeded.
+    """Pull a thread with a stopper in small steps until the wound is closed or the tension [N] is exceeded.
 
     Before the stopper reaches the tissue, the wound opens and closes while the rods of the thread pass; only from then
     on it counts as closed. After 40 mm it is given up. direction: (3,) of the pull in the world.
@@ -110,9 +111,12 @@ def tighten(
     tissues, end = pierced_by(scene, needle), checked_needle(scene, needle).length + thread.thing.length
     begin, unconverged = scene.time, scene.unconverged
     curve: list[tuple[float, float]] = []
-    for _ in range(round(MAX_PULL / STEP)):
+    pulled = 0.0
+    while pulled < MAX_PULL:
+        step = FINE if curve else STEP
         T = hands.tip(arm)
-        hands.move(arm, pose(T[:3, :3], T[:3, 3] + STEP * along), STEP / SPEED)
+        hands.move(arm, pose(T[:3, :3], T[:3, 3] + step * along), step / SPEED)
+        pulled += step
         hands.hold(SETTLED)
         if thread.tension > limit or hands.held(arm) != needle:
             break
@@ -154,7 +158,7 @@ def close_wound(
     taken = regrasp(hands, arm, effort, needle=needle)
     if not taken.held:
         return WoundClosure(through, taken)
-    pulled = pull_through(hands, arm, thread.thing.length - SLACK, needle=needle)
+    pulled = pull_through(hands, arm, thread.thing.length - SLACK, direction=ACROSS, needle=needle)
     if not pulled.held:
         return WoundClosure(through, taken, pulled)
     tight = tighten(hands, arm, tension=tension, left=left, right=right, needle=needle)

@@ -22,6 +22,10 @@ TASKS = MappingProxyType(
         "NeedleHandover": "needle_handover",
         "Approach": "approach",
         "Place": "place",
+        "Insert": "insert",
+        "Regrasp": "regrasp",
+        "Pullout": "pullout",
+        "Retract": "retract",
     }
 )
 

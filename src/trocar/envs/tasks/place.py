@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.envs.task import Policy, Task
+from trocar.envs.tasks.suture_task import SHAPE, drawn_turn
 from trocar.envs.tasks.tip_script import Script, Tips, following
 from trocar.envs.world import PERIOD, World
 from trocar.simulation import Scene, SceneArm
@@ -22,7 +22,6 @@ from trocar.spatial import Array, inverse, pose, quaternion
 if TYPE_CHECKING:
     from trocar.envs.task_env import TaskEnv
 
-SHAPE = needle("needle", np.eye(4), size="SH")
 MARK = 5e-3  # largest distance of the entry from the middle of the phantom, along x and y [m]
 ENTERING = np.radians(205.0)  # angle of the needle's point on its arc at the entry
 AWAY_LOW, AWAY_HIGH = np.array([-0.02, -0.015, 0.02]), np.array([0.01, 0.015, 0.035])  # start, from the goal [m]
@@ -53,7 +52,7 @@ class PlaceTask(Task):
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
         self.mark = np.array([*rng.uniform(-MARK, MARK, 2), 0.0])
         self.direction = self._placed(0.0)[:3, :3] @ SHAPE.at(0.0)[1]
-        away = Rotation.from_rotvec(_within(rng) * TURNED).as_matrix()
+        away = drawn_turn(rng, TURNED)
         goal, friction = self._placed(ABOVE), rng.uniform(*FRICTION)
         T = pose(away @ goal[:3, :3], goal[:3, 3] + rng.uniform(AWAY_LOW, AWAY_HIGH))
         curved = needle("needle", T, size="SH", friction=friction)
@@ -133,9 +132,3 @@ class PlaceTask(Task):
         while True:
             yield from tips.wait(0.3)
             yield from tips.move("PSM", towards(goal), GENTLE)
-
-
-def _within(rng: np.random.Generator) -> Array:
-    """A random vector (3,) in the unit ball."""
-    v = rng.standard_normal(3)
-    return np.asarray(v / np.linalg.norm(v) * rng.uniform() ** (1 / 3))

@@ -24,6 +24,7 @@ DEPTH = 1.5e-3  # within this distance behind a face, the needle's point touches
 INWARD = -0.1  # largest cosine between the needle and the outward normal at which it touches
 APART = 1.2  # distance of points on a thread, in rods; points closer than a rod would lock it
 BISECTIONS = 24  # of a crossing of the surface: 1 nm
+SCAN = 100  # places along a needle at which it is tested whether they are in the tissue
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,23 @@ class Passage:
         for row in range(self.rows.count):
             self.rows.free(row)
         self.events, self._ties, self._tip, self._exits, self._tunnels = [], [], None, [], 0
+
+    def pass_through(self) -> None:
+        """Lay the points of a needle that has been placed through the tissue, without what happened on the way."""
+        near = self.grid.clipped(self.grid.to_local(self.strand.world(self.strand.length / 2)))
+        places = np.linspace(0.0, self.strand.length, SCAN)
+        inside = [s for s in places.tolist() if self._inside(s, near)]
+        if not inside or inside[0] == 0.0 or inside[-1] == places[-1]:
+            raise TrocarError("the needle is not through the tissue: its point and its tail must be outside")
+        first, last = self._crossing(inside[0], 0.0, near), self._crossing(inside[-1], self.strand.length, near)
+        self.reset()
+        self._tunnels = 1
+        count = max(2, 1 + int((last - first) / self.piercing.spacing))
+        for k, s in enumerate(np.linspace(first, last, count).tolist()):
+            kind = "exit" if k == 0 else "entry" if k == count - 1 else "path"
+            tie = self._add(kind, 1, s, self.grid.clipped(self._material(s, near)), LOOSE)
+            if tie is not None:
+                self._ties.append(tie)
 
     def update(self, intact: Array) -> None:
         """Take over what happened in the last step, and prepare the next one.

@@ -210,6 +210,12 @@ class PlacedTissue(PlacedObject):
         """Force (3,) [N] of the tissue on needle and thread in the last step, base axes; without surface contact."""
         return np.zeros(3) if self._passage is None else self._passage.force
 
+    def pass_through(self) -> None:
+        """Lay the tunnel of a needle that has been placed through the tissue at rest, as if it had cut it."""
+        if self._passage is None:
+            raise TrocarError(f"{self.thing.name} has no piercing")
+        self._passage.pass_through()
+
     def position(self, X: ArrayLike) -> Array:
         """Current position (3,) in the base [m] of the material point that is at X (3,) at rest, in its frame [m]."""
         X = checks.three_numbers("X", X, "in the frame of the tissue [m]")

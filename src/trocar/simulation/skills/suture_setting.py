@@ -34,6 +34,7 @@ WOUND = {"young": 6e4, "cells": (3, 2, 2)}  # of the flaps of a wound
 def suture_scene(
     *,
     height: float = 5.2e-3,
+    angle: float = START,
     grip_angle: float = np.radians(-60.0),
     friction: float = 0.7,
     piercing: Piercing | None = None,
@@ -46,13 +47,16 @@ def suture_scene(
 
     Args:
         height: of the needle's centre above the tissue [m]; lower is deeper.
+        angle: of the needle's point on its arc [rad]; see `arc_pose`.
         grip_angle: of the gripped point from the middle of the needle [rad]. friction: of the needle.
-        piercing: forces of the tissue. thread: Default: 140 mm. arm: further fields of `SceneArm`.
+        piercing: forces of the tissue. thread: Default: 140 mm. arm: fields of `SceneArm`, such as
+            joints q other than those that hold the needle.
         tissue: further fields of `Tissue`.
     """
     thread = Thread("thread", "needle") if thread is None else thread
     resistance = Piercing() if piercing is None else piercing
-    return _scene({"tissue": (SIZE[0], 0.0)}, height, grip_angle, friction, resistance, thread, timestep, tissue, arm)
+    T = arc_pose(height, angle, LEAN)
+    return _scene({"tissue": (SIZE[0], 0.0)}, T, grip_angle, friction, resistance, thread, timestep, tissue, arm)
 
 
 def wound_scene(
@@ -79,7 +83,8 @@ def wound_scene(
     flaps = {"left": (width, -(gap + width) / 2), "right": (width, (gap + width) / 2)}
     thread = Thread("thread", "needle", length=0.09, segments=20, knot=True) if thread is None else thread
     resistance = Piercing(spacing=2e-3) if piercing is None else piercing
-    return _scene(flaps, height, grip_angle, friction, resistance, thread, timestep, WOUND | tissue)
+    T = arc_pose(height, START, LEAN)
+    return _scene(flaps, T, grip_angle, friction, resistance, thread, timestep, WOUND | tissue)
 
 
 def gripping_joints(T_world_tip: Array) -> Array:
@@ -95,7 +100,7 @@ def gripping_joints(T_world_tip: Array) -> Array:
 
 def _scene(
     blocks: Mapping[str, tuple[float, float]],
-    height: float,
+    T: Array,
     grip_angle: float,
     friction: float,
     piercing: Piercing,
@@ -104,18 +109,18 @@ def _scene(
     tissue: Mapping[str, Any],
     arm: Mapping[str, Any] | None = None,
 ) -> Scene:
-    """A scene with tissues by name, each with its width and its place along x [m]."""
-    T = arc_pose(height, START, LEAN)
-    curved = needle("needle", T, size="SH", friction=friction)
-    q = gripping_joints(T @ grip_frame(curved, grip_angle, side=-1))
+    """A scene with a needle at T (4, 4) and tissues by name, each with its width and its place along x [m]."""
+    curved, fields = needle("needle", T, size="SH", friction=friction), dict(arm or {})
+    if "q" not in fields:
+        fields["q"] = gripping_joints(T @ grip_frame(curved, grip_angle, side=-1))
     tissues = []
     for name, (width, x) in blocks.items():
         outer = ("-x",) if x < 0 else ("+x",) if x > 0 else ()
-        fields: dict[str, Any] = {"size": (width, *SIZE[1:]), "pose": pose(p=[x, 0.0, -SIZE[2] / 2]), "mesh": 5e-3}
-        fields |= {"fixed": ("-z", *outer)} | dict(tissue)
-        tissues.append(Tissue(name, **fields, piercing=replace(piercing, needle=curved.name)))
+        block: dict[str, Any] = {"size": (width, *SIZE[1:]), "pose": pose(p=[x, 0.0, -SIZE[2] / 2]), "mesh": 5e-3}
+        block |= {"fixed": ("-z", *outer)} | dict(tissue)
+        tissues.append(Tissue(name, **block, piercing=replace(piercing, needle=curved.name)))
     return Scene(
-        {"PSM1": SceneArm(arm="PSM", base=BASE, q=q, **({} if arm is None else arm))},
+        {"PSM1": SceneArm(arm="PSM", base=BASE, **fields)},
         objects=[curved, thread, *tissues],
         accuracy="discrete",
         timestep=timestep,

@@ -167,7 +167,7 @@ def _release(hands: Hands, arm: str) -> None:
 
 def _take(hands: Hands, arm: str, effort: float, needle: str, angle: float) -> None:
     """Grip a needle at an angle [rad] from its middle."""
-    T = _best_grip(hands, arm, hands.scene.objects[needle].pose, checked_needle(hands.scene, needle), angle)
+    T = best_grip(hands, arm, hands.scene.objects[needle].pose, checked_needle(hands.scene, needle), angle)
     hands.move(arm, T @ pose(p=[0.0, 0.0, -RETREAT]), 0.8)
     hands.move(arm, T, 0.6)
     hands.close(arm, effort)
@@ -190,7 +190,7 @@ def _push_on(hands: Hands, arm: str, effort: float, needle: str) -> None:
         _release(hands, arm)
 
 
-def _best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:
+def best_grip(hands: Hands, arm: str, T_world_needle: Array, needle: Needle, angle: float) -> Array:
     """The tip pose of a grip that keeps the wrist far from its limits and near its current joints.
 
     Jaws across the needle's plane hold it best; they are tilted only if the arm does not reach it otherwise.

@@ -19,11 +19,11 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo readme test fuzz fuzz-all soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check clean venv apt-demo apt-test
+.PHONY: help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
-	@echo 'make readme  fetch the data, reproduce all publications, rewrite the results in README.md and docs/reproductions.md'
+	@echo 'make results fetch the data, reproduce all publications, rewrite the results in docs/reproductions.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 5000) random inputs to every interface, new ones in every run'
 	@echo 'make fuzz-all  run every fuzz test, or those with DOOR in their names, up to INPUTS (200000); resumes'
@@ -34,7 +34,10 @@ help:
 	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
-	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there'
+	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there; with'
+	@echo '             every Python from 3.11 to 3.13 on this machine. RELEASE=--help lists options'
+	@echo 'make sbom    write the software bill of materials, build/sbom.json (CycloneDX)'
+	@echo 'make lock    resolve all extras again and write requirements.lock'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
@@ -43,11 +46,11 @@ demo: apt-demo $(DEMO_STAMP)
 	$(BIN)/trocar demo
 
 # Claims that fail make the first command exit with 1; the table says so.
-readme: $(DEMO_STAMP)
+results: $(DEMO_STAMP)
 	@mkdir -p build
 	$(BIN)/trocar fetch
 	-$(BIN)/trocar reproduce --json build/claims.json
-	$(BIN)/python -m tools.readme_table build/claims.json
+	$(BIN)/python -m tools.results_pages build/claims.json
 
 # The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
 test: apt-test $(TEST_STAMP)
@@ -100,7 +103,7 @@ gpu: $(TEST_STAMP)
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=
 docs: apt-demo $(DEMO_STAMP)
-	@$(INSTALL) -e '.[docs,view,bags]'
+	@$(INSTALL) -e '.[docs,view,bags,envs]'
 	$(BIN)/python -m tools.docs_pages $(RUN)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo 'open build/docs/index.html'
@@ -110,7 +113,18 @@ docs-links: docs
 
 release-check: apt-demo $(DEMO_STAMP)
 	@$(INSTALL) build
-	$(BIN)/python -m tools.release_check
+	$(BIN)/python -m tools.release_check $(RELEASE)
+
+# The software bill of materials of this environment, CycloneDX.
+sbom: $(DEMO_STAMP)
+	@mkdir -p build
+	@$(INSTALL) cyclonedx-bom
+	$(BIN)/python -m cyclonedx_py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+	  -o build/sbom.json $(BIN)/python
+	@echo 'build/sbom.json'
+
+lock: $(DEMO_STAMP)
+	$(BIN)/python -m tools.lock_file
 
 # Skipped, with the reason, where Fast DDS is not installed.
 coppelia: $(TEST_STAMP)
@@ -122,12 +136,12 @@ check-dds: $(TEST_STAMP)
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'
-	@$(INSTALL) -e .
+	@$(INSTALL) -e '.[view,envs,bags]'
 	@echo '$(CURDIR)' > $@
 
 $(TEST_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar and its test tools into $(VENV) (the first time takes a few minutes)'
-	@$(INSTALL) -e '.[dev,view]'
+	@$(INSTALL) -e '.[dev,view,envs,bags]'
 	@echo '$(CURDIR)' | tee $(DEMO_STAMP) > $@
 
 apt-demo:

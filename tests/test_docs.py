@@ -54,7 +54,14 @@ def targets(text):
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+    "page",
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs" / "community").glob("*.md")),
+    ],
+    ids=lambda p: p.name,
 )
 def test_internal_links_point_at_existing_files(page):
     missing = [t for t in targets(page.read_text("utf-8")) if not t.startswith("generated/")]
@@ -64,7 +71,9 @@ def test_internal_links_point_at_existing_files(page):
 def test_every_page_is_in_the_contents_of_the_site():
     trees = re.findall(r"```\{toctree\}\n(.*?)```", (ROOT / "docs" / "index.md").read_text("utf-8"), re.DOTALL)
     listed = {line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")}
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    folder = ROOT / "docs"
+    tops = (*folder.glob("*.md"), *(page for page in folder.glob("*/index.md") if page.parent.name != "generated"))
+    pages = {page.relative_to(folder).with_suffix("").as_posix() for page in tops} - {"index"}
     assert {name for name in listed if not name.startswith("generated/")} == pages
 
 

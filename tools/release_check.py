@@ -1,8 +1,9 @@
-"""Checks a release: `python -m tools.release_check [--extras view,bags] [--python python3.13]`.
+"""Checks a release: `python -m tools.release_check [--extras view,bags] [--python python3.13 ...]`.
 
 Builds the sdist and the wheel and compares their contents with the tracked files. Installs the sdist alone in one new
-environment and the wheel with its extras in another, both outside the tree, and runs `trocar` there. Prints a line per
-check, with the output of those that fail, and the total at the end; exits with 1 if a check fails.
+environment, and the wheel with its extras in one for every supported version of Python on this machine (on the PATH, of
+pyenv or of uv), all outside the tree, and runs `trocar` there. Prints a line per check, with the output of those that
+fail, and the total at the end; exits with 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -105,6 +107,32 @@ def citation() -> str:
     if fields["license"] != metadata()["license"]:
         raise ValueError(f"license is {fields['license']} in CITATION.cff, {metadata()['license']} in pyproject.toml")
     return f"{fields['date-released']}, {fields['license']}"
+
+
+def interpreters() -> dict[str, str]:
+    """An interpreter of this machine for each supported version of Python that it has."""
+    found = {}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for version in SUPPORTED:
+        candidates = [sys.executable, f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))]
+        if shutil.which("uv"):
+            uv = subprocess.run(["uv", "python", "find", version], capture_output=True, text=True, check=False)
+            candidates += uv.stdout.split()
+        for candidate in candidates:
+            if _version(candidate) == version:
+                found[version] = candidate
+                break
+    return found
+
+
+def _version(python: str) -> str:
+    """Version of an interpreter, "" if it does not run: a shim of pyenv exists for versions that are not selected."""
+    program = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        ran = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return ran.stdout.strip()
 
 
 def tracked(*folders: str) -> set[str]:
@@ -223,8 +251,11 @@ def main() -> None:
     every = ",".join(extra for extra in extras if extra != "dev")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--extras", default=every, help="extras to install and import (default: all but dev)")
-    parser.add_argument("--python", default=sys.executable, help="Python of the new environments (default: this one)")
+    parser.add_argument("--python", nargs="+", help="interpreters (default: one for every supported version)")
     chosen = parser.parse_args()
+    pythons = {_version(name): name for name in chosen.python} if chosen.python else interpreters()
+    for version in SUPPORTED:
+        print(f"Python {version}: {pythons.get(version, 'not on this machine, not checked')}")
     check = Checks()
     check("versions agree", versions)
     check("classifiers", classifiers)
@@ -235,13 +266,17 @@ def main() -> None:
             (wheel,), (sdist,) = (list((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
             check("contents of the sdist", lambda: sdist_contents(sdist))
             check("contents of the wheel", lambda: wheel_contents(wheel))
-            _installed(check, Environment(folder / "sdist", chosen.python), "sdist", [str(sdist)])
-            whole = Environment(folder / "wheel", chosen.python)
-            if _installed(check, whole, "wheel with extras", [f"{wheel}[{chosen.extras}]", "packaging"]):
-                if chosen.extras == every:
-                    check("  import every module", partial(whole.evaluated, MODULES))
-                for extra in chosen.extras.split(","):
-                    check(f"  import the extra {extra}", partial(whole.evaluated, EXTRA, extra))
+            first = next(iter(pythons.values()))
+            _installed(check, Environment(folder / "sdist", first), "sdist", [str(sdist)])
+            for version, python in pythons.items():
+                whole = Environment(folder / f"wheel-{version}", python)
+                name = f"wheel with extras, {version}"
+                if _installed(check, whole, name, [f"{wheel}[{chosen.extras}]", "packaging"]):
+                    if chosen.extras == every:
+                        check("  import every module", partial(whole.evaluated, MODULES))
+                    for extra in chosen.extras.split(","):
+                        check(f"  import the extra {extra}", partial(whole.evaluated, EXTRA, extra))
+                shutil.rmtree(whole.folder, ignore_errors=True)  # gigabytes with all extras
     print(check.total())
     sys.exit(check.failed > 0)
 

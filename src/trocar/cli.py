@@ -27,7 +27,7 @@ from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop
-from trocar.commands.terminal import INTERRUPTED, plain_errors, progress_bar, show_written, status_line
+from trocar.commands.terminal import INTERRUPTED, own_command, plain_errors, progress_bar, show_written, status_line
 from trocar.commands.view import view
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, remove_temporaries_on_termination
@@ -89,6 +89,9 @@ def demo(output: Folder = Path("trocar-demo")) -> None:
     typer.echo(f"Took {time.perf_counter() - start:.1f} s.")
     if not report.ok:
         raise typer.Exit(1)
+    typer.echo(
+        f"Next: {own_command()} view PSM   # the arm in the browser; README.md has a first command for every use"
+    )
 
 
 @plain_errors()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -11,6 +10,7 @@ import secrets
 import shutil
 import signal
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
 
+from trocar import file_locks
 from trocar.errors import TrocarError
+from trocar.file_locks import lock
 
 TEXT_SIZE = 4 * 2**20  # most bytes of a TOML or JSON file; the largest that trocar writes have 200 kB
 CONTAINER = Path("/sys/fs/cgroup/memory.max")  # memory limit of the container, if there is one
@@ -76,6 +78,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str, *, private: boo
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
+                if not file_locks.AVAILABLE:
+                    stream.close()  # Windows replaces no file that is open; elsewhere the open file keeps its lock
                 os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
@@ -92,7 +96,7 @@ def _created(temporary: Path, private: bool = False) -> BinaryIO:
             # open() rather than tempfile: the result gets the usual permissions, not 0600.
             stream = open(temporary, "xb", opener=_open_private) if private else open(temporary, "xb")  # noqa: SIM115
         with suppress(OSError):  # on file systems without locks, no writer removes stale files
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            lock(stream, wait=True)
         if temporary.exists():
             return stream
         stream.close()  # another writer removed it before it was locked
@@ -109,7 +113,7 @@ def _remove_stale(folder: Path, name: re.Pattern[str]) -> None:
         names = os.listdir(folder)
     for stale in filter(name.fullmatch, names):
         with suppress(OSError), open(folder / stale, "rb+") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(stream, wait=False)
             os.unlink(folder / stale)
 
 
@@ -125,13 +129,13 @@ def scratch_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for stale in parent.glob(f"{prefix}*/.lock"):
         with suppress(OSError), open(stale, "rb+") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(stream, wait=False)
             shutil.rmtree(stale.parent, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
-        with open(folder / ".lock", "xb") as lock:
+        with open(folder / ".lock", "xb") as held:
             with suppress(OSError):  # on file systems without locks, no process removes stale folders
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                lock(held, wait=True)
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -234,6 +238,8 @@ def memory() -> int:
 
 @cache
 def _memory(limit: Path) -> int:
+    if not hasattr(os, "sysconf"):  # Windows: not known, so that no request is refused beforehand
+        return sys.maxsize
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return min(machine, int(limit.read_text()))

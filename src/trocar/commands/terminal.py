@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,6 +52,18 @@ def termination_interrupts() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def own_command() -> str:
+    """Words with which the user starts this program in the current folder: `trocar` if the shell finds this one."""
+    program = Path(sys.argv[0])
+    if program.name != "trocar":  # python -m trocar
+        return f"{sys.executable} -m trocar"
+    on_path = shutil.which("trocar")
+    if on_path is not None and Path(on_path).resolve() == program.resolve():
+        return "trocar"
+    inside = program.absolute().is_relative_to(Path.cwd())
+    return str(program.absolute().relative_to(Path.cwd()) if inside else program.absolute())
 
 
 def plain(error: Exception) -> str:

@@ -111,9 +111,15 @@ def read_bag_apart(path: Path, arm: str) -> Recording:
 
 def main(path: str, arm: str, output: str, memory: str) -> int:
     """Main function of the process of `read_bag_apart`: writes the recording and returns the exit status."""
-    import resource
+    try:
+        import resource
 
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (ModuleNotFoundError, OSError):
+        print(
+            f"{path}: this system cannot limit the memory of a reader; open the bag by its path instead of uploading it"
+        )
+        return REFUSED
     resource.setrlimit(resource.RLIMIT_AS, (used + int(memory), used + int(memory)))
     try:
         read_bag(Path(path), load_arm(arm)).save(output)

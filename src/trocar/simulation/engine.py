@@ -84,7 +84,8 @@ def _remove_older(newest: Path, limit: int) -> None:
     """Remove all but the last `kept` saved states of this user."""
     with suppress(OSError):  # another process may be removing them concurrently
         folders = [path for path in newest.parent.glob(f"{PREFIX}*") if path != newest]
-        ours = [(path.stat().st_mtime_ns, path) for path in folders if path.stat().st_uid == os.getuid()]
+        user = newest.stat().st_uid
+        ours = [(path.stat().st_mtime_ns, path) for path in folders if path.stat().st_uid == user]
         for _, folder in sorted(ours)[: max(0, len(ours) + 1 - limit)]:
             with suppress(OSError):
                 (folder / LAST_STATE).unlink(missing_ok=True)

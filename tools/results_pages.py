@@ -1,11 +1,11 @@
-"""Write the results in README.md and docs/reproductions.md, and the record of all verdicts, from one reproduction.
+"""Write the results in docs/reproductions.md, and the record of all verdicts, from one reproduction.
 
     trocar fetch
     trocar reproduce --json claims.json
-    python -m tools.readme_table claims.json
+    python -m tools.results_pages claims.json
 
-`make readme` does all three. The record, tools/claims.csv, has one line per claim: id, kind, verdict and the missing
-file of a claim that was not run. A test compares the pages with the record, and the record with a reproduction.
+`make results` does all three. The record, tools/claims.csv, has one line per claim: id, kind, verdict and the missing
+file of a claim that was not run. A test compares the page with the record, and the record with a reproduction.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from trocar.files import write_whole
 from trocar.report import KINDS
 
 ROOT = Path(__file__).parents[1]
-README, PAGE, RECORD = ROOT / "README.md", ROOT / "docs" / "reproductions.md", ROOT / "tools" / "claims.csv"
-BEGIN, END = "<!-- results: written by tools/readme_table.py -->", "<!-- end of results -->"
+PAGE, RECORD = ROOT / "docs" / "reproductions.md", ROOT / "tools" / "claims.csv"
+RESULTS, FERRO = "results", "Ferro et al."  # names of the two blocks that this program writes
 COARSE = "control 10 ms, physics 5 ms"  # the paper's own steps
 MISSING = re.compile(r"not run: (\S+) is not in the data")
 AGREEMENT = re.compile(r"RMS of the difference (\S+), mean (-?[\d.e-]*\d)")
@@ -231,32 +231,38 @@ def totals(verdicts: Iterable[Verdict]) -> str:
 
 
 def overview(verdicts: Iterable[Verdict]) -> str:
-    """The block of docs/reproductions.md, which is also the end of that in README.md."""
+    """The block of all publications: counts and totals."""
     verdicts = list(verdicts)
     return f"{counts(verdicts)}\n\n{totals(verdicts)}"
 
 
-def block(readme: str) -> str:
-    """The text between the two marks."""
-    return readme.partition(BEGIN)[2].partition(END)[0].strip()
+def marks(name: str) -> tuple[str, str]:
+    """The comments around a block."""
+    return f"<!-- {name}: written by tools/results_pages.py -->", f"<!-- end of {name} -->"
 
 
-def rewritten(readme: str, content: str) -> str:
-    """The page with its block replaced."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def block(page: str, name: str) -> str:
+    """The text of a block."""
+    begin, end = marks(name)
+    return page.partition(begin)[2].partition(end)[0].strip()
+
+
+def rewritten(page: str, name: str, content: str) -> str:
+    """The page with a block replaced."""
+    before, begin, rest = page.partition(marks(name)[0])
+    _, end, after = rest.partition(marks(name)[1])
     if not (begin and end):
-        raise SystemExit(f"the page has no block between {BEGIN!r} and {END!r}")
+        raise SystemExit(f"the page has no block between {marks(name)[0]!r} and {marks(name)[1]!r}")
     return f"{before}{begin}\n\n{content}\n\n{end}{after}"
 
 
 def main(path: Path) -> None:
-    """Write the record and both pages from the claims of all publications."""
+    """Write the record and both blocks from the claims of all publications."""
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
     verdicts = record(claims)
     write_whole(RECORD, record_text(verdicts))
-    for page, content in ((README, f"{table(claims)}\n\n{overview(verdicts)}"), (PAGE, overview(verdicts))):
-        write_whole(page, rewritten(page.read_text(encoding="utf-8"), content))
+    page = PAGE.read_text(encoding="utf-8")
+    write_whole(PAGE, rewritten(rewritten(page, RESULTS, overview(verdicts)), FERRO, table(claims)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""The README stays short, and the commands that it prints exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from trocar.cli import app
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+COMMANDS = re.findall(r"^\|[^|]*\| `(\.venv/bin/[^`]+)` \|", README, re.MULTILINE)
+
+
+def test_the_readme_has_at_most_a_hundred_lines():
+    assert len(README.splitlines()) <= 100
+
+
+def test_five_kinds_of_users_have_a_first_command():
+    assert len(COMMANDS) == 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_first_command_is_complete(command):
+    """Its script exists, and the command line accepts its options; the tests of each command run it."""
+    program, *arguments = shlex.split(command)
+    if program.endswith("/python"):
+        (script,) = arguments
+        assert (ROOT / script).is_file()
+        return
+    assert program == ".venv/bin/trocar"
+    name, *arguments = arguments
+    typer.main.get_command(app).commands[name].make_context(name, arguments)
+    for argument in arguments:
+        if argument.endswith(".py"):
+            assert (ROOT / argument).is_file()
+
+
+def test_make_demo_installs_what_the_first_commands_need():
+    """The page, the environments and the reader of bags are extras."""
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("$(DEMO_STAMP): pyproject.toml")[2].partition("\n\n")[0]
+    assert "-e '.[view,envs,bags]'" in recipe
+    assert ".[view,envs,bags]" in README  # by hand, elsewhere

@@ -1,5 +1,6 @@
 """The dVRK's interface in ROS 2: a served robot in a separate process, a client in this process."""
 
+import copy
 import itertools
 import json
 import multiprocessing
@@ -7,6 +8,7 @@ import os
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from trocar.transports.ros2.domain import check_installed, configuration
 pytest.importorskip("cyclonedds")
 
 from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsPublication, BuiltinTopicDcpsSubscription
+from cyclonedds.idl import make_idl_struct
 from cyclonedds.qos import Policy
 
 from tools.bench import dds
@@ -115,6 +118,18 @@ def test_endpoints_have_the_names_types_and_hashes_of_ros_2(participant):
     assert found["rt/PSM1/operating_state"].qos[Policy.Durability] is Policy.Durability.TransientLocal
     assert found["rt/PSM1/operating_state"].qos[Policy.History] == Policy.History.KeepLast(100)
     assert found["rt/PSM1/measured_js"].qos[Policy.Durability] is Policy.Durability.Volatile
+
+
+def test_threads_that_need_a_sample_class_at_once_get_the_same_one(monkeypatch):
+    def slow(*arguments, **options):
+        time.sleep(0.05)  # for the other threads
+        return make_idl_struct(*arguments, **options)
+
+    monkeypatch.setattr("trocar.transports.ros2.participant.make_idl_struct", slow)
+    store = copy.copy(codec(2).store)  # no class of this store exists yet
+    with ThreadPoolExecutor(4) as pool:
+        classes = set(pool.map(lambda _: sample_class("std_msgs/String", store), range(4)))
+    assert len(classes) == 1
 
 
 def test_the_node_is_announced_with_all_of_its_endpoints(robot, participant):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import struct
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -30,6 +31,7 @@ LENGTH = 4  # bytes of the length of a sequence
 # Identity of a call in ROS 2 (rmw_cyclonedds), before the fields of a request and of its response.
 IDENTITY = "uint64 client\nint64 number\n"
 UNUSED = "uint8 structure_needs_at_least_one_member\n"  # field of messages without fields in ROS 2
+_creating = threading.Lock()
 
 
 def check_rosbags(purpose: str = "ROS", extra: str = "bags") -> None:
@@ -143,9 +145,14 @@ class Codec(Family):
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
-@functools.cache
 def codec(version: int) -> Codec:
     """The codec of ROS 1 or ROS 2, created once per process."""
+    with _creating:  # a cache alone lets two threads create one each
+        return _codec(version)
+
+
+@functools.cache
+def _codec(version: int) -> Codec:
     check_rosbags(f"ROS {version}", f"ros{version}")
     return Codec(version)
 

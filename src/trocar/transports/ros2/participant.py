@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import threading
 from typing import Any, cast
 
 from cyclonedds.core import DDSException, DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
@@ -31,6 +32,7 @@ DEPTH = 100  # messages that are kept for slow and for late readers, as in the d
 IMAGES = 2  # the same of images, which are large
 SERVICE_DEPTH = 10  # of ROS 2 services
 MAX_BLOCKING = 10.0  # of a writer for a slow reader [ms]
+_creating = threading.Lock()
 
 
 class Participant(Closable):
@@ -186,7 +188,9 @@ def sample_class(ros_type: str, store: Any = None) -> Any:
     Args:
         store: types of rosbags. Default: those of the codec.
     """
-    return _sample_class(ros_type, codec(2).store if store is None else store)
+    store = codec(2).store if store is None else store
+    with _creating:  # cyclonedds refuses samples of a second class of the same type, which another thread would create
+        return _sample_class(ros_type, store)
 
 
 @functools.cache

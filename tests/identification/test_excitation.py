@@ -269,6 +269,7 @@ def test_coefficients_read_back_from_their_file(found, ecm, tmp_path):
 
 
 FAKE = """
+    from crtk import ral
     import numpy
 
     class Handle:
@@ -286,7 +287,7 @@ FAKE = """
             self.p, self.v = q, v
             self.log.append(list(q))
         def measured_js(self):
-            return self.p, self.v, 0 * self.p, 0.0
+            return self.p, self.v, 0 * self.p, ral.clock.t
 
     class psm(ArmSlice):
         def __init__(self, ral, name):
@@ -296,6 +297,8 @@ FAKE = """
         def enable(self, timeout):
             return True
         home = enable
+        def is_enabled(self):
+            return True
 """
 FAKE_CRTK = """
     class Rate:
@@ -307,6 +310,7 @@ FAKE_CRTK = """
     class ral:
         def __init__(self, name):
             self.t = 5.0
+            ral.clock = self
         def check_connections(self): pass
         def create_rate(self, hz): return Rate(self, hz)
         def now(self): return self.t
@@ -352,7 +356,7 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
     plan, rehearsal = (Recording.load(tmp_path / name) for name in ("excitation.csv", "rehearsal.npz"))
     assert plan.t[-1] == pytest.approx(rehearsal.t[-1], abs=0.01)
     arm = tr.load_arm("ECM")
-    largest = np.abs(rehearsal.tau[rehearsal.t > 0.1] @ arm.motors.coupling).max(0)
+    largest = np.abs(rehearsal.extra["applied_tau"][rehearsal.t > 0.1] @ arm.motors.coupling).max(0)
     assert (largest < arm.motors.effort).all()
     # files and terminal list the effort that each motor needs
     efforts = json.loads((tmp_path / "excitation.json").read_text())["efforts"]
@@ -362,7 +366,8 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
         assert efforts[name]["rehearsal"] == pytest.approx(largest[i], rel=1e-3)
         assert efforts[name]["model"] <= 0.7501 * efforts[name]["limit"]
         assert f"{largest[i] / arm.motors.effort[i]:.0%}" in run.output
-    assert "trocar identify measured.csv --arm ECM" in run.output
+    for command in ("trocar run --scene ECM --speed fast", "trocar identify measured.csv --arm ECM -o mine.toml"):
+        assert command in run.output
 
 
 def test_help_names_every_arm():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import threading
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from trocar.robot.description import contact_forces
 from trocar.robot.laws import LAWS, SERVO
 from trocar.robot.recorder import Recorder
 from trocar.robot.settings import ArmSettings
+from trocar.simulation import Box, Solid
 
 PERIOD = 1.0 / 1500.0
 J3 = 2
@@ -235,6 +237,16 @@ def test_an_arm_yields_to_a_push_by_its_impedance(frictionless):
     np.testing.assert_array_equal(pushed.force, force)
     arm.push(np.zeros(3))
     assert not state(frictionless).force.any()
+
+
+def test_a_fault_names_the_bodies_that_touch():
+    block = Solid("block", Box([0.0, 0.0, -0.17], [0.1, 0.1, 0.02]))
+    robot = Robot(tr.load_scene("psm", timestep=1 / 1500, objects=[block]), start="ready")
+    psm, events = robot.psm("PSM"), Events(robot, "PSM")
+    assert psm.move_jp([0.0, 0.0, 0.12, 0.0, 0.0, 0.0]).wait()
+    psm.move_jp([0.0, 0.0, 0.23, 0.0, 0.0, 0.0])
+    assert robot.wait_for(lambda: psm.operating_state() == "FAULT", 3.0)
+    assert re.search("mask .*: 0 0 1 0 0 0 0; .*(jaw|finger).* touches block|block touches", events.errors[-1])
 
 
 def test_a_dvrk_that_is_pushed_too_hard_faults_and_can_be_powered_again(robot):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import trocar as tr
 from tests.support.odd_values import SEED, rounds, text
 from trocar.cli import app
 
@@ -230,3 +231,68 @@ def test_a_script_drives_the_simulated_teleoperation(tmp_path):
     ran = call("--scene", "dvrk", "--speed", "fast", "--api", "2.4", path)
     expected = "0.4 ['DISABLED', 'SETTING_ARMS_STATE', 'ALIGNING_MTM', 'DISABLED']\n"
     assert (ran.exit_code, ran.stdout) == (0, expected), ran.stderr
+
+
+def test_errors_and_warnings_of_the_robot_are_printed_and_explain_a_time_out(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import crtk, dvrk, numpy\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
+        "arm.move_jp(numpy.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0])).wait()\n"
+        "arm.servo_jp(numpy.array([1.0, 0.0, 0.12, 0.0, 0.0, 0.0]))\n"
+        "crtk.ral('y').create_rate(10).sleep()\n"
+        "arm.wait_for_operating_state('ENABLED', 0.2)\n"
+        "arm.measured_js()\n"
+    )
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--api", "2.4", path)
+    assert ran.exit_code == 1
+    fault = r"PSM1: PID: tracking error, mask \(1 for error\): 1 0 1 0 0 0 0"
+    for line in (
+        r"robot warning at 0\.\d\d s: PSM1: move, goal beyond the joint limits, clipped: insertion 0.5 to 0.24 m",
+        rf"robot error at \d\.\d\d s: {fault}",
+        rf"trocar run: /PSM1: not ENABLED within 0.2 s; last error 0\.\d\d s before: {fault}",
+        rf"TimeoutError: no valid data on /PSM1/measured_js; last error \d\.\d\d s before: {fault}",
+    ):
+        assert re.search(f"^{line}$", ran.stderr, re.MULTILINE), (line, ran.stderr)
+
+
+def test_a_loop_that_polls_without_sleeping_ends_with_a_warning(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import crtk, dvrk, time\n"
+        "ral = crtk.ral('x')\n"
+        "arm = dvrk.psm(ral, 'PSM1')\n"
+        "end = ral.to_sec(ral.now()) + 0.02\n"
+        "while ral.to_sec(ral.now()) < end: arm.measured_js()\n"
+        "start = time.time()\n"
+        "while time.time() < start + 0.02: pass\n"
+        "print('done')\n"
+    )
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--api", "2.4", path)
+    assert (ran.exit_code, ran.stdout) == (0, "done\n"), ran.stderr
+    assert ran.stderr.count("without sleeping") == 1
+
+
+def test_some_arms_of_a_scene_run_with_their_own_parameters_and_are_recorded(tmp_path):
+    path, bag = tmp_path / "script.py", tmp_path / "run.bag"
+    path.write_text(
+        "import crtk, dvrk\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
+        "print(arm.move_jp(arm.measured_jp()[0]).wait())\n"
+        "dvrk.ecm(crtk.ral('x'), 'ECM')\n"
+    )
+    options = ("--scene", "dvrk", "--speed", "fast", "--api", "2.4", "--arms", "PSM1")
+    ran = call(*options, "-p", "PSM1=wang2019_refit", "--record", bag, path)
+    assert "ECM is not in the scene, which has PSM1," in ran.stderr
+    assert ran.stdout == "True\n"
+    recording = tr.load_recording(bag, "PSM")  # the only arm of the bag
+    assert recording.t[-1] > 0.3
+    assert recording.joints == tr.load_arm("PSM").joint_names
+    for wrong, error in (
+        ("ECM=wang2019", "arm of the scene 'ECM' is unknown"),
+        ("PSM1=", "takes ARM=SET"),
+        ("PSM1=none.toml", "none.toml"),
+    ):
+        ran = call(*options, "-p", wrong, path)
+        assert ran.exit_code == 2
+        assert error in ran.stderr

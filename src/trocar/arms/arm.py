@@ -27,6 +27,7 @@ Kind = Literal["revolute", "prismatic"]
 GRAVITY = 9.81  # [m/s^2]
 LIMIT_TOLERANCE = 1e-3  # [rad, m] a joint this far beyond a limit still counts as within it
 CONTROL_RATE = 1500  # control loop of the dVRK [Hz]
+CURRENT_NOISE = 2e-3  # standard deviation of a measured motor current [A]. ASSUMED: no source gives it
 # Tolerance between encoder and potentiometer [rad, m]: dVRK manual; prismatic: ASSUMED, from an early release's PSM.
 POTS_TOLERANCE: Mapping[Kind, float] = {"revolute": math.radians(5.0), "prismatic": 0.005}
 

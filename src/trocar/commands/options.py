@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.errors import TrocarError, shown
+from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_memory
 
 if TYPE_CHECKING:
@@ -62,13 +63,36 @@ Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--durati
 Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
 Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
 Touch = Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")]
-RobotScene = Annotated[str, option("NAME", "dvrk, dvrk_si or a .toml file.")]
+RobotScene = Annotated[str, option("NAME", f"dvrk, dvrk_si, psm, masters; an arm alone: {ARMS}; or a .toml file.")]
+ParametersByArm = Annotated[
+    list[str] | None,
+    option("ARM=SET", "Parameter set or file of an arm, such as PSM1=mine.toml; repeatable.", "--parameters", "-p"),
+]
 Start = Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")]
 Master = Annotated[str | None, option("URI", "With --ros1: ROS master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")]
 Domain = Annotated[int | None, option("N", "With --ros2: domain, 0 to 101. Default: ROS_DOMAIN_ID or 0.")]
 Interface = Annotated[str, option("NAME", "With --ros2: network interface, by name or IP address.")]
 Port = Annotated[int, option("N", "Port of the page; 0 for any free one.")]
 Browser = Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")]
+
+
+def arm_names(texts: list[str] | None) -> list[str]:
+    """Names of arms from an option that can be repeated and takes lists: --arms PSM1,ECM --arms MTML."""
+    return [name for group in texts or [] for name in group.split(",") if name]
+
+
+def parameters_by_arm(texts: list[str] | None, arms: Sequence[str]) -> dict[str, str]:
+    """Parameter sets or files by arm, from values such as PSM1=mine.toml; a single arm need not be named."""
+    chosen: dict[str, str] = {}
+    for text in texts or []:
+        name, sign, value = text.rpartition("=")
+        if not sign and len(arms) == 1:
+            name = arms[0]
+        if not name or not value:
+            raise TrocarError(f"--parameters takes ARM=SET, such as {next(iter(arms), 'PSM1')}=mine.toml, got {text!r}")
+        check_known("arm of the scene", arms, name)
+        chosen[name] = value
+    return chosen
 
 
 def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list[float]:

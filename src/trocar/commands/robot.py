@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +15,8 @@ import typer
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import STARTS, argument, check_positive, flag, option
-from trocar.commands.terminal import plain_errors, show_table, status_line, termination_interrupts
-from trocar.commands.view import open_page
+from trocar.commands.terminal import INTERRUPTED, plain_errors, show_table, status_line, termination_interrupts
+from trocar.commands.view import open_browser, open_page, wait_for_browser
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, write_json
 
@@ -51,12 +51,28 @@ def run(
     duration: Annotated[
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
     ] = None,
-    view: Annotated[bool, flag("Show the robot in the browser while the script runs.", "--view")] = False,
+    arms: Annotated[
+        list[str] | None,
+        option("NAMES", "Arms to simulate: PSM1,ECM; repeatable. The others are left out. Default: all of the scene."),
+    ] = None,
+    parameters: options.ParametersByArm = None,
+    record: Annotated[
+        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")
+    ] = None,
+    view: Annotated[
+        bool, flag("Open the robot in the browser, wait for the page, and keep it until Ctrl-C.", "--view")
+    ] = False,
     port: options.Port = 8080,
+    browser: options.Browser = True,
 ) -> None:
     """Run a Python script for the dVRK without ROS or a robot.
 
     Example: [bold]trocar run --speed fast my_script.py -a PSM1[/bold]
+
+    More: [bold]trocar run --arms PSM1 -p PSM1=mine.toml --record run.bag my_script.py[/bold] (one arm with identified
+    parameters, recorded); [bold]trocar run --scene PSM --speed fast excitation/play.py --arm PSM[/bold] (an arm alone).
+
+    Errors and warnings of the robot are printed on stderr with the robot's time.
 
     The script imports dvrk, crtk, rospy, PyKDL and ROS messages as usual and gets stand-ins that drive a simulated
     robot in the same process. All arguments after SCRIPT.py are passed to the script. Exit status: the script's; 2 if
@@ -82,13 +98,17 @@ def run(
     from trocar.scripts.launcher import run_script
     from trocar.scripts.session import FOREVER, Session
     from trocar.teleoperation import Teleoperation
+    from trocar.transports.bags import bags_of
 
     with ExitStack() as running:  # stopped in reverse order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
-        robot = running.enter_context(tr.Robot(scene, speed=speed, start=start))
+        built = _built(scene, options.arm_names(arms), parameters)
+        robot = running.enter_context(tr.Robot(built, speed=speed, start=start))
         Teleoperation(robot)
-        if view:
-            typer.echo(f"trocar run: {open_page(running, 'script_page', robot, port=port).address}", err=True)
+        running.enter_context(bags_of(robot, record, None, lambda text: typer.echo(f"trocar run: {text}", err=True)))
+        page = open_page(running, "script_page", robot, port=port) if view else None
+        if page is not None:
+            wait_for_browser(page, "trocar run", browser)
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
         for press in presses:
@@ -96,7 +116,34 @@ def run(
         if duration is not None:
             session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
         status = run_script(session, script, arguments or [], lines)
+        if page is not None and status != INTERRUPTED:
+            session.close()
+            typer.echo(f"trocar run: the script has ended with status {status}; end the page with Ctrl-C", err=True)
+            with suppress(KeyboardInterrupt):
+                page.wait()
     raise typer.Exit(status)
+
+
+def _built(scene: str, arms: list[str], parameters: list[str] | None, *, only: bool = True) -> tr.Scene:
+    """The scene of a name or file, or an arm alone, for the controllers of a robot.
+
+    Args:
+        arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
+        parameters: parameter sets or files, as ARM=SET.
+    """
+    from trocar.arms import ARMS
+    from trocar.robot.controller.constants import PERIOD
+    from trocar.robot.settings import ArmSettings
+    from trocar.simulation.scene_file import arms_of
+
+    if scene in ARMS:
+        check_known("arm of the scene", (scene,), *arms)
+        return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()
+    known = arms_of(scene)
+    check_known("arm of the scene", known, *arms)
+    loaded = arms if arms and only else known
+    sets = options.parameters_by_arm(parameters, loaded)
+    return tr.load_scene(scene, arms=loaded, parameters=sets, timestep=PERIOD)
 
 
 def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
@@ -167,7 +214,8 @@ def serve(
     priority: Annotated[
         bool, flag("Ask for real-time priority of the ROS node, for a machine with a free processor.", "--priority")
     ] = False,
-    view: Annotated[bool, flag("Show the robot and its controls in the browser.", "--view")] = False,
+    view: Annotated[bool, flag("Open the robot and its controls in the browser.", "--view")] = False,
+    browser: options.Browser = True,
     port: Annotated[
         int | None, option("N", "Port of the page (default: 8080), or of --coppelia (default: 19997); 0: a free one.")
     ] = None,
@@ -183,8 +231,12 @@ def serve(
         float, option("S", "With --coppelia: simulation step, a multiple of 0.005 s (a robot: of 1/1500 s).")
     ] = 0.01,
     parameters: Annotated[
-        str | None,
-        option("SET", "With --coppelia: parameter set. Default: the masses of the scene.", "--parameters", "-p"),
+        list[str] | None,
+        option(
+            "ARM=SET",
+            "Parameter set or file of an arm, such as PSM1=mine.toml; repeatable. With --coppelia without SCENE: SET.",
+            *("--parameters", "-p"),
+        ),
     ] = None,
     places: Annotated[
         list[str] | None,
@@ -222,7 +274,7 @@ def serve(
         return
     if ros1 + (ros2 or fpga) > 1 or not (ros1 or ros2 or fpga or coppelia) or (coppelia and fpga):
         raise TrocarError("choose an interface with --ros1, --ros2, --fpga or --coppelia")
-    names = [name for group in arms or [] for name in group.split(",") if name]
+    names = options.arm_names(arms)
     if coppelia and scene is None:
         from trocar.commands.coppelia import serve_coppelia
 
@@ -231,7 +283,10 @@ def serve(
                 "--coppelia without SCENE serves a scene of its own: omit --ros1, --ros2, --record, --replay and "
                 "--images, or name a SCENE such as dvrk"
             )
-        chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period, "parameters": parameters}
+        if len(parameters or ()) > 1:
+            raise TrocarError("--coppelia without SCENE takes one parameter set for all its arms")
+        chosen: Any = {"torque": torque, "counterweight": counterweight, "period": period}
+        chosen["parameters"] = parameters[0] if parameters else None
         serve_coppelia(
             names,
             19997 if port is None else port,
@@ -242,9 +297,9 @@ def serve(
             **chosen,
         )
         return
-    if torque or not counterweight or parameters or places or log or (zmq_port is not None and not coppelia):
+    if torque or not counterweight or places or log or (zmq_port is not None and not coppelia):
         raise TrocarError(
-            "--torque, --no-counterweight, -p, --place and --log apply to --coppelia without SCENE only, "
+            "--torque, --no-counterweight, --place and --log apply to --coppelia without SCENE only, "
             "--zmq to --coppelia only"
         )
     scene = scene or "dvrk"
@@ -261,8 +316,8 @@ def serve(
     if fpga:
         from trocar.commands.boards import serve_boards
 
-        if record or replay or images:
-            raise TrocarError("--fpga answers packets only: omit --record, --replay and --images")
+        if record or replay or images or parameters:
+            raise TrocarError("--fpga answers packets only: omit --record, --replay, --images and --parameters")
         serve_boards(
             *(scene, config, names),
             hardware=boards,
@@ -281,15 +336,13 @@ def serve(
         raise TrocarError("with --coppelia its clients let time pass: omit --replay and --speed")
     number = _checked_domain(domain, interface, distro) if ros2 else 0
     from trocar.commands.coppelia import attach_coppelia
-    from trocar.robot.controller.constants import PERIOD
     from trocar.teleoperation import Teleoperation
     from trocar.transports.bags import bags_of
     from trocar.transports.camera import CameraSettings
     from trocar.transports.ros1.bridge import Ros1Bridge
     from trocar.transports.ros2.bridge import Ros2Bridge
 
-    built = tr.load_scene(scene, timestep=PERIOD)
-    check_known("arm of the scene", built.arms, *names)
+    built = _built(scene, names, parameters, only=False)
     served: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
     served["description"] = _description(built)
     with ExitStack() as running:
@@ -321,7 +374,10 @@ def serve(
             typer.echo(f"serving {offer}; {place}; press Ctrl-C to stop")
         try:
             if view:
-                typer.echo(f"page: {open_page(running, 'served_page', robot, port=page).address}")
+                shown = open_page(running, "served_page", robot, port=page)
+                typer.echo(f"page: {shown.address}")
+                if browser:
+                    open_browser(shown.address)
             if bridge is not None and priority and not bridge.prioritised:
                 typer.echo("no real-time priority: the system grants it to root and to users with a limit rtprio")
             while (bridge is None or bridge.running) and (not coppelia or remote.serving) and robot.error is None:
@@ -419,7 +475,7 @@ def _robot(
     scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
 ) -> tr.Robot | RemoteBus:
     if not (ros1 or ros2):
-        return tr.Robot(scene, start="ready")
+        return tr.Robot(_built(scene, [], None), start="ready")
     client = options.connected(ros1, master, ros2, domain, interface)
     if ros2 and not client.devices:
         from trocar.transports.ros2.domain import chosen_domain

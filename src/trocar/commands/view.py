@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
 
+PAGE_TIMEOUT = 60.0  # [s] until a script starts although no browser shows its robot
+
 
 @plain_errors()
 def view(
@@ -159,9 +161,23 @@ def _built(name: str | None, settings: ArmSettings, touch: bool) -> tr.Scene:
     return tr.Scene(**{**scene.arguments, "objects": practice_objects(scene)}) if touch else scene
 
 
-def _wait(page: Page, browser: bool) -> None:
-    from trocar.view.server import open_browser
+def open_browser(address: str) -> bool:
+    """Open a page in a browser if there is a display."""
+    from trocar.view import server
 
+    return server.open_browser(address)
+
+
+def wait_for_browser(page: Page, command: str, browser: bool) -> None:
+    """Print the address of a page, open it, and wait until a browser shows it."""
+    opened = browser and open_browser(page.address)
+    todo = "waiting for the browser" if opened else "open this address in a browser"
+    typer.echo(f"{command}: {page.address}  ({todo}; the script starts then, or after {PAGE_TIMEOUT:.0f} s)", err=True)
+    if not page.wait_for_browser(PAGE_TIMEOUT):
+        typer.echo(f"{command}: no browser has opened the page; the script starts without it", err=True)
+
+
+def _wait(page: Page, browser: bool) -> None:
     typer.echo(f"trocar view: {page.address}  (end with Ctrl-C)")
     if browser:
         open_browser(page.address)

@@ -36,11 +36,13 @@ from trocar.identification.signals import (
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
 from trocar.recording import Recording
+from trocar.recording.filters import averaged
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.spatial import Array
 
 UNEXPLAINED = 0.4  # smallest residual, relative to the standard deviation of the effort, of a joint not explained
 MIN_EXPLAINED = 0.25  # fraction of the joints that a usable fit explains
+MAX_RATE = 400.0  # rows per second that are fitted [Hz]
 REFITTED = ("Fv", "Fc", "Fx", "mu", "Fo", "hysteresis")  # terms of drives
 LOAD_ROUNDS = 3  # friction that grows with load is linear for a known load: each round has the gravity of the last
 
@@ -199,8 +201,11 @@ def prepared(recipe: Recipe, recording: Recording) -> Signals:
 
 
 def checked(recipe: Recipe, recording: Recording) -> tuple[Mechanism, Array, Signals]:
-    """The recipe's mechanism, T (n, n) with q = T q_columns, and the filtered signals of a recording that fits them."""
-    mechanism = recipe.mechanism()
+    """The recipe's mechanism, T (n, n) with q = T q_columns, and the filtered signals of a recording that fits them.
+
+    A recording with more than 400 rows per second is averaged first: filters keep no more than 40 Hz of it.
+    """
+    mechanism, recording = recipe.mechanism(), averaged(recording, MAX_RATE)
     check(recording, mechanism.arm)
     return mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), prepared(recipe, recording)
 

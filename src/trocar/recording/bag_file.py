@@ -18,6 +18,7 @@ from trocar.recording.recording import Recording
 SUFFIXES = (".bag", ".db3", ".mcap")
 TOPIC = "measured_js"
 JAW_TOPIC = f"jaw/{TOPIC}"
+SET_UP = "/SUJ/"  # namespace of set-up joints
 MEMORY = 2**30  # memory limit of `read_bag_apart`, in addition to that of the program itself [bytes]
 TIMEOUT = 60.0  # of `read_bag_apart` [s]
 REFUSED = 3  # exit status
@@ -51,16 +52,17 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
     """The joint states of one arm. Joints are matched by name, or by position if the bag names none of them.
 
     Args:
-        namespace: namespace of the arm, such as PSM1; required if the bag holds several.
+        namespace: namespace of the arm, such as PSM1; required if the bag holds several arms of this kind.
     """
     with closing(opened_bag(path)) as reader:
         topics = [c.topic.strip("/") for c in reader.connections if c.topic.split("/")[-1] == TOPIC]
         arms = {topic.removesuffix(TOPIC).strip("/") for topic in topics if not f"/{topic}".endswith(f"/{JAW_TOPIC}")}
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
-        if namespace is None and len(arms) > 1:
-            raise TrocarError(f"{path}: several arms ({', '.join(sorted(arms))}); choose one by its namespace")
-        chosen = next(iter(arms)) if namespace is None else namespace.strip("/")
+        candidates = _candidates(arms, arm)
+        if namespace is None and len(candidates) > 1:
+            raise TrocarError(f"{path}: several arms ({', '.join(candidates)}); choose one by its namespace")
+        chosen = candidates[0] if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:
             rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
@@ -71,6 +73,14 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
     if not rows:
         raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} has no messages")
     return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": f"{chosen}/{TOPIC}"})
+
+
+def _candidates(namespaces: set[str], arm: Arm) -> list[str]:
+    """Namespaces that may be those of an arm: not a gripper or set-up joints, and of its name if some are."""
+    own = sorted(name for name in namespaces if not any(name.startswith(f"{other}/") for other in namespaces))
+    own = [name for name in own if not f"/{name}".startswith(SET_UP)] or own
+    kind = arm.name.partition("_")[0]
+    return [name for name in own if name.rpartition("/")[2].rstrip("0123456789") == kind] or own
 
 
 def _rows(reader: Any, arm: Arm, topic: str, jaw: str) -> list[Row]:

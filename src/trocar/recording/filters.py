@@ -6,6 +6,7 @@ required while a robot moves. Cut-offs are the -3 dB frequencies of one pass, in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -117,6 +118,24 @@ def uniform(recording: Recording) -> Recording:
     channels = {name: x for name in UNITS if (x := getattr(recording, name)) is not None}
     resampled: dict[str, Any] = {name: CubicSpline(recording.t, x, axis=0)(t) for name, x in channels.items()}
     return replace(recording, t=t, **resampled, commands={}, extra={}, extra_units={})
+
+
+def averaged(recording: Recording, most: float) -> Recording:
+    """Means over blocks of rows, so that there are at most `most` rows per second [Hz]; unchanged if there are no more.
+
+    A mean over all rows between two commands does not depend on the phase at which a controller was read.
+    """
+    if len(recording) < 3 or sampling_rate(recording) <= most:
+        return recording
+    grid = uniform(recording)
+    rows = math.ceil(sampling_rate(grid) / most * (1.0 - JITTER))
+    count = len(grid) // rows
+
+    def mean(x: Array) -> Array:
+        return np.asarray(x[: count * rows].reshape(count, rows, *x.shape[1:]).mean(axis=1))
+
+    channels: dict[str, Any] = {name: mean(x) for name in UNITS if (x := getattr(grid, name)) is not None}
+    return replace(grid, t=mean(grid.t), **channels, commands={}, extra={}, extra_units={})
 
 
 def refilled(x: Array, repeated: Array) -> Array:

@@ -111,6 +111,23 @@ def read_csv(path: Path) -> tuple[dict[str, Any], list[int]]:
     return fields | {"provenance": provenance}, lines
 
 
+def without_repeats(fields: dict[str, Any], lines: list[int]) -> tuple[dict[str, Any], list[int]]:
+    """Fields and lines without the rows that have the time of the row before, and the number of those rows."""
+    t = np.asarray(fields["t"])
+    if t.ndim != 1 or not (repeats := np.concatenate([[False], t[1:] == t[:-1]])).any():
+        return fields, lines
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: kept(channel) for name, channel in value.items()}
+        return value[~repeats] if isinstance(value, np.ndarray) and len(value) == len(t) else value
+
+    channels = {name: kept(fields[name]) for name in ("t", *UNITS, "commands", "extra") if name in fields}
+    provenance = {**fields["provenance"], "dropped_rows": int(repeats.sum())}
+    remaining = [line for line, dropped in zip(lines, repeats, strict=False) if not dropped]
+    return fields | channels | {"provenance": provenance}, remaining
+
+
 def _json_or_text(value: str) -> Any:
     """Decode a comment value; comments of other programs need not be JSON."""
     try:

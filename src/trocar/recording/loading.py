@@ -37,6 +37,7 @@ def load_recording(
     columns: Sequence[str] | None = None,
     rate: float | None = None,
     namespace: str | None = None,
+    drop_repeats: bool = False,
 ) -> Recording:
     """Load a recording of one arm, in the joints of that arm.
 
@@ -50,6 +51,7 @@ def load_recording(
         columns: joints or motors in a table without header. Default: as published for this arm.
         rate: samples per second of a table without header [Hz]. Default: 200.
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
+        drop_repeats: drop rows with the time of the row before, as `Recording.load` does.
     """
     check_type("path", path, (str, os.PathLike), "the path of a recording")
     path = Path(path)
@@ -63,7 +65,7 @@ def load_recording(
     if path.suffix.lower() == ".csv" and is_table(path):
         recording = read_table(path, load_arm(_named(path, arm)), columns, rate)
     else:
-        recording = Recording.load(path)
+        recording = Recording.load(path, drop_repeats=drop_repeats)
     name = recording.provenance.get("arm", arm)
     if not (isinstance(name, str) and name in ARMS):
         return recording

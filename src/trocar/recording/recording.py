@@ -21,7 +21,7 @@ from trocar import checks
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import write_whole
-from trocar.recording.formats import csv_text, npz_bytes, read_csv, read_npz
+from trocar.recording.formats import csv_text, npz_bytes, read_csv, read_npz, without_repeats
 from trocar.recording.motor_columns import JOINT_COLUMN, NAME, SPACES, TIP_COMMANDS, UNITS, joint_from_columns
 from trocar.spatial import Array
 
@@ -163,10 +163,16 @@ class Recording:
         return partial(type(self), **plain), ()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Read a file written by `save`, or a CSV file with the same column names and units."""
+    def load(cls, path: str | os.PathLike[str], *, drop_repeats: bool = False) -> Recording:
+        """Read a file written by `save`, or a CSV file with the same column names and units.
+
+        drop_repeats: drop rows with the time of the row before, as a reader writes that is faster than the robot;
+            their number is `provenance["dropped_rows"]`. Default: such rows are an error.
+        """
         path = Path(path)
         fields, lines = (read_npz(path), []) if check_suffix(path) == ".npz" else read_csv(path)
+        if drop_repeats:
+            fields, lines = without_repeats(fields, lines)
         try:
             return cls(**fields)
         except InvalidRecording as error:

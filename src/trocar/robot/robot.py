@@ -416,7 +416,10 @@ class Robot(Closable):
             for name, part in self._loop.parts.items():
                 if lost[part].any():
                     mask = " ".join(str(int(flag)) for flag in lost[part])
-                    self.controllers[name].fault(f"PID: tracking error, mask (1 for error): {mask}")
+                    touching = "; ".join(f"{one.first} touches {one.second}" for one in self.scene.touching(name))
+                    self.controllers[name].fault(
+                        f"PID: tracking error, mask (1 for error): {mask}{touching and f'; {touching}'}"
+                    )
         if np.count_nonzero(self._loop.sensors.inconsistent):
             for controller in self._arms:
                 controller.check_pots()

@@ -63,6 +63,7 @@ class ScriptDevice(DeviceClient):
     ) -> Any:  # fmt: skip
         """Getter of release 1.4, get(wait_timeout=None), or of earlier ones, get(age=None, wait=None, extra=None)."""
         tuples = current().tuples
+        current().polls.count()
         timeout = wait_timeout if tuples else wait
         try:
             message = self.receive(topic, timeout)
@@ -70,7 +71,7 @@ class ScriptDevice(DeviceClient):
             if isinstance(error, UnknownName):
                 current().sleep(self.connection_timeout if timeout is None else timeout)
             failure = TimeoutError if tuples else RuntimeWarning
-            raise failure(f"no valid data on /{self._name}/{topic}") from None
+            raise failure(f"no valid data on /{self._name}/{topic}{current().messages.last(self._name)}") from None
         values = [_script_value(getattr(message, field)) for field in fields]
         if not stamped:
             return values[0]
@@ -143,6 +144,24 @@ class ScriptStates(ScriptDevice, StatefulDevice):
     def operating_state_topic(self) -> str:
         return f"{self._name}/operating_state"
 
+    def _last_state(self) -> m.OperatingState | None:
+        current().polls.count()
+        return super()._last_state()
+
+    def _command(self, command: str, reached: Callable[[], bool], timeout: float) -> bool:
+        return self._in_time(f"{command}: not done", super()._command(command, reached, timeout), timeout)
+
+    def _in_time(self, what: str, done: bool, timeout: float) -> bool:
+        """The result of a wait; a time-out is reported with the robot's last message, which explains it."""
+        if not done and timeout > 0 and not current().stopping:
+            reason = current().messages.last(self._name)
+            print(f"trocar run: /{self._name}: {what} within {timeout:g} s{reason}", file=sys.stderr, flush=True)
+        return done
+
+    def wait_for_operating_state(self, expected_state: str, timeout: float) -> bool:
+        done = super().wait_for_operating_state(expected_state, timeout)
+        return self._in_time(f"not {expected_state}", done, timeout)
+
     def _stamped(self, value: Any, extra: Any) -> Any:
         last = current().bus.read(self.operating_state_topic)
         return value if extra is None else (value, 0.0 if last is None else last.time)
@@ -158,10 +177,12 @@ class ScriptStates(ScriptDevice, StatefulDevice):
         return self._stamped(busy, extra)
 
     def wait_for_busy(self, is_busy: bool = False, start_time: Any = None, timeout: float = 30.0) -> bool:
-        return super().wait_for_busy(is_busy, None if start_time is None else start_time.to_nsec(), timeout)
+        done = super().wait_for_busy(is_busy, None if start_time is None else start_time.to_nsec(), timeout)
+        return self._in_time("no motion" if is_busy else "motion not finished", done, timeout)
 
     def wait_for_homed(self, timeout: float, expected_homed: bool) -> bool:
-        return current().wait_for(lambda: self.is_homed() == expected_homed, timeout)
+        done = current().wait_for(lambda: self.is_homed() == expected_homed, timeout)
+        return self._in_time("not homed" if expected_homed else "still homed", done, timeout)
 
     def wait_while_busy(self, start_time: Any = None, timeout: float = 30.0) -> bool:
         """The form of release 2.0; `start_time` is the return value of a motion."""

@@ -108,6 +108,7 @@ def _interrupted(_number: int, _frame: FrameType | None) -> None:
 
 
 def is_shutdown() -> bool:
+    current().polls.count()
     return current().stopping
 
 
@@ -325,7 +326,8 @@ def wait_for_message(topic: str, topic_type: Any, timeout: float | None = None) 
     if is_shutdown() and not received:
         raise ROSInterruptException("rospy shutdown")
     if not received:
-        raise ROSException(f"timeout exceeded while waiting for message on topic {resolve_name(topic)}")
+        reason = current().messages.last(_absolute(topic))
+        raise ROSException(f"timeout exceeded while waiting for message on topic {resolve_name(topic)}{reason}")
     return received[0]
 
 

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
+from trocar.scripts.polls import Polls
+from trocar.scripts.robot_messages import RobotMessages
 from trocar.transports.ros_time import NANOSECONDS, Time
 
 if TYPE_CHECKING:
@@ -132,10 +134,13 @@ class Session:
     Attributes:
         stopping: the script or Ctrl-C requested the end of the node.
         turns: scheduler of the script's threads in fast time.
+        messages: errors and warnings of the robot. polls: counts readings between two waits.
     """
 
     def __init__(self, robot: Robot, api: str = "2.4", *, fast: bool = True) -> None:
         self.robot, self.api, self.fast = robot, api, fast
+        self.messages = RobotMessages(robot)
+        self.polls = Polls(self)
         self.stopping = False
         self._calls: deque[Callable[[], None]] = deque()
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
@@ -182,13 +187,14 @@ class Session:
     def wait_for(self, condition: Callable[[], bool], timeout: float, *, stoppable: bool = True) -> bool:
         """Wait until a condition holds; False after `timeout` by the robot's clock [s], or when the session stops."""
         end = self.now + int(min(timeout, FOREVER) * NANOSECONDS)
-        if self.turns is None:
-            holds = self._wait_in_real_time(condition, end, stoppable)
-        else:
-            self.deliver()
-            if not condition():
-                self.turns.wait(lambda: condition() or self._ended(stoppable), end)
-            holds = condition()
+        with self.polls.waiting():
+            if self.turns is None:
+                holds = self._wait_in_real_time(condition, end, stoppable)
+            else:
+                self.deliver()
+                if not condition():
+                    self.turns.wait(lambda: condition() or self._ended(stoppable), end)
+                holds = condition()
         if self._closed and not holds and threading.current_thread() not in (threading.main_thread(), self._thread):
             raise SystemExit  # a daemon thread of a script that has ended
         return holds
@@ -239,7 +245,8 @@ class Session:
     def _guarded(self, call: Callable[[], None]) -> None:
         """Run a callback; an error is printed and the script continues, as in ROS."""
         try:
-            call()
+            with self.polls.computing():
+                call()
         except Exception:
             print("error in a callback of the script:", file=sys.stderr)
             traceback.print_exc()
@@ -263,6 +270,7 @@ class Session:
         """Stop, and end the thread of callbacks."""
         self.stop()
         self._closed = True
+        self.messages.close()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
 
@@ -284,4 +292,10 @@ def use(session: Session | None) -> None:
     _current = session
 
 
-Time.clock = lambda: current().now
+def _clock() -> int:
+    session = current()
+    session.polls.count()
+    return session.now
+
+
+Time.clock = _clock

@@ -34,9 +34,14 @@ def _time(session: Session) -> ModuleType:
         return time.localtime(session.now / NANOSECONDS if secs is None else secs)
 
     module.sleep, module.localtime = sleep, localtime  # type: ignore[attr-defined]
+
+    def now() -> int:
+        session.polls.count()
+        return session.now
+
     for clock in ("time", "monotonic", "perf_counter"):
-        setattr(module, clock, lambda: session.now / NANOSECONDS)
-        setattr(module, f"{clock}_ns", lambda: session.now)
+        setattr(module, clock, lambda: now() / NANOSECONDS)
+        setattr(module, f"{clock}_ns", now)
     return module
 
 

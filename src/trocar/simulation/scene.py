@@ -352,19 +352,28 @@ class Scene:
         """Advance one timestep under the efforts set by `SteppedArm.command` for every arm."""
         self.engine.advance()
 
-    def touching(self) -> list[Contact]:
-        """Contacts of arms with each other and with objects at the start of the last step, deepest first."""
-        return [contact for contact, _ in self._contacts()]
+    def touching(self, arm: str | None = None) -> list[Contact]:
+        """Contacts of arms with each other and with objects at the start of the last step, deepest first.
 
-    def _contacts(self) -> list[tuple[Contact, bool]]:
-        """Contacts, deepest first, with a flag if an arm is involved; the jaws of one instrument are excluded."""
+        arm: only the deepest contact of each pair of bodies of which one belongs to this arm.
+        """
+        if arm is None:
+            return [contact for contact, _ in self._contacts()]
+        pairs: dict[tuple[str, str], Contact] = {}
+        for contact, arms in self._contacts():
+            if self._check_arm(arm) in arms:
+                pairs.setdefault((contact.first, contact.second), contact)
+        return list(pairs.values())
+
+    def _contacts(self) -> list[tuple[Contact, tuple[str, ...]]]:
+        """Contacts, deepest first, with the arms involved; the jaws of one instrument are excluded."""
         contacts, active = [], self.data.contact  # whole arrays: objects of single contacts are slow
         rows = zip(active.geom.tolist(), active.flex.tolist(), active.dist.tolist(), strict=True)
         for geoms, flexes, distance in rows:
             (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
             if first_arm is None or first_arm != second_arm:
-                of_arm = first_arm is not None or second_arm is not None
-                contacts.append((Contact(first, second, distance), of_arm))
+                arms = tuple(arm for arm in (first_arm, second_arm) if arm is not None)
+                contacts.append((Contact(first, second, distance), arms))
         return sorted(contacts, key=lambda entry: entry[0].distance)
 
     def snapshot(self) -> Snapshot:

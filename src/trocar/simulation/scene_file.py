@@ -29,12 +29,19 @@ FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("roto
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 
 
-def load_scene(source: str | PathLike[str], *, arms: Sequence[str] | None = None, **options: Any) -> Scene:
+def load_scene(
+    source: str | PathLike[str],
+    *,
+    arms: Sequence[str] | None = None,
+    parameters: Mapping[str, str | PathLike[str]] | None = None,
+    **options: Any,
+) -> Scene:
     """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk,
     dvrk_si, suture.
 
     Args:
         arms: names of the arms to load. Default: all of the file.
+        parameters: parameter set or file by arm, instead of those of the file.
         options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
             They may be a function of the arms and the cart.
     """
@@ -43,8 +50,24 @@ def load_scene(source: str | PathLike[str], *, arms: Sequence[str] | None = None
         entries = Fields(table, name).tables("arms")
         check_known(f"arm of the scene {name}", entries, *arms)
         table = {**table, "arms": {arm: table["arms"][arm] for arm in entries if arm in arms}}
+    if parameters:
+        check_known(f"arm of the scene {name}", Fields(table, name).tables("arms"), *parameters)
+        chosen = {arm: {**table["arms"][arm], "parameters": _absolute(s)} for arm, s in parameters.items()}
+        table = {**table, "arms": {**table["arms"], **chosen}}
     folder = Path(name).parent if name.endswith(".toml") else Path()
     return _scene(table, name, folder, options)
+
+
+def _absolute(parameters: str | PathLike[str]) -> str:
+    """A parameter set by name, or the absolute path of its file: a scene's own files are relative to the scene."""
+    text = fspath(parameters)
+    return str(Path(text).absolute()) if text.endswith(".toml") else text
+
+
+def arms_of(source: str | PathLike[str]) -> tuple[str, ...]:
+    """Names of the arms of a scene."""
+    table, name = _read(source)
+    return tuple(Fields(table, name).tables("arms"))
 
 
 def timestep_of(source: str | PathLike[str]) -> float | None:

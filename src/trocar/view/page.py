@@ -149,6 +149,14 @@ class Page:
         """True while the page is being drawn."""
         return self._thread.is_alive()
 
+    def wait_for_browser(self, timeout: float) -> bool:
+        """Wait until a browser shows the page; False after `timeout` [s]."""
+        end = time.perf_counter() + timeout
+        while not self.server.get_clients():
+            if time.perf_counter() > end or self._closing.wait(0.05):
+                return False
+        return True
+
     def wait(self) -> None:
         """Return when the page is closed, or on Ctrl-C."""
         while not self._closing.wait(0.5):

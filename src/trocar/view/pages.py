@@ -67,8 +67,8 @@ def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
 
 
 def script_page(server: PageServer, robot: Robot) -> Page:
-    """The robot of a script: its operating states, messages and pedals; `trocar run --view`."""
-    panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot)]
+    """The robot of a script: its states, messages, pedals and efforts; `trocar run --view`."""
+    panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot), EffortPanel()]
     return Page(server, robot.simulation().frame, panels, title="trocar run", share=SCRIPT_SHARE)
 
 

@@ -93,8 +93,9 @@ def excite(
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
     engine.reset(engine.arm.home)
     with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:  # under the dVRK's controller with its delay
-        recording = tr.simulate(engine, tr.JointPID(engine.arm, delay=1), run, run.duration, progress, every=5)
-    written.append(recording.save(output / "rehearsal.npz"))
+        pid = tr.JointPID(engine.arm, delay=1)
+        recording = tr.simulate(engine, pid, run, run.duration, progress, every=files.REHEARSED_CYCLES)
+    written.append(files.as_measured(recording, facts).save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
     written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
     # largest effort of each motor (n,) [N m, N], without the PID transient at the start
@@ -120,7 +121,9 @@ def excite(
         begin, end = run.full_speed
         parts = f"{begin:.1f} s, {end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s"
         typer.echo(f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {parts}.")
-        typer.echo(f"Next: trocar identify measured.csv --arm {arm} (to try it out, use rehearsal.npz).")
+        typer.echo(f"Next, here: trocar run --scene {arm} --speed fast {output / 'play.py'} --arm {arm}")
+        typer.echo(f"  or at the robot: python3 {output / 'play.py'} --arm {facts.dvrk_name} --scale 0.3")
+        typer.echo(f"Then: trocar identify measured.csv --arm {arm} -o mine.toml (to try it out, use rehearsal.npz).")
     else:
         remedy = "lower --effort, --frequency or the speeds (--limit)"
         typer.echo(f"excitation.csv and play.py were not written; {remedy}.", err=True)

@@ -95,7 +95,7 @@ def identify(
         used = load_recipe(arm, recipe)
         # Errors are per column of the file: motor columns are not converted to joints.
         rate, names = used.rate if rate is None else rate, used.columns
-        read = partial(tr.load_recording, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)
+        read = partial(_read, arm=arm, as_recorded=True, columns=names, rate=rate, namespace=namespace)
         if search:
             _search(partial(read, train), train, arm, recipe, budget, output)
         elif recalibrate is not None:
@@ -113,6 +113,14 @@ def identify(
         # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
             write_json(json_file, figures)
+
+
+def _read(path: Path, **options: Any) -> tr.Recording:
+    """A recording; rows that repeat the time of the row before are dropped with a warning."""
+    recording = tr.load_recording(path, **options, drop_repeats=True)
+    if dropped := recording.provenance.get("dropped_rows"):
+        typer.echo(f"warning: {path}: {dropped} rows repeat the time of the row before; they are dropped.", err=True)
+    return recording
 
 
 def _refuse(options: dict[str, Path | None], why: str) -> None:

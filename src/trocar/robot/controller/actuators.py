@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.arm import CURRENT_NOISE
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
 from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
@@ -32,7 +33,7 @@ class Sensors:
 
     encoders: bool = True
     potentiometers: float = 3e-3
-    current: float = 2e-3
+    current: float = CURRENT_NOISE
     bias: bool = True
     seed: int = 0
 

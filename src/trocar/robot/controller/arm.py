@@ -25,6 +25,7 @@ from trocar.robot.interface import Direction, Interface, Topic
 from trocar.robot.messages import Bool, Float, Message
 from trocar.spatial import Array, checked_pose
 
+CLIPPED = 1e-3  # distance of a goal from a joint limit that is worth a warning [rad, m]
 MIN_RATIO = 1e-6  # smallest ratio of velocities and accelerations: slower moves would take years
 
 
@@ -62,6 +63,7 @@ class ArmController(PoweredArm):
         self.pushed: Array | None = None
         self._velocity = np.zeros(self.n)  # initial velocity of the next move
         self._refusals, self._warned, self._outside = 0, -np.inf, 0
+        self._clipped = -np.inf  # time of the last warning of a clipped setpoint [s]
         self._inbox = CommandQueue()
         self._put_on_bus()
 
@@ -287,6 +289,7 @@ class ArmController(PoweredArm):
         q = self.trajectory.q if running else self.hardware.setpoint()
         dq = self.trajectory.dq if running else self._velocity
         self._velocity = np.zeros(self.n)
+        self._warn_if_clipped("move", goal)
         try:
             self.trajectory.start(q, dq, self.clipped(goal))
         except TrocarError as error:
@@ -295,6 +298,18 @@ class ArmController(PoweredArm):
             self.end_move(False)
             return
         self.states.set(busy=True)
+
+    def _warn_if_clipped(self, command: str, goal: Array) -> bool:
+        """Name the joints of a goal (n,) that the arm cannot reach; True if there are any."""
+        reached = self.clipped(goal)
+        beyond = [
+            f"{joint.name} {wanted:.4g} to {allowed:.4g} {unit}"
+            for joint, unit, wanted, allowed in zip(self.arm.joints, self.arm.joint_units, goal, reached, strict=True)
+            if abs(wanted - allowed) > CLIPPED
+        ]
+        if beyond:
+            self.states.warning(f"{command}, goal beyond the joint limits, clipped: {', '.join(beyond)}")
+        return bool(beyond)
 
     def end_move(self, reached: bool) -> None:
         """End the running move; clients receive the last sample before the arm is idle."""
@@ -327,6 +342,9 @@ class ArmController(PoweredArm):
         self.pushed = None
         if kind == "joints":
             q, dq = goal
+            now = self.hardware.loop.time
+            if now - self._clipped > c.WARNING_INTERVAL and self._warn_if_clipped("servo_jp", q):
+                self._clipped = now
             self.hardware.track(self.clipped(q), dq, asked=q)
             return
         T, twist, wrench = goal

@@ -15,8 +15,8 @@ from trocar.identification.excitation.search import sampled
 
 HARMONICS, FREQUENCY, RAMP = 3, 0.25, 0.2
 # short: the search and longer motions are those of `make identification-loop`
-# Errors on the robot's recording relative to those on the rehearsal: of all joints together, and of any one. The robot's
-# PID also acts on the noise of its encoders, which shows in the small efforts of a master's last two joints.
+# Errors on the robot's recording relative to those on the rehearsal: of all joints together, and of any one. The PID of
+# the robot also acts on the noise of its encoders, which shows in the small efforts of a master's last two joints.
 TOGETHER, EACH = 1.2, 1.4
 
 

@@ -288,6 +288,7 @@ FAKE = """
             self.log.append(list(q))
         def measured_js(self):
             return self.p, self.v, 0 * self.p, ral.clock.t
+        setpoint_js = measured_js
 
     class psm(ArmSlice):
         def __init__(self, ral, name):

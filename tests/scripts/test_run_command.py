@@ -296,3 +296,20 @@ def test_some_arms_of_a_scene_run_with_their_own_parameters_and_are_recorded(tmp
         ran = call(*options, "-p", wrong, path)
         assert ran.exit_code == 2
         assert error in ran.stderr
+
+
+def test_an_older_script_gets_the_statistics_and_the_wrench_command_it_knows(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import crtk, dvrk, rospy\n"
+        "from cisst_msgs.msg import mtsIntervalStatistics\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
+        "m = rospy.wait_for_message('/PSM1/period_statistics', mtsIntervalStatistics, 1.0)\n"
+        "print(round(1 / m.PeriodAvg))\n"
+        "arm.move_jp(arm.measured_jp()[0]).wait()\n"
+        "arm.servo_cf([0.0, 0.0, 0.0, 0.0, 0.0, 0.0])\n"
+        "rospy.sleep(0.1)\n"
+        "print(arm.setpoint_js()[2].shape)\n"
+    )
+    ran = call("--scene", ONE_ARM, "--speed", "fast", "--api", "2.4", path)
+    assert (ran.exit_code, ran.stdout) == (0, "1500\n(6,)\n"), ran.stderr

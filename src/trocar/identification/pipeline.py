@@ -19,6 +19,7 @@ from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
+from trocar.identification.effort_bias import measured_bias, with_known_bias
 from trocar.identification.estimators import consistent, disturbance, expanded
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.signals import (
@@ -133,6 +134,9 @@ def identify(
 ) -> Identified:
     """Identify an arm from a recording, with a recipe.
 
+    If the recording also has the commanded effort (`commands["tau"]`), the bias of the measured effort is the mean
+    difference, and a constant effort beyond it is a force. Otherwise the recipe decides between the two.
+
     Args:
         arm: name of the arm, or a custom `Arm`. parameters: known set of a custom arm.
         recipe: recipe to use. Default: the built-in one of the arm.
@@ -147,9 +151,12 @@ def identify(
     tell(0.1)
     repeats = period(signals)
     bin_of_row, fitted = bins(signals, repeats), signals.faster_than(recipe.slower_than)
+    bias = measured_bias(recording)
     rounds = LOAD_ROUNDS if mechanism.drives.loaded else 1
     for k in range(rounds):
         problem = problem_of(recipe, mechanism, T, signals)
+        if bias is not None:
+            problem = with_known_bias(problem, mechanism, T, bias)
         grams = problem.grams(bin_of_row, fitted)
         G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
         theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)

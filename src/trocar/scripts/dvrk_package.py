@@ -59,6 +59,10 @@ class arm(_Named, ScriptStates, clients.ArmClient):
         super().__init__(ral, arm_name, timeout)
         self._ral.expect("operating_state", "subscriber")
 
+    def servo_cf(self, setpoint: Any) -> None:
+        """Apply a wrench (6,) [N, N m] in the axes of the tip; the name of `body.servo_cf` in scripts for any device."""
+        self.body.servo_cf(setpoint)
+
 
 class psm(arm, clients.PSMClient):
     """A PSM with its jaw."""

@@ -1,7 +1,7 @@
 """Bias of the measured effort, from the effort that the controller commanded.
 
-A constant effort in a recording is a bias of the current sensors (`Fo`) or a force such as weight (`K0`), and the motion
-alone hardly separates the two. The commanded effort does: sensors add their bias to it, weight does not.
+A constant effort in a recording is a bias of the current sensors (`Fo`) or a force such as weight (`K0`), and the
+motion alone hardly separates the two. The commanded effort does: sensors add their bias to it, weight does not.
 """
 
 from __future__ import annotations

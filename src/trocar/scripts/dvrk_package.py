@@ -60,7 +60,7 @@ class arm(_Named, ScriptStates, clients.ArmClient):
         self._ral.expect("operating_state", "subscriber")
 
     def servo_cf(self, setpoint: Any) -> None:
-        """Apply a wrench (6,) [N, N m] in the axes of the tip; the name of `body.servo_cf` in scripts for any device."""
+        """Apply a wrench (6,) [N, N m] in the axes of the tip: `body.servo_cf`, as scripts for any device call it."""
         self.body.servo_cf(setpoint)
 
 

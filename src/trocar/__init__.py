@@ -2,8 +2,8 @@
 
     import trocar as tr
 
-    mech = tr.load_mechanism("PSM")             # equations: kinematics and dynamics
-    sim = tr.Simulator("PSM")                   # engine: the closed chain in MuJoCo
+    mech = tr.load_mechanism("PSM")                   # equations: kinematics and dynamics
+    sim = tr.Simulator("PSM", timestep=1 / 1500)      # engine: the closed chain in MuJoCo, at the rate of the PID
     rec = tr.simulate(sim, tr.JointPID(sim.arm), tr.hold(sim.arm.home), duration=1.0)
 
 These are the most used names. The packages behind them offer more: `trocar.arms` (facts), `trocar.mechanics`

@@ -1,5 +1,7 @@
 """Moves and servo commands: busy, goals, limits, refusals."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -99,7 +101,8 @@ def test_goals_beyond_the_limits_are_clipped_not_refused(psm):
     events, arm = Events(psm.robot, "PSM"), psm.robot.scene.arms["PSM"].arm
     assert psm.move_jp([9.0, 0.0, 0.12, 0.0, 0.0, -9.0]).wait()
     np.testing.assert_allclose(psm.setpoint_jp()[0][[0, 5]], [arm.joints[0].upper, arm.joints[5].lower], atol=1e-9)
-    assert events.warnings == []
+    assert len(events.warnings) == 1
+    assert re.search("goal beyond the joint limits, clipped: yaw 9 to .*, wrist_yaw -9 to", events.warnings[0])
     assert psm.jaw.move_jp(9.0).wait()
     np.testing.assert_allclose(psm.jaw.setpoint_jp()[0], [arm.joints[6].upper], atol=1e-9)
 

@@ -35,8 +35,8 @@ def compare(
 
     Example: [bold]trocar compare measured.csv simulated.npz --arm PSM -o both.png[/bold].
 
-    Prints the RMS and the largest difference in position, velocity and effort. The recordings are aligned at their
-    first rows and converted to joints; B is interpolated to the rows of A over the time that both cover.
+    Prints the RMS, the largest and the relative difference in position, velocity and effort. The recordings are aligned
+    at their first rows and converted to joints; B is interpolated to the rows of A over the time that both cover.
     To watch both, run [bold]trocar view A --compare B[/bold].
     """
     import numpy as np
@@ -52,6 +52,13 @@ def compare(
     name_a, name_b = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     title = f"{name_b} minus {name_a}: {len(t)} rows, {t[-1]:.3g} s (rad, m, s, N m, N)"
     show_table(title, headings, rows)
+    relative = {
+        channel: np.linalg.norm(x, axis=0) / np.maximum(np.linalg.norm(getattr(a, channel)[: len(t)], axis=0), 1e-300)
+        for channel, x in changes.items()
+    }
+    rows = [(joint, *(figure_text(x[j], 2) for x in relative.values())) for j, joint in enumerate(a.joints)]
+    rows.append(("mean", *(figure_text(float(x.mean()), 2) for x in relative.values())))
+    show_table(f"Relative error |{name_b} - {name_a}| / |{name_a}|", ("joint", *relative), rows)
     if output is not None:
         from trocar.plots import save
         from trocar.recording.figure import recording_figure

@@ -202,7 +202,10 @@ def serve(
     launch_files: Annotated[Path | None, option("DIR", "Write launch files for RViz to DIR and exit.")] = None,
     master: Annotated[
         str | None,
-        option("URI", "With --ros1: ROS master; own: start one. Default: ROS_MASTER_URI or 127.0.0.1:11311."),
+        option(
+            "URI",
+            "With --ros1: ROS master; own: start one, on 11311 if free. Default: ROS_MASTER_URI or 127.0.0.1:11311.",
+        ),
     ] = None,
     host: Annotated[
         str,
@@ -339,6 +342,7 @@ def serve(
     from trocar.teleoperation import Teleoperation
     from trocar.transports.bags import bags_of
     from trocar.transports.camera import CameraSettings
+    from trocar.transports.link import USUAL_MASTER
     from trocar.transports.ros1.bridge import Ros1Bridge
     from trocar.transports.ros2.bridge import Ros2Bridge
 
@@ -366,7 +370,7 @@ def serve(
             place = f"ROS_DOMAIN_ID={number} on {interface}"
         elif ros1:
             uri = options.master_uri(master)
-            bridge = Ros1Bridge(robot, address=host, master="" if uri == OWN_MASTER else uri, **served)
+            bridge = Ros1Bridge(robot, address=host, master=USUAL_MASTER if uri == OWN_MASTER else uri, **served)
             place = f"ROS_MASTER_URI={bridge.master}"
         if bridge is not None:
             running.enter_context(bridge)

@@ -309,7 +309,8 @@ def scene(
         rows.append((name, loaded.arms[name].arm.name, loaded.arms[name].parameters.name, *rms, last))
     headings = ("arm", "kind", "parameters", "RMS error (rad)", "sliding joints (m)", "RCM error (m)")
     show_table(f"{source}, {duration:g} s", headings, rows, left=range(6))
-    for contact in loaded.touching()[:3]:
+    deepest = {(contact.first, contact.second): contact for contact in reversed(loaded.touching())}
+    for contact in sorted(deepest.values(), key=lambda contact: contact.distance)[:3]:
         typer.echo(f"In contact at the end: {contact}")
     typer.echo(f"Real-time factor, including control and recording: {loaded.time / wall:.3g}")
     show_written(written)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trocar.commands.options import argument, option
-from trocar.commands.terminal import plain_errors, show_table, show_written, status_line
+from trocar.commands.terminal import plain_errors, show_table, show_written, status_line, terminal_width
 from trocar.errors import TrocarError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 LOG_EVERY = 30.0  # interval between lines in a log file [s]
+WIDE = 110  # columns of a terminal that shows every statistic
 SHOWN_ERRORS = 5
 
 
@@ -112,7 +113,9 @@ def _show(results: Results, study: Study | None, report: bool) -> None:
     study = overview.study_of(results, study)
     failed = results.errors
     title = f"{results.manifest.study}: {len(results)} of {results.manifest.rows} rows, {len(failed)} failed"
-    show_table(title, overview.HEADINGS, overview.statistics(results))
+    headings = overview.HEADINGS if terminal_width() >= WIDE else overview.NARROW
+    columns = [overview.HEADINGS.index(heading) for heading in headings]
+    show_table(title, headings, [[row[k] for k in columns] for row in overview.statistics(results)])
     for text, value in overview.findings(results, study):
         typer.echo(f"{text}: {value}")
     for row, error in failed[:SHOWN_ERRORS]:

@@ -97,6 +97,11 @@ def _transient(*columns: ProgressColumn) -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=console, **settings)
 
 
+def terminal_width() -> int:
+    """Columns of the terminal."""
+    return Console().width
+
+
 def show_table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,), caption: str = ""
 ) -> None:

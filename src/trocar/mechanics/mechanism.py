@@ -56,6 +56,11 @@ class Mechanism(ArmKinematics):
         self.counterweight = counterweight
         self.gravity_vector = gravity_vector(arm, gravity, mounting)
 
+    def __repr__(self) -> str:
+        chosen = "without parameters" if self.parameters is None else self.parameters.name
+        light = "" if self.counterweight or self.arm.counterweight is None else ", no counterweight"
+        return f"<Mechanism: {self.arm.name}, {chosen}, {self.arm.n} joints{light}>"
+
     def under(self, gravity: ArrayLike) -> Mechanism:
         """A copy with another gravity (3,) in base axes [m/s^2]."""
         return Mechanism(self.arm, self.parameters, counterweight=self.counterweight, gravity=gravity)

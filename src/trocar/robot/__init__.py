@@ -6,8 +6,8 @@
         psm = robot.psm("PSM1")
         psm.enable(timeout=10)
         psm.home(timeout=10)
-        psm.move_jp(q).wait()
         q, t = psm.measured_jp()
+        psm.move_jp(q + [0.1, 0, 0, 0, 0, 0]).wait()
 
 `Robot` simulates the arms under the dVRK's 1500 Hz controllers and puts every device on one `Bus`: `PSM1/measured_js`,
 `PSM1/move_jp`, ... The table of all topics and services is `trocar.robot.interface`, the message types are in

@@ -83,6 +83,10 @@ class Scene:
         self._assemble(self._load(), tuple(objects), timestep, accuracy, contacts)
         self.reset()
 
+    def __repr__(self) -> str:
+        things = f", objects {', '.join(self.objects)}" if self.objects else ""
+        return f"<Scene: {', '.join(self.arms)}{things}, timestep {self.timestep:.3g} s, t = {self.time:.4g} s>"
+
     @classmethod
     def of_one(cls, options: SceneArm, gravity: ArrayLike | None, mounting: float | None, *model: Any) -> Self:
         """A scene of one arm that allows overlaps; gravity and mounting as for `load_mechanism`.

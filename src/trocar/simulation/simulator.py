@@ -75,6 +75,11 @@ class Simulator(SimulatedArm):
         super().__init__(stepped, self.scene.objects)
         self._command, self._advance = stepped.command, self._engine.advance  # bound once, called at every step
 
+    def __repr__(self) -> str:
+        things = f", {len(self.objects)} objects" if self.objects else ""
+        state = f"{self.parameters.name}, timestep {self.timestep:.3g} s, t = {self.time:.4g} s"
+        return f"<{type(self).__name__}: {self.arm.name}, {state}{things}>"
+
     @property
     def spec(self) -> mujoco.MjSpec:
         """The specification of `model` with all visual shapes (`model` has none)."""

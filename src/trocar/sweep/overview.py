@@ -15,6 +15,7 @@ from trocar.sweep.study import STUDIES, Study, load_study
 
 PLOTTED = 12  # results in the default figure
 HEADINGS = ("result", "rows", "mean", "std", "min", "5 %", "median", "95 %", "max")
+NARROW = ("result", "mean", "std", "5 %", "median", "95 %")  # headings for a terminal of 80 columns
 
 
 def study_of(results: Results, study: Study | None = None) -> Study | None:

@@ -24,6 +24,7 @@ from trocar.transports.priority import urgent_process
 
 LOOPBACK = "127.0.0.1"
 OWN_MASTER = ""
+USUAL_MASTER = "usual"  # start a master on port 11311, or on a free one if that is taken
 TIMEOUT = 10.0  # of the answer to a call [s]
 MAX_TEXT = 500  # characters of the reason for a refusal
 START_TIMEOUT = 60.0  # of the process of a node [s]

@@ -16,7 +16,8 @@ class Ros1Bridge(TopicBridge):
 
     Args:
         address: IP address announced to other nodes. A loopback address keeps other machines out.
-        master: URI of the ROS master; "" starts one on a free port, which ends with the bridge.
+        master: URI of the ROS master; "" starts one on a free port, "usual" on port 11311 if that is free. It ends
+            with the bridge.
         options: see `TopicBridge`. `description` is the parameter robot_description, not a topic. If `speed` is not 1,
             the parameter use_sim_time is set.
 

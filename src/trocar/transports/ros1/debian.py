@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from importlib.machinery import PathFinder
 from typing import Any
 
 from trocar.errors import TrocarError
+from trocar.transports.link import OWN_MASTER, USUAL_MASTER
 from trocar.transports.ros1.rospy_internals import limit
 
 DEBIAN = "/usr/lib/python3/dist-packages"
 NOETIC = "/opt/ros/noetic/lib/python3/dist-packages"  # on Ubuntu; rospy is pure Python
+USUAL_PORT = 11311  # of a ROS master
 REQUIRED = "python3-rospy python3-rosmaster"
 
 
@@ -22,7 +25,9 @@ def missing() -> str:
 
 
 def use_master(master: str, address: str) -> Any:
-    """Announce this process at an IP address and use a ROS master, or start one for "" and return it.
+    """Announce this process at an IP address and use a ROS master, or start one and return it.
+
+    A new master has a free port for "", and for "usual" port 11311, where other nodes look for it, if that is free.
 
     rospy comes from Debian or Noetic; the packages of trocar's own environment come first.
     """
@@ -37,12 +42,24 @@ def use_master(master: str, address: str) -> Any:
         raise TrocarError(f"{error}: ROS 1 requires Debian's packages; apt-get install {REQUIRED}") from error
     limit()
 
-    if master:
+    if master not in (OWN_MASTER, USUAL_MASTER):
         os.environ["ROS_MASTER_URI"] = master
         if not rosgraph.is_master_online(master):
             raise TrocarError(f"no ROS master answers at {master}; start roscore, or let the node start its own master")
         return None
-    started = Master(port=0)
+    started = Master(port=USUAL_PORT if master == USUAL_MASTER and _is_free(address, USUAL_PORT) else 0)
     started.start()
     os.environ["ROS_MASTER_URI"] = started.uri
     return started
+
+
+def _is_free(address: str, port: int) -> bool:
+    """True if nothing listens on a port of any local address: a master listens on all of them."""
+    for host in ("0.0.0.0", address):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                return False
+    return True

@@ -58,7 +58,7 @@ def compare(
     }
     rows = [(joint, *(figure_text(x[j], 2) for x in relative.values())) for j, joint in enumerate(a.joints)]
     rows.append(("mean", *(figure_text(float(x.mean()), 2) for x in relative.values())))
-    show_table(f"Relative error |{name_b} - {name_a}| / |{name_a}|", ("joint", *relative), rows)
+    show_table(f"Relative to {name_a}", ("joint", *relative), rows)
     if output is not None:
         from trocar.plots import save
         from trocar.recording.figure import recording_figure

@@ -25,6 +25,7 @@ _SCREEN_DPI = 95  # a 10-inch-wide figure fills the page at this resolution
 
 def html(report: Report) -> str:
     """The complete HTML page."""
+    clips, figures = _pictures(report)
     title, style = escape(report.title), Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
     parts = [
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>',
@@ -32,16 +33,28 @@ def html(report: Report) -> str:
         f"<style>:root {{ --accent: {ACCENT}; --font: {FONT}; }}\n{style}</style>\n</head>\n<body>\n<main>",
         f"<h1>{title}</h1>",
         *([f'<p class="summary">{report.summary()}</p>'] if report.claims else []),
+        *(clips + _next_steps(report) if report.next_steps else []),
         *_contents(report),
         *_failing(report.claims),
         *_evidence(report),
     ]
     parts += [f"<p>{escape(paragraph)}</p>" for paragraph in report.paragraphs]
     parts += [_plain_table(*table) for table in report.tables]
-    figures = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
-    figures += [_figure(figure, caption) for figure, caption in report.figures]
-    figures = [f'<div id="figure-{k}">{text}</div>' for k, text in enumerate(figures, start=1)]
+    parts += [] if report.next_steps else clips
     return "\n".join([*parts, *figures, *_table(report.claims), "</main>\n</body>\n</html>\n"])
+
+
+def _pictures(report: Report) -> tuple[list[str], list[str]]:
+    """The clips and the figures of a report, numbered together."""
+    images = [_image(path.read_bytes(), "gif", caption) for path, caption in report.clips]
+    images += [_figure(figure, caption) for figure, caption in report.figures]
+    numbered = [f'<div id="figure-{k}">{text}</div>' for k, text in enumerate(images, start=1)]
+    return numbered[: len(report.clips)], numbered[len(report.clips) :]
+
+
+def _next_steps(report: Report) -> list[str]:
+    items = [f"<li><code>{escape(command)}</code> {escape(text)}</li>" for command, text in report.next_steps]
+    return ['<section class="next"><h2>What next</h2>\n<ul>', *items, "</ul></section>"]
 
 
 def _plain_table(caption: str, headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

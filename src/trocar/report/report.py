@@ -32,6 +32,7 @@ class Report:
         clips: films (.gif) with their captions; the HTML file embeds copies.
         paragraphs: plain text. tables: text tables, each with a caption and headings.
             The page shows text, tables, clips, figures and claims, in this order.
+        next_steps: commands for the reader, with what they do. A page that has them opens with its clips, then these.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Report:
     clips: list[tuple[Path, str]] = field(default_factory=list)
     paragraphs: list[str] = field(default_factory=list)
     tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = field(default_factory=list)
+    next_steps: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         claims, self.claims = self.claims, []

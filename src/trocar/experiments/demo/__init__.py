@@ -19,6 +19,14 @@ from trocar.simulation import Simulator
 from trocar.spatial import Array, pose_error
 
 STATES = 2000
+NEXT_STEPS = [
+    ("trocar view PSM", "drive an arm in the browser: drag its tip, switch off the counterweight, push it"),
+    ("trocar run my_script.py", "run a Python script for the dVRK without ROS or a robot"),
+    ("trocar excite --arm PSM -o excitation", "find a motion that identifies an arm, and rehearse it"),
+    ("trocar teleop", "move the instruments with a keyboard, a gamepad or a phone"),
+    ("trocar reproduce", "compute the results of five publications again"),
+    ("trocar --help", "list all commands"),
+]
 
 
 def run(output: Path, progress: Callable[[float], None] = lambda fraction: None) -> Report:
@@ -28,6 +36,7 @@ def run(output: Path, progress: Callable[[float], None] = lambda fraction: None)
     """
     report = Report("trocar: a simulation of the da Vinci Research Kit")
     report.paragraphs.append(TABLE.text("introduction", states=STATES))
+    report.next_steps += NEXT_STEPS
     report.add_claims(spiral.show(report, output, lambda fraction: progress(0.7 * fraction)))
     report.add_claims([*engine_against_equations(), *checks()])
     progress(0.9)

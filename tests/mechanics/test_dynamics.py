@@ -47,6 +47,18 @@ def states(mech, count=60, seed=0):
     return q, dq, ddq
 
 
+def test_the_coriolis_matrix_is_that_of_christoffel_symbols(mech):
+    """C dq = c of the batch recursion; dM/dt - 2 C is skew-symmetric; c is quadratic in dq with C = (dc/d dq) / 2."""
+    q, dq, _ = states(mech, 12)
+    C, h = mech.coriolis_matrix(q, dq), 1e-6
+    np.testing.assert_allclose((C @ dq[..., None])[..., 0], mech.coriolis(q, dq), atol=1e-11)
+    dM = (mech.mass_matrix(q + h * dq) - mech.mass_matrix(q - h * dq)) / (2 * h)
+    np.testing.assert_allclose(dM - 2 * C, -np.swapaxes(dM - 2 * C, -1, -2), atol=1e-6)  # links of 90 kg m^2
+    for k in range(0, len(q), 4):
+        by_dq = mech.inverse_dynamics_derivatives(q[k], dq[k], np.zeros(mech.n))[1]
+        np.testing.assert_allclose(mech.coriolis_matrix(q[k], dq[k]), by_dq / 2, atol=1e-11)
+
+
 def test_one_state_through_pinocchio_equals_the_batch_recursion(mech):
     q, dq, ddq = states(mech, 20)
     tau = mech.inverse_dynamics(q, dq, ddq, friction=True)

@@ -104,6 +104,8 @@ class ArmKinematics:
     def jacobian_dot(self, q: ArrayLike, dq: ArrayLike, frame: str = "tip", variant: Variant = "base") -> Array:
         """Exact time derivative of `jacobian` along joint rates dq [rad/s, m/s]."""
         q, dq = self.checked_states(q=q, dq=dq)
+        if q.ndim == 1 and frame == "tip" and variant == "base":
+            return self._chain.jacobian_dot(q, dq)
         return self._jacobian(q, dq, frame, variant)
 
     def _jacobian(self, q: Array, dq: Array | None, frame: str, variant: Variant) -> Array:

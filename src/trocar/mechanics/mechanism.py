@@ -79,6 +79,15 @@ class Mechanism(ArmKinematics):
             return self._pinocchio.terms(q, dq)[1]
         return self._newton_euler(q, dq, np.zeros_like(q), np.zeros(3))
 
+    def coriolis_matrix(self, q: ArrayLike, dq: ArrayLike) -> Array:
+        """C (..., n, n) of Christoffel symbols, with C dq = `coriolis` and dM/dt - 2 C skew-symmetric."""
+        q, dq = self.checked_states(q=q, dq=dq)
+        if q.ndim == 1:
+            return self._pinocchio.coriolis_matrix(q, dq)
+        states = zip(q.reshape(-1, self.n), dq.reshape(-1, self.n), strict=True)
+        matrices = [self._pinocchio.coriolis_matrix(*state) for state in states]
+        return np.array(matrices).reshape(*q.shape, self.n)
+
     def gravity(self, q: ArrayLike) -> Array:
         """g (..., n): gradient of all potential energy, weight and springs [N m, N]."""
         q = self.checked_state(q)

@@ -56,6 +56,14 @@ class PinocchioChain:
         axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         return T, pin.getFrameJacobian(model, data, self._tip, axes).dot(self._E_tip)
 
+    def jacobian_dot(self, q: Array, dq: Array) -> Array:
+        """Time derivative (6, m) of `jacobian` along joint rates dq (n,)."""
+        model, data = self.model, self._own.data
+        pin.computeJointJacobiansTimeVariation(model, data, self._E.dot(q), self._E.dot(dq))
+        pin.updateFramePlacement(model, data, self._tip)
+        axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        return pin.getFrameJacobianTimeVariation(model, data, self._tip, axes).dot(self._E_tip)
+
 
 class PinocchioTree:
     """A Pinocchio model, `q_tree = E q`, of the bodies with inertia or of all (depth-first, as `Arm` guarantees)."""
@@ -93,6 +101,11 @@ class PinocchioTree:
     def gravity(self, q: Array) -> Array:
         """(n,)."""
         return self._E_t.dot(pin.computeGeneralizedGravity(self.model, self._own.data, self._E.dot(q)))
+
+    def coriolis_matrix(self, q: Array, dq: Array) -> Array:
+        """C (n, n) of Christoffel symbols: E is constant, so it projects C of the tree as it projects M."""
+        C = pin.computeCoriolisMatrix(self.model, self._own.data, self._E.dot(q), self._E.dot(dq))
+        return self._E_t.dot(C).dot(self._E)
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Effort (n,) by Newton-Euler."""

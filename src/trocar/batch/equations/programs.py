@@ -102,8 +102,8 @@ def _position_bounds(tree: TreeArrays, limits: bool) -> list[tuple[float, float]
 
 
 def query_program(name: str, tree: TreeArrays, parameters: BatchParameters) -> Program:
-    """One of `QUERIES`, a program without state."""
-    inputs, outputs = QUERIES[name](ArmEquations(tree, parameters))
+    """One of `TERMS`, a program without state."""
+    inputs, outputs = TERMS[name](ArmEquations(tree, parameters))
     return Program(inputs, outputs)
 
 
@@ -120,3 +120,4 @@ QUERIES: dict[str, Callable[[ArmEquations], tuple[Sequence[Node], Sequence[Node]
     "tip_pose": lambda arm: (arm.q, TipKinematics(arm).pose()),
     "jacobian": lambda arm: (arm.q, [entry for row in TipKinematics(arm).jacobian() for entry in row]),
 }
+TERMS = {**QUERIES, "gravity": lambda arm: (arm.q, arm.g)}  # those of the exported C code, and for symbolic terms

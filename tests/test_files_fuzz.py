@@ -33,6 +33,7 @@ from tests.support.file_mutations import damaged, damaged_tree
 from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.arms.instruments import load_endoscope, load_instrument
+from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral import jigsaws_master
@@ -47,6 +48,7 @@ from trocar.sweep.results import read_manifest
 from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
+MODELS = Path(__file__).parents[1] / "models"
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ def recording() -> tr.Recording:
     )
 
 
+def read_urdf(path: Path) -> None:
+    """The arm of a file and its equations at home, which must be numbers."""
+    arm, parameters = load_urdf(path, tip=None if b"own" in path.read_bytes() else "tip_link")
+    mechanism = tr.load_mechanism(arm, parameters)
+    mechanism.gravity(arm.home)
+
+
 def saved(suffix: str, folder: Path) -> bytes:
     return recording().save(folder / f"sound{suffix}").read_bytes()
 
@@ -96,6 +105,12 @@ MARKERS = (
 )
 JIGSAWS = "\n".join(" ".join(f"{x:.6f}" for x in row) for row in np.random.default_rng(2).normal(size=(4, 76))) + "\n"
 POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n0,0,0.1,0,0,1\n0.5,0.1,0.2,1,2,3\n"
+URDF = """<robot name="own"><link name="base"/><link name="a"><inertial><origin xyz="0 0 0.1" rpy="0 0.1 0"/>
+<mass value="1.2"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0"/></inertial></link>
+<link name="b"/><joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/><dynamics damping="0.1"/>
+<limit lower="-1" upper="1" effort="2" velocity="3"/></joint><joint name="k" type="prismatic"><parent link="a"/>
+<child link="b"/><mimic joint="j" multiplier="0.1"/><limit lower="0" upper="1" effort="2" velocity="3"/></joint>
+</robot>"""
 GEOMETRY = """name = "bench"
 arm = "{arm}"
 frames = "{frames}"
@@ -308,6 +323,7 @@ DOORS = {
     "bag as db3": Door(".db3", lambda: bag(".db3"), lambda path: tr.load_recording(path, "ECM")),
     "table": Door(".csv", lambda: [TABLE.encode()], numbers),
     "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
+    "URDF": Door(".urdf", lambda: [URDF.encode(), (MODELS / "ecm" / "ecm.urdf").read_bytes()], read_urdf),
     "poses": Door(".csv", lambda: [POSES.encode()], read_poses),
     "kinematics of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], jigsaws_master),
     "excitation": Door(

@@ -107,8 +107,9 @@ JIGSAWS = "\n".join(" ".join(f"{x:.6f}" for x in row) for row in np.random.defau
 POSES = "yaw,pitch,insertion,tau_yaw,tau_pitch,tau_insertion\n0,0,0.1,0,0,1\n0.5,0.1,0.2,1,2,3\n"
 URDF = """<robot name="own"><link name="base"/><link name="a"><inertial><origin xyz="0 0 0.1" rpy="0 0.1 0"/>
 <mass value="1.2"/><inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0"/></inertial></link>
-<link name="b"/><joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/><dynamics damping="0.1"/>
-<limit lower="-1" upper="1" effort="2" velocity="3"/></joint><joint name="k" type="prismatic"><parent link="a"/>
+<link name="b"/><joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<dynamics damping="0.1"/><limit lower="-1" upper="1" effort="2" velocity="3"/></joint>
+<joint name="k" type="prismatic"><parent link="a"/>
 <child link="b"/><mimic joint="j" multiplier="0.1"/><limit lower="0" upper="1" effort="2" velocity="3"/></joint>
 </robot>"""
 GEOMETRY = """name = "bench"

@@ -30,6 +30,7 @@ from trocar.spatial import Array, pose, rotation
 KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 SECONDS_TO_SPEED = 0.2  # ASSUMED: a joint reaches its velocity limit in this time; URDF has no limit of accelerations
 MAX_LINKS = 200
+MAX_NUMBER = 1e6  # of any value in SI units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,8 +296,8 @@ def _numbers(element: ET.Element | None, key: str, default: tuple[float, ...], p
         values = np.array(default if text is None else [float(word) for word in text.split()])
     except ValueError:
         values = np.empty(0)
-    if values.shape != (len(default),) or not np.isfinite(values).all():
-        raise TrocarError(f"{place}: {key} must be {len(default)} numbers, got {shown(text)}")
+    if values.shape != (len(default),) or not (np.abs(values) <= MAX_NUMBER).all():
+        raise TrocarError(f"{place}: {key} must be {len(default)} numbers up to {MAX_NUMBER:g}, got {shown(text)}")
     return values
 
 
@@ -306,6 +307,6 @@ def _number(element: ET.Element | None, key: str, default: float, place: str) ->
         value = default if text is None else float(text)
     except ValueError:
         value = math.nan
-    if text is not None and not math.isfinite(value):
-        raise TrocarError(f"{place}: {key} must be a number, got {shown(text)}")
+    if text is not None and not abs(value) <= MAX_NUMBER:
+        raise TrocarError(f"{place}: {key} must be a number up to {MAX_NUMBER:g}, got {shown(text)}")
     return value

@@ -78,7 +78,9 @@ def test_a_script_of_every_release_runs_unchanged(request, name, capsys):
     assert judge(script).api == api
     exit_status = run(robot, script, arguments, api, answers, pedal_after=2.0)
     output = capsys.readouterr()
-    assert (exit_status, output.out.splitlines()[-1:], output.err) == (status, [last], "")
+    # the scripts also try commands that the robot refuses, which it reports
+    others = [line for line in output.err.splitlines() if not line.startswith(("robot warning at", "robot error at"))]
+    assert (exit_status, output.out.splitlines()[-1:], others) == (status, [last], [])
 
 
 def test_the_script_of_the_documentation_runs(robot, script, capsys):

@@ -24,7 +24,9 @@ def pieces(monkeypatch):
         lines = []
         for test in tests:
             failed = test == "test_b" and seed == 7
-            lines.append({"test": test, "inputs": rounds, "seconds": 2.0, "failed": failed, "output": "a trace"})
+            lines.append(
+                {"test": test, "inputs": rounds, "seconds": 2.0, "cpu": 1.0, "failed": failed, "output": "a trace"}
+            )
         Path(env["TROCAR_FUZZ_REPORT"]).write_text("".join(json.dumps(line) + "\n" for line in lines))
         return subprocess.CompletedProcess(command, 0, "", "")
 

@@ -54,7 +54,8 @@ class Campaign:
         path: of the results. seed: of the first piece. rounds: inputs per test. piece: real time of a piece [s].
 
     Attributes:
-        results: by test: seed of the first piece, number of pieces, inputs, seconds, and the failure, if any.
+        results: by test: seed of the first piece, number of pieces, inputs, real time and processor time of its process
+            [s], and the failure, if any.
     """
 
     def __init__(self, path: Path, seed: int, rounds: int, piece: float = 60.0) -> None:
@@ -81,9 +82,9 @@ class Campaign:
         return 0 < result["inputs"] < self._rounds and "failure" not in result
 
     def table(self) -> str:
-        """Inputs, seconds, inputs per second and failure of every test, the slowest first."""
+        """Inputs, real time, inputs per second of processor time and failure of every test, the slowest first."""
         tests = sorted((test for test in self.results if self.results[test]["inputs"]), key=self._rate)
-        return "\n".join(["  inputs seconds inputs/s", *map(self._line, tests)])
+        return "\n".join(["  inputs seconds inputs/s of a processor", *map(self._line, tests)])
 
     def _line(self, test: str) -> str:
         result = self.results[test]
@@ -92,7 +93,7 @@ class Campaign:
 
     def _rate(self, test: str) -> float:
         result = self.results[test]
-        return float(result["inputs"] / max(result["seconds"], 1e-3))
+        return float(result["inputs"] / max(result["cpu"], 1e-3))
 
     def _first_pieces(self, tests: list[str]) -> None:
         """A few inputs of each test in one process; tests that it did not reach come later, on their own."""
@@ -110,14 +111,14 @@ class Campaign:
             rounds = max(int(min(wanted, left + 1)), 1)
         pieces, status, output = run_tests([test], rounds, seed)
         # a test that was skipped has no piece; so has one whose process was killed
-        empty = {"inputs": 0, "seconds": 0.0, "failed": status != 0, "output": output[-3000:]}
+        empty = {"inputs": 0, "seconds": 0.0, "cpu": 0.0, "failed": status != 0, "output": output[-3000:]}
         self._add(test, pieces.get(test, empty), rounds, seed)
 
     def _add(self, test: str, piece: dict[str, Any], rounds: int, seed: int) -> None:
-        result = self.results.setdefault(test, {"seed": seed, "pieces": 0, "inputs": 0, "seconds": 0.0})
+        result = self.results.setdefault(test, {"seed": seed, "pieces": 0, "inputs": 0, "seconds": 0.0, "cpu": 0.0})
         result["pieces"] += 1
-        result["inputs"] += piece["inputs"]
-        result["seconds"] += piece["seconds"]
+        for figure in ("inputs", "seconds", "cpu"):
+            result[figure] += piece[figure]
         result["last"] = {"rounds": rounds, "inputs": piece["inputs"], "seconds": piece["seconds"]}
         if piece["failed"]:
             result["failure"] = f"TROCAR_FUZZ={rounds} TROCAR_FUZZ_SEED={seed}"
@@ -128,7 +129,7 @@ class Campaign:
 def run_tests(tests: list[str], rounds: int, seed: int) -> tuple[dict[str, dict[str, Any]], int, str]:
     """Run tests in one process: their pieces by name, its exit status (-1: stopped after the time-out) and output.
 
-    A piece has inputs, seconds, failed and output, as tests/conftest.py writes them after each test.
+    A piece has inputs, seconds, cpu, failed and output, as tests/conftest.py writes them after each test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     with TemporaryDirectory() as folder:

@@ -120,7 +120,7 @@ def test_the_newest_commands_to_a_paused_robot_are_kept_and_dropped_ones_are_rep
     for k in range(MAX_COMMANDS + 50):
         robot.bus.publish("PSM/servo_jp", JointState(position=q + (0.001 if k == MAX_COMMANDS + 49 else 0.0)))
     robot.step()
-    assert events.warnings == [f"dropped 50 commands: at most {MAX_COMMANDS} wait for a control cycle"]
+    assert events.warnings == [f"PSM: dropped 50 commands: at most {MAX_COMMANDS} wait for a control cycle"]
     np.testing.assert_allclose(robot.bus.read("PSM/setpoint_js").position, q + 0.001, atol=1e-12)
     robot.bus.publish("PSM/servo_jp", JointState(position=q))
     robot.step()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
 INPUTS: Counter[str] = Counter()  # number of inputs so far, by interface; a campaign prints them at its end
-_REPORTED: Counter[str] = Counter()  # those of tests that have ended
+_reported = {"inputs": 0, "cpu": time.process_time()}  # inputs and processor time [s] of tests that have ended
 
 
 def rounds(usual: int) -> int:
@@ -22,10 +23,11 @@ def rounds(usual: int) -> int:
 
 
 def add_piece(report: pytest.TestReport, path: Path) -> None:
-    """Append inputs, seconds and failure of a test that has ended to a file of JSON lines."""
-    inputs = INPUTS.total() - _REPORTED.total()
-    _REPORTED["inputs"] += inputs
-    piece = {"test": report.nodeid, "inputs": inputs, "seconds": report.duration, "failed": report.failed}
+    """Append inputs, real and processor time and failure of a test that has ended to a file of JSON lines."""
+    total, cpu = INPUTS.total(), time.process_time()
+    piece: dict[str, object] = {"test": report.nodeid, "inputs": total - _reported["inputs"], "failed": report.failed}
+    piece |= {"seconds": report.duration, "cpu": cpu - _reported["cpu"]}
+    _reported.update(inputs=total, cpu=cpu)
     with path.open("a") as file:
         file.write(json.dumps({**piece, "output": report.longreprtext[-3000:]}) + "\n")
 

@@ -1,4 +1,4 @@
-"""Limits of queues in ROS 1 and ROS 2 that no ordinary client reaches: at the code that enforces them, without a network."""
+"""Limits of queues in ROS 1 and ROS 2 that no ordinary client reaches, without a network."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, argument, flag, option
+from trocar.commands.record import record
 from trocar.commands.recordings import compare, fetch, render
 from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
@@ -193,7 +194,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep, bench_tasks),
+    "Simulate": (sim, scene, sweep, bench_tasks, record),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),

@@ -14,7 +14,7 @@ import pytest
 
 import trocar as tr
 from tests.support.small_episodes import contents, shorten, staged, written
-from trocar.episodes import Recipe, load_episodes, record, recording_run, staging, violations
+from trocar.episodes import EpisodeRecipe, broken_rules, load_episodes, record, recording_run, staging
 from trocar.episodes import features as f
 from trocar.episodes.films import decoded
 from trocar.errors import TrocarError
@@ -28,7 +28,7 @@ EYES = (f"{f.IMAGES}.left", f"{f.IMAGES}.right")
 def data(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
-        recipe = Recipe(task="Reach", count=COUNT, level="1sigma", recovery=0.2, size=SIZE)
+        recipe = EpisodeRecipe(task="Reach", count=COUNT, level="1sigma", recovery=0.2, size=SIZE)
         yield staged(tmp_path_factory.mktemp("staged"), recipe)
 
 
@@ -191,15 +191,17 @@ def test_the_state_is_the_forward_kinematics_of_the_joints(rows):
 
 def test_only_resolution_is_below_the_rules_of_open_h(sets):
     for format in ("lerobot3", "lerobot2.1"):
-        broken = violations(sets[format])
+        broken = broken_rules(sets[format])
         assert {(v.level, v.rule) for v in broken} <= {("warning", "resolution"), ("warning", "films")}
 
 
 def test_large_pictures_break_no_rule_of_open_h(tmp_path, monkeypatch):
     shorten(monkeypatch)
     for format in ("lerobot2.1", "lerobot3"):
-        record(Recipe(task="Reach", count=1, format=format, size=(640, 480)), tmp_path / format, executor="serial")
-        assert violations(tmp_path / format) == []
+        record(
+            EpisodeRecipe(task="Reach", count=1, format=format, size=(640, 480)), tmp_path / format, executor="serial"
+        )
+        assert broken_rules(tmp_path / format) == []
 
 
 def test_npz_and_png_pictures(sets, data, rows, tmp_path, monkeypatch):
@@ -207,7 +209,7 @@ def test_npz_and_png_pictures(sets, data, rows, tmp_path, monkeypatch):
     assert len(loaded) == COUNT
     np.testing.assert_array_equal(loaded[3].recording.q, rows[3].frames[f.POSITION].astype(float))
     shorten(monkeypatch)
-    recipe = Recipe(task="Reach", count=1, format="lerobot3", size=(32, 32), pictures="png", recovery=0.0)
+    recipe = EpisodeRecipe(task="Reach", count=1, format="lerobot3", size=(32, 32), pictures="png", recovery=0.0)
     record(recipe, tmp_path / "png", executor="serial")
     images = load_episodes(tmp_path / "png")[0].images(EYES[0])
     assert images.shape[1:] == (32, 32, 3)
@@ -236,7 +238,7 @@ def test_robomimic_layout(data, rows, tmp_path):
 
 def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, monkeypatch):
     shorten(monkeypatch)
-    recipe = Recipe(task="Reach", count=6, recovery=0.3)
+    recipe = EpisodeRecipe(task="Reach", count=6, recovery=0.3)
     record(recipe, tmp_path / "whole", executor="serial")
 
     for dying_module, name, calls in (
@@ -268,7 +270,7 @@ def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, m
 
 def test_nothing_is_overwritten(tmp_path, monkeypatch):
     shorten(monkeypatch)
-    recipe = Recipe(task="Reach", count=1, format="npz", recovery=0.0)
+    recipe = EpisodeRecipe(task="Reach", count=1, format="npz", recovery=0.0)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(TrocarError, match=r"is not empty.*notes\.txt"):
@@ -276,7 +278,11 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
     record(recipe, tmp_path / "set", executor="serial")
     before = contents(tmp_path / "set")
     with pytest.raises(TrocarError, match="seed is 0, not 5"):
-        record(Recipe(task="Reach", count=1, format="npz", recovery=0.0, seed=5), tmp_path / "set", executor="serial")
+        record(
+            EpisodeRecipe(task="Reach", count=1, format="npz", recovery=0.0, seed=5),
+            tmp_path / "set",
+            executor="serial",
+        )
     assert contents(tmp_path / "set") == before
     (tmp_path / "file").write_text("")
     with pytest.raises(TrocarError, match="needs a folder"):
@@ -296,7 +302,7 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
 )
 def test_wrong_recipes_are_refused(values, message):
     with pytest.raises(TrocarError, match=message):
-        Recipe(**{"task": "Reach", "count": 1} | values)
+        EpisodeRecipe(**{"task": "Reach", "count": 1} | values)
 
 
 BROKEN = {
@@ -332,7 +338,7 @@ def change(folder, edit):
 @pytest.mark.parametrize("name", BROKEN)
 def test_every_broken_rule_of_open_h_is_reported(name, sets, tmp_path):
     folder = shutil.copytree(sets["lerobot2.1"], tmp_path / "set")
-    before = violations(folder)
+    before = broken_rules(folder)
     BROKEN[name](folder)
-    new = [violation for violation in violations(folder) if violation not in before]
-    assert LEVELS.get(name, "error") in {violation.level for violation in new}
+    new = [broken for broken in broken_rules(folder) if broken not in before]
+    assert LEVELS.get(name, "error") in {broken.level for broken in new}

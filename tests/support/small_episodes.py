@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trocar.envs.tasks import reach
-from trocar.episodes import Recipe
+from trocar.episodes import EpisodeRecipe
 from trocar.episodes.data_set import DataSet
 from trocar.episodes.recording_run import WRITERS
 from trocar.episodes.splits import ordered
@@ -25,7 +25,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reach.ReachTask, "duration", 0.12)
 
 
-def staged(folder: Path, recipe: Recipe) -> DataSet:
+def staged(folder: Path, recipe: EpisodeRecipe) -> DataSet:
     """A data set whose episodes are staged but not written."""
     staging = Staging(folder)
     staging.begin(recipe)

@@ -37,12 +37,12 @@ def record(
     and failures are splits of their own. The same options give the same files. An interrupted recording continues;
     nothing is overwritten. Requires pip install 'trocar\\[data]'.
     """
-    from trocar.episodes import Recipe
+    from trocar.episodes import EpisodeRecipe
     from trocar.episodes import record as run
 
     options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery}
-    pictured: Any = {"size": None if stereo is None else _size(stereo), "pictures": pictures}
-    recipe = Recipe(task=task, count=count, format=format, **options, **pictured)
+    pictured: Any = {"size": None if stereo is None else picture_size("--stereo", stereo), "pictures": pictures}
+    recipe = EpisodeRecipe(task=task, count=count, format=format, **options, **pictured)
     with status_line(f"record {task}: starting") as line:
 
         def progress(state: Any) -> None:
@@ -53,11 +53,12 @@ def record(
     typer.echo(f"Written: {output}" if new else f"{output} holds this data set already; nothing was changed")
 
 
-def _size(text: str) -> tuple[int, int]:
+def picture_size(name: str, text: str) -> tuple[int, int]:
+    """Width and height from an option's value such as 640x480."""
     try:
         width, height = (int(part) for part in text.lower().split("x"))
     except ValueError:
-        raise TrocarError(f"--stereo must be WIDTHxHEIGHT in pixels, such as 640x480, got {text!r}") from None
+        raise TrocarError(f"{name} must be WIDTHxHEIGHT in pixels, such as 640x480, got {text!r}") from None
     return width, height
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trocar.episodes.demonstration import Demonstration
-from trocar.episodes.recipe import Recipe
+from trocar.episodes.recipe import EpisodeRecipe
 from trocar.episodes.splits import Split
 from trocar.episodes.staging import Outcome, Staging
 
@@ -37,7 +37,7 @@ class DataSet:
         folder: of the data set. outcomes: of all episodes. splits: their ranges.
     """
 
-    recipe: Recipe
+    recipe: EpisodeRecipe
     staging: Staging
     folder: Path
     outcomes: Sequence[Outcome]
@@ -54,7 +54,7 @@ class DataSet:
 
     @property
     def frames(self) -> int:
-        """Frames of all episodes."""
+        """FrameLog of all episodes."""
         return sum(outcome.frames for outcome in self.outcomes)
 
     def split_of(self, number: int) -> str:

@@ -32,7 +32,7 @@ MAX_LINES = 2**28  # size of a file of JSON lines [bytes]
 
 
 @dataclass(frozen=True)
-class Violation:
+class BrokenRule:
     """A broken rule: "error" (required by Open-H) or "warning" (recommended)."""
 
     level: str
@@ -40,16 +40,16 @@ class Violation:
     text: str
 
 
-def violations(folder: str | Path) -> list[Violation]:
+def broken_rules(folder: str | Path) -> list[BrokenRule]:
     """Broken rules of a LeRobot data set, in the order of the validator; none for a folder that is ready for Open-H."""
     place = Path(folder)
     if not place.is_dir():
         raise TrocarError(f"{place} is no folder of a data set")
     info = _info(place)
-    return [violation for rule in RULES for violation in rule(place, info)]
+    return [broken for rule in RULES for broken in rule(place, info)]
 
 
-Rule = Callable[[Path, Mapping[str, Any]], Iterator[Violation]]
+Rule = Callable[[Path, Mapping[str, Any]], Iterator[BrokenRule]]
 
 
 def _info(place: Path) -> Mapping[str, Any]:
@@ -67,79 +67,79 @@ def _version(info: Mapping[str, Any]) -> str:
     return "v3.0" if info.get("codebase_version") == "v3.0" else "v2.1"
 
 
-def _folders(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _folders(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     for name in ("videos", "meta", "data"):
         if not (place / name).is_dir():
-            yield Violation("error", "folders", f"the folder '{name}' is missing")
+            yield BrokenRule("error", "folders", f"the folder '{name}' is missing")
     if (place / "data").is_dir():
         if not any((place / "data").glob("chunk-*")):
-            yield Violation("error", "folders", "data has no folder chunk-000")
+            yield BrokenRule("error", "folders", "data has no folder chunk-000")
         elif not any(place.glob(ROWS[_version(info)])):
-            yield Violation("error", "folders", "data has no Parquet file of an episode")
+            yield BrokenRule("error", "folders", "data has no Parquet file of an episode")
 
 
-def _metadata(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _metadata(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     if (place / "meta").is_dir():
         for name in METADATA[_version(info)]:
             if not (place / "meta" / name).exists():
-                yield Violation("error", "metadata", f"meta/{name} is missing")
+                yield BrokenRule("error", "metadata", f"meta/{name} is missing")
 
 
-def _description(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _description(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     path = place / "meta" / "info.json"
     if not path.is_file():
         return
     if not info:
-        yield Violation("error", "info", "info.json is not valid JSON")
+        yield BrokenRule("error", "info", "info.json is not valid JSON")
         return
     fps = info.get("fps")
     if isinstance(fps, int | float) and fps < MIN_FPS:
-        yield Violation("warning", "fps", f"{fps} frames per second; Open-H recommends {MIN_FPS} or more")
+        yield BrokenRule("warning", "fps", f"{fps} frames per second; Open-H recommends {MIN_FPS} or more")
     if "robot_type" not in info:
-        yield Violation("warning", "robot_type", "info.json names no robot_type")
+        yield BrokenRule("warning", "robot_type", "info.json names no robot_type")
     splits = info.get("splits")
     if splits is None:
-        yield Violation("warning", "splits", "info.json defines no splits")
+        yield BrokenRule("warning", "splits", "info.json defines no splits")
     missing = [name for name in SPLITS if name not in splits] if isinstance(splits, Mapping) else []
     for name in missing:
-        yield Violation("warning", "splits", f"the split '{name}' is not defined")
+        yield BrokenRule("warning", "splits", f"the split '{name}' is not defined")
     features = info.get("features")
     if isinstance(features, Mapping):
         yield from _features(features)
 
 
-def _features(features: Mapping[str, Any]) -> Iterator[Violation]:
+def _features(features: Mapping[str, Any]) -> Iterator[BrokenRule]:
     for name in FEATURES:
         if name not in features:
-            yield Violation("error", "features", f"the feature '{name}' is missing")
+            yield BrokenRule("error", "features", f"the feature '{name}' is missing")
     images = [name for name in features if name.startswith("observation.images.")]
     if not images:
-        yield Violation("warning", "images", "no feature begins with observation.images.")
+        yield BrokenRule("warning", "images", "no feature begins with observation.images.")
     for name in images:
         shape: Any = features[name].get("shape", ()) if isinstance(features[name], Mapping) else ()
         if len(shape) >= 2 and (shape[0] < MIN_SIDE or shape[1] < MIN_SIDE):
             text = f"{name} has {shape[0]} x {shape[1]} pixels; Open-H recommends {MIN_SIDE} or more"
-            yield Violation("warning", "resolution", text)
+            yield BrokenRule("warning", "resolution", text)
 
 
-def _films(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _films(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     if not (place / "videos").is_dir():
         return
     films = sorted((place / "videos").glob("**/*.mp4"))
     if not films:
-        yield Violation("warning", "films", "the folder 'videos' has no .mp4 file")
+        yield BrokenRule("warning", "films", "the folder 'videos' has no .mp4 file")
     for path in films[:FILMS_OPENED]:
         figures = film_figures(path)
         if figures is None:
-            yield Violation("error", "films", f"{path.name} cannot be opened")
+            yield BrokenRule("error", "films", f"{path.name} cannot be opened")
             continue
         _, height, fps, frames = figures
         if fps < MIN_FPS:
-            yield Violation("warning", "films", f"{path.name} has {fps:g} frames per second, less than {MIN_FPS}")
+            yield BrokenRule("warning", "films", f"{path.name} has {fps:g} frames per second, less than {MIN_FPS}")
         if height < MIN_SIDE:
-            yield Violation("warning", "films", f"{path.name} is {height} pixels high, less than {MIN_SIDE}")
+            yield BrokenRule("warning", "films", f"{path.name} is {height} pixels high, less than {MIN_SIDE}")
         if not frames:
-            yield Violation("error", "films", f"{path.name} has no frames")
+            yield BrokenRule("error", "films", f"{path.name} has no frames")
 
 
 def film_figures(path: Path) -> tuple[int, int, float, int] | None:
@@ -154,16 +154,16 @@ def film_figures(path: Path) -> tuple[int, int, float, int] | None:
     return int(stream[1]), int(stream[2]), float(stream[3]), int(frames[-1])
 
 
-def _episodes(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _episodes(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     try:
         tasks, count = _tasks(place, _version(info))
     except (TrocarError, ValueError, OSError, KeyError, AttributeError, TypeError) as error:
-        yield Violation("error", "episodes", f"the list of episodes cannot be read: {error}")
+        yield BrokenRule("error", "episodes", f"the list of episodes cannot be read: {error}")
         return
     if count == 0:
-        yield Violation("error", "episodes", "the list of episodes is empty")
+        yield BrokenRule("error", "episodes", "the list of episodes is empty")
     elif count is not None and not tasks:
-        yield Violation("warning", "episodes", "the episodes have no description of their task")
+        yield BrokenRule("warning", "episodes", "the episodes have no description of their task")
 
 
 def _tasks(place: Path, version: str) -> tuple[set[str], int | None]:
@@ -186,25 +186,25 @@ def _tasks(place: Path, version: str) -> tuple[set[str], int | None]:
     return tasks, len(rows)
 
 
-def _synchronisation(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _synchronisation(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     path = place / "meta" / "README.md"
     if path.is_file():
         text = read_whole(path, "README.md").decode(errors="replace").lower()
         if "synchron" not in text and "timestamp" not in text:
-            yield Violation("warning", "synchronisation", "README.md does not describe the synchronisation")
+            yield BrokenRule("warning", "synchronisation", "README.md does not describe the synchronisation")
 
 
-def _columns(place: Path, info: Mapping[str, Any]) -> Iterator[Violation]:
+def _columns(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
     parquet, arrow = optional("pyarrow.parquet"), optional("pyarrow")
     for path in sorted(place.glob(ROWS[_version(info)]))[:1]:
         try:
             names = parquet.read_schema(path).names
         except (arrow.ArrowException, OSError) as error:
-            yield Violation("error", "rows", f"{path.name} cannot be read: {error}")
+            yield BrokenRule("error", "rows", f"{path.name} cannot be read: {error}")
             continue
         for name in COLUMNS:
             if name not in names:
-                yield Violation("warning", "rows", f"{path.name} has no column '{name}'")
+                yield BrokenRule("warning", "rows", f"{path.name} has no column '{name}'")
 
 
 RULES: tuple[Rule, ...] = (_folders, _metadata, _description, _films, _episodes, _synchronisation, _columns)

@@ -21,8 +21,8 @@ MAX_SIDE = 4096  # of a picture [pixels]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """Recipe of a data set. Equal recipes give equal files, bit for bit, on one machine.
+class EpisodeRecipe:
+    """EpisodeRecipe of a data set. Equal recipes give equal files, bit for bit, on one machine.
 
     Attributes:
         task: name of the task. count: episodes. seed: of the first episode; the others follow.
@@ -69,14 +69,14 @@ class Recipe:
         return {"trocar": trocar.__version__} | values | {"size": None if self.size is None else list(self.size)}
 
 
-def read_recipe(content: Any, place: str) -> tuple[Recipe, str]:
-    """Recipe and version of trocar from the content of a file at `place`."""
+def read_recipe(content: Any, place: str) -> tuple[EpisodeRecipe, str]:
+    """EpisodeRecipe and version of trocar from the content of a file at `place`."""
     if not isinstance(content, Mapping):
         raise TrocarError(f"{place} holds no recipe of trocar record")
-    names = {entry.name for entry in fields(Recipe)}
+    names = {entry.name for entry in fields(EpisodeRecipe)}
     if set(content) != names | {"trocar"} or not isinstance(content["trocar"], str):
         raise TrocarError(f"{place} holds no recipe of this version of trocar record")
     try:
-        return Recipe(**{name: content[name] for name in names}), content["trocar"]
+        return EpisodeRecipe(**{name: content[name] for name in names}), content["trocar"]
     except (TrocarError, TypeError, ValueError) as error:
         raise TrocarError(f"{place}: {error}") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 import trocar
 from trocar.episodes import lerobot3, lerobot21, npz_folder, robomimic
 from trocar.episodes.data_set import DataSet
-from trocar.episodes.recipe import LEROBOT, Recipe, read_recipe
+from trocar.episodes.recipe import LEROBOT, EpisodeRecipe, read_recipe
 from trocar.episodes.splits import ordered
 from trocar.episodes.staging import STAGING, Staging
 from trocar.errors import TrocarError, shown
@@ -32,7 +32,7 @@ def done_file(folder: Path, format: str) -> Path:
 
 
 def record(
-    recipe: Recipe,
+    recipe: EpisodeRecipe,
     folder: str | Path,
     *,
     executor: str = "processes",
@@ -77,8 +77,8 @@ def record(
     return True
 
 
-def _complete(place: Path) -> tuple[Recipe, str] | None:
-    """Recipe and version of a complete data set; None if there is none."""
+def _complete(place: Path) -> tuple[EpisodeRecipe, str] | None:
+    """EpisodeRecipe and version of a complete data set; None if there is none."""
     for path in (place / "meta" / DONE, place / DONE):
         if path.is_file():
             content = read_json(path, "description")
@@ -86,7 +86,7 @@ def _complete(place: Path) -> tuple[Recipe, str] | None:
     return None
 
 
-def _check_same(place: Path, recipe: Recipe, there: Recipe, version: str) -> None:
+def _check_same(place: Path, recipe: EpisodeRecipe, there: EpisodeRecipe, version: str) -> None:
     if version != trocar.__version__:
         raise TrocarError(f"{place} was begun with trocar {version}, not {trocar.__version__}; use another folder")
     old, new = there.content(), recipe.content()

@@ -11,7 +11,7 @@ import numpy as np
 from trocar.appearance.films import png
 from trocar.arms.parameters import to_toml
 from trocar.envs.bench import scripted_policy
-from trocar.envs.task import Policy
+from trocar.envs.task import Policy, Task
 from trocar.envs.task_env import RATE, TaskEnv
 from trocar.episodes import features as f
 from trocar.episodes.demonstration import Demonstration
@@ -49,9 +49,8 @@ class FrameReader:
         """Observations of the current state."""
         env, world = self.env, self.env.world
         hardware, simulated = world.arms.values(), world.scene.arms
-        self._state = self._tips([world.T_world_measured(arm) for arm in self._names], [h.q for h in hardware])
         values = {
-            f.STATE: self._state,
+            f.STATE: self.state(),
             f.POSITION: np.concatenate([h.q for h in hardware]),
             f.VELOCITY: np.concatenate([h.dq for h in hardware]),
             f.EFFORT: np.concatenate([env.mean_effort(arm) for arm in self._names]),
@@ -62,6 +61,13 @@ class FrameReader:
         if len(task_state := env.task.observation(world)):
             values[f.TASK_STATE] = task_state
         return values
+
+    def state(self) -> Array:
+        """Measured tips and jaws, in Open-H's order."""
+        world = self.env.world
+        poses = [world.T_world_measured(arm) for arm in self._names]
+        self._state = self._tips(poses, [hardware.q for hardware in world.arms.values()])
+        return self._state
 
     def commanded(self) -> Array:
         """Commanded tip poses and jaws; the measured ones under effort control, as the dVRK reports them."""
@@ -88,7 +94,7 @@ class FrameReader:
         return {f"{f.TOOL}.{label}": str(arm.instrument) for label, arm in zip(self.arms, arms, strict=True)}
 
 
-class Frames:
+class FrameLog:
     """Rows of an episode as they are recorded, with pictures of both eyes if a size is given."""
 
     def __init__(self, env: TaskEnv, size: tuple[int, int] | None, kind: str) -> None:
@@ -137,8 +143,9 @@ class Frames:
         if self._camera is not None:
             places["T_world_camera"] = self._camera.T_world_middle.tolist()
         files = {} if self.kind == "mp4" else self.images
-        instruction = (inspect.getdoc(type(env.task)) or "").partition("\n")[0].rstrip(".")
-        return Demonstration(RATE, instruction, self.features, self.arrays(), final, places | dict(about), files)
+        return Demonstration(
+            RATE, instruction_of(env.task), self.features, self.arrays(), final, places | dict(about), files
+        )
 
     def arrays(self) -> dict[str, Array]:
         """All rows (N, ...) by feature, in the types of the features."""
@@ -148,6 +155,11 @@ class Frames:
                 rows = np.array(self._rows[name], dtype=feature["dtype"])
                 arrays[name] = rows.reshape(len(rows), *feature["shape"])
         return arrays
+
+
+def instruction_of(task: Task) -> str:
+    """The task in words: the first sentence of its description."""
+    return (inspect.getdoc(type(task)) or "").partition("\n")[0].rstrip(".")
 
 
 def rollout(
@@ -164,13 +176,13 @@ def rollout(
     Args:
         policy: expert, pid or random, or a function that is called after the reset and returns action = f(observation).
         disturbed: begin after a disturbance, a short random action that is not recorded.
-        size, pictures: as in `Recipe`.
+        size, pictures: as in `EpisodeRecipe`.
     """
     observation, info = env.reset(seed=seed)
     if disturbed:
         observation, disturbed = _disturbed(env, observation, seed)
     act = scripted_policy(env, policy, seed) if isinstance(policy, str) else policy(env)
-    frames, over = Frames(env, size, pictures), False
+    frames, over = FrameLog(env, size, pictures), False
     while not over:
         frames.observe()
         action = np.asarray(act(observation), dtype=float)

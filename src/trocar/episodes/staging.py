@@ -19,7 +19,7 @@ from trocar.envs.registration import make_task
 from trocar.episodes.demonstration import Demonstration, npz_bytes, read_npz
 from trocar.episodes.features import IMAGES
 from trocar.episodes.films import film, sampled_pixels
-from trocar.episodes.recipe import Recipe, read_recipe
+from trocar.episodes.recipe import EpisodeRecipe, read_recipe
 from trocar.episodes.rollout import rollout
 from trocar.episodes.statistics import of_pixels
 from trocar.errors import TrocarError
@@ -53,11 +53,11 @@ class Staging:
         """True if a recording was begun here."""
         return self.recipe_file.is_file()
 
-    def recipe(self) -> tuple[Recipe, str]:
-        """Recipe of the recording, and the version of trocar that began it."""
+    def recipe(self) -> tuple[EpisodeRecipe, str]:
+        """EpisodeRecipe of the recording, and the version of trocar that began it."""
         return read_recipe(read_json(self.recipe_file, "recipe"), str(self.recipe_file))
 
-    def begin(self, recipe: Recipe) -> None:
+    def begin(self, recipe: EpisodeRecipe) -> None:
         """Create the folder."""
         write_json(self.recipe_file, recipe.content())
 
@@ -72,7 +72,7 @@ class Staging:
         return read_npz(self.episode_file(index))
 
     def record(
-        self, recipe: Recipe, executor: str, workers: int | None, progress: Callable[[Progress], None] | None
+        self, recipe: EpisodeRecipe, executor: str, workers: int | None, progress: Callable[[Progress], None] | None
     ) -> list[Outcome]:
         """Record the missing episodes; returns the outcomes of all, in order."""
         content, place = recipe.content(), str(self.folder.parent)
@@ -110,7 +110,7 @@ def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, A
     return run
 
 
-def _record(recipe: Recipe, staging: Staging, env: Any, index: int) -> None:
+def _record(recipe: EpisodeRecipe, staging: Staging, env: Any, index: int) -> None:
     disturbed, pictures = recipe.is_recovery(index), {"size": recipe.size, "pictures": recipe.pictures}
     episode, films = rollout(env, recipe.policy, recipe.seed + index, disturbed=disturbed, **pictures)  # type: ignore[arg-type]
     about = dict(episode.about)

@@ -58,7 +58,7 @@ def test_the_public_names_are_unchanged():
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         *("ElasticMount", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "load_episodes"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 
@@ -71,6 +71,7 @@ def test_the_public_names_are_unchanged():
         "calibration",
         "control",
         "datasets",
+        "episodes",
         "identification",
         "mechanics",
         "recording",

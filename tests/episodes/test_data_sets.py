@@ -198,9 +198,8 @@ def test_only_resolution_is_below_the_rules_of_open_h(sets):
 def test_large_pictures_break_no_rule_of_open_h(tmp_path, monkeypatch):
     shorten(monkeypatch)
     for format in ("lerobot2.1", "lerobot3"):
-        record(
-            EpisodeRecipe(task="Reach", count=1, format=format, size=(640, 480)), tmp_path / format, executor="serial"
-        )
+        recipe = EpisodeRecipe(task="Reach", count=1, format=format, size=(640, 480))
+        record(recipe, tmp_path / format, executor="serial")
         assert broken_rules(tmp_path / format) == []
 
 

@@ -17,17 +17,9 @@ from trocar.episodes.open_h_rules import BrokenRule, broken_rules
 from trocar.episodes.policy_messages import PolicyFailure
 from trocar.episodes.policy_server import PolicyServer
 from trocar.episodes.reading import load_episodes
-from trocar.episodes.recipe import FORMATS, EpisodeRecipe
+from trocar.episodes.recipe import EpisodeRecipe
 from trocar.episodes.recording_run import record
 
-__all__ = ["FORMATS", "Demonstration", "Driving", "EpisodeSet", "LoadedEpisode", "PolicyFailure", "PolicyServer"]
-__all__ += [
-    "BrokenRule",
-    "EpisodeRecipe",
-    "broken_rules",
-    "evaluate",
-    "load_episodes",
-    "record",
-    "with_effort",
-    "with_joints",
-]
+__all__ = ["BrokenRule", "Demonstration", "Driving", "EpisodeRecipe", "EpisodeSet", "LoadedEpisode"]
+__all__ += ["PolicyFailure", "PolicyServer", "broken_rules", "evaluate", "load_episodes", "record", "with_effort"]
+__all__ += ["with_joints"]

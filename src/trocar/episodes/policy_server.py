@@ -51,7 +51,8 @@ class PolicyServer:
             raise TrocarError(f"a policy server is at HOST:PORT, such as 127.0.0.1:5555, got {shown(address)}")
         self.address, self.timeout, self._token = f"tcp://{match[1]}:{match[2]}", timeout, token
         self._zmq = optional("zmq")
-        self._context, self._socket = self._zmq.Context(), None
+        self._context = self._zmq.Context()
+        self._socket: Any = None
 
     def __enter__(self) -> PolicyServer:
         return self

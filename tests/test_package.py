@@ -42,6 +42,7 @@ def test_dir_lists_exactly_the_public_names_and_packages():
         "arms",
         "calibration",
         "control",
+        "episodes",
         "errors",
         "identification",
         "mechanics",

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -39,6 +39,7 @@ help:
 	@echo 'make sbom    write the software bill of materials, build/sbom.json (CycloneDX)'
 	@echo 'make lock    resolve all extras again and write requirements.lock'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
+	@echo 'make check-lerobot  record 20 episodes with stereo as LeRobot v3.0 and v2.1, load them with lerobot, train a policy'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
 
@@ -133,6 +134,18 @@ coppelia: $(TEST_STAMP)
 check-dds: $(TEST_STAMP)
 	@sh apt/install.sh apt/dds.txt
 	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/transports/test_dds_vendors.py
+
+# An environment of its own: lerobot needs other versions of NumPy and torch (1.6 GB).
+LEROBOT := build/lerobot
+check-lerobot: $(TEST_STAMP) $(LEROBOT)/.installed
+	@rm -rf build/lerobot-check
+	$(BIN)/python -m tools.lerobot_check build/lerobot-check $(LEROBOT)/bin/python
+
+$(LEROBOT)/.installed: tools/lerobot_check/requirements.txt
+	$(BIN)/python -m venv $(LEROBOT)
+	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -r tools/lerobot_check/requirements.txt
+	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check --no-deps lerobot==0.4.4
+	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'

@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+from pathlib import Path
 
 # A shell starts programs in the background with SIGINT ignored, and commands under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from tests.support.odd_values import CAMPAIGN, INPUTS, SEED
+from tests.support.odd_values import CAMPAIGN, INPUTS, SEED, add_piece
 
 MECHANISMS = (
     ("PSM", "wang2019"),
@@ -68,3 +69,9 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section(f"{sum(INPUTS.values())} inputs, seed {SEED}")
         for door, count in sorted(INPUTS.items()):
             terminalreporter.write_line(f"{count:8d}  {door}")
+
+
+def pytest_runtest_logreport(report):
+    """Let `tools.fuzz` know the inputs of each test."""
+    if "TROCAR_FUZZ_REPORT" in os.environ and report.when == "call":
+        add_piece(report, Path(os.environ["TROCAR_FUZZ_REPORT"]))

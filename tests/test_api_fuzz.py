@@ -16,6 +16,8 @@ import pytest
 import trocar as tr
 from tests.support.odd_calls import Caller, check_line, finite
 from tests.support.odd_values import INPUTS, SEED, rounds
+from trocar import batch
+from trocar.batch import reduced_simulator
 from trocar.control import (
     ComputedTorque,
     ConstantEffort,
@@ -91,6 +93,25 @@ def stepped(sim: tr.Simulator, call: Caller) -> Any:
 def simulator(arm: str, engine: str = "mujoco") -> tr.Simulator:
     """One simulator of each arm and engine; its state carries over from one input to the next."""
     return tr.Simulator(arm, engine=engine)
+
+
+def reduced_timestep(_mech: tr.Mechanism, call: Caller) -> None:
+    """Its equations are generated once, and again for one input in 300."""
+    timestep = call.value()
+    with pytest.MonkeyPatch.context() as patch:
+        if call.rng.integers(300):
+            patch.setattr(reduced_simulator, "load", generated_arms)
+        tr.Simulator("ECM", engine="reduced", timestep=timestep)
+
+
+def generated_arms(mechanism: tr.Mechanism, **options: Any) -> Any:
+    key = mechanism.arm.name, tuple(options.items())
+    if key not in _GENERATED:
+        _GENERATED[key] = batch.load(mechanism, **options)
+    return _GENERATED[key]
+
+
+_GENERATED: dict[Any, batch.BatchArms] = {}
 
 
 def run(mech: tr.Mechanism, call: Caller) -> Any:
@@ -175,7 +196,7 @@ DOORS: dict[str, Callable[[tr.Mechanism, Caller], Any]] = {
     "load_scene": lambda m, c: tr.load_scene(c.odd()) and None,
     "load_recording": lambda m, c: tr.load_recording(c.word(), c.word()) and None,
     "timestep": lambda m, c: tr.Simulator("ECM", timestep=c.value()) and None,
-    "reduced_timestep": lambda m, c: tr.Simulator("ECM", engine="reduced", timestep=c.value()) and None,
+    "reduced_timestep": reduced_timestep,
     "reduced_step": reduced,
     "collision": lambda m, c: CollisionScene(c.odd()) and None,
 }

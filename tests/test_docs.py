@@ -105,6 +105,23 @@ def test_every_public_name_has_a_docstring():
     assert [name for name, found in names.items() if not inspect.getdoc(found)] == []
 
 
+def test_every_limit_of_the_security_page_is_a_promise_with_a_test():
+    """A limit is a row of a table whose first column is `limit`; its promise begins with the kind of its clients."""
+    clients = {"Messages from a browser": "Page", "Clients of CoppeliaSim": "CoppeliaSim"}
+    clients |= {"Packets of the controller boards": "Controller boards"}
+    page, _, tests = (ROOT / "docs" / "security.md").read_text("utf-8").partition("\n## Tests\n")
+    limits = []
+    for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
+        heading, _, text = section.partition("\n")
+        client = clients.get(heading, heading.removeprefix("Messages from "))
+        for table in re.findall(r"^\| limit \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, flags=re.MULTILINE):
+            limits += [f"{client}: {row.split(' | ')[0].removeprefix('| ')}" for row in table.splitlines()]
+    promises = re.findall(r"^\| (.*) \| `[\w/]+\.py::test_\w+` \|$", tests, flags=re.MULTILINE)
+    assert len(limits) > 35
+    assert len(promises) == len(re.findall(r"^\| ", tests, flags=re.MULTILINE)) - 1  # all rows but the heading
+    assert set(limits) - set(promises) == {"Controller boards: requests that arrive faster than they are executed"}
+
+
 def test_the_tests_that_the_security_page_names_exist():
     named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", (ROOT / "docs" / "security.md").read_text("utf-8"))
     assert len(named) > 40

@@ -8,11 +8,13 @@ from __future__ import annotations
 import copy
 import io
 import json
+import re
 import tomllib
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +31,7 @@ from rosbags.typesys import Stores, get_typestore
 import trocar as tr
 from tests.support.coppelia_scenes import packed, pendulum
 from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
-from tests.support.file_mutations import damaged, damaged_tree
+from tests.support.file_mutations import damaged, damaged_tree, inline_toml
 from tests.support.odd_values import INPUTS, SEED, rounds
 from trocar.appearance.kinematic_model import kinematic_arm
 from trocar.arms.instruments import load_endoscope, load_instrument
@@ -199,6 +201,24 @@ carrier = "rod"
 edge = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.1]]
 cuts = ["seam", "tissue"]
 """
+
+
+def part_of_scene(*names: str) -> bytes:
+    """The scene with some of its objects, which takes less time to build."""
+    head, *objects = SCENE.split("[[objects]]\n")
+    kept = [each for each in objects if re.search('name = "(.*)"', each)[1] in names]  # type: ignore[index]
+    assert len(kept) == len(names)
+    return "[[objects]]\n".join([head, *kept]).encode()
+
+
+SCENES = [
+    SCENE.encode(),
+    part_of_scene("pad", "ball", "rod"),
+    *3 * [part_of_scene("ball", "rod")],
+    *3 * [part_of_scene("needle", "thread")],
+    part_of_scene("needle", "tissue"),
+    part_of_scene("rod", "flap", "tissue", "needle", "seam", "scalpel"),
+]
 EXCITATION = {
     "arm": "ECM",
     "frequency": 0.2,
@@ -316,7 +336,7 @@ DOORS = {
     "covariance": Door(".toml", lambda: [COVARIANCE.encode()], covariance),
     "instrument": Door(".toml", INSTRUMENTS, instrument),
     "endoscope": Door(".toml", file("instruments/up.toml"), lambda path: load_endoscope(path, "ECM")),
-    "scene": Door(".toml", lambda: [SCENE.encode()], tr.load_scene, slow=6),
+    "scene": Door(".toml", lambda: SCENES, tr.load_scene, slow=6),
     "recording as npz": Door(".npz", list, numbers),
     "recording as csv": Door(".csv", list, numbers),
     "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
@@ -341,29 +361,47 @@ DOORS = {
 
 def description(path: Path) -> Any:
     """A description in a checkout of dvrk_model with one mesh, or a mesh in one with a description."""
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        write_checkout(Path(folder))
-        name = "PSM_yaw.stl" if path.suffix == ".stl" else "PSM_base.urdf.xacro"
-        (replaced,) = Path(folder).rglob(name)
-        replaced.write_bytes(path.read_bytes())
-        patch.setenv("TROCAR_DVRK_MODEL", folder)
-        kinematic_arm(tr.load_arm("PSM"), np.zeros(7))[0].compile()
+    folder, replaced = checkout(path.suffix)
+    replaced.write_bytes(path.read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TROCAR_DVRK_MODEL", folder.name)
+        kinematic_arm(sketched_psm(), np.zeros(7))[0].compile()
+
+
+@cache
+def checkout(suffix: str) -> tuple[TemporaryDirectory[str], Path]:
+    """A checkout of dvrk_model, and its file with this suffix."""
+    folder = TemporaryDirectory()
+    write_checkout(Path(folder.name))
+    (replaced,) = Path(folder.name).rglob(f"*{suffix}")
+    return folder, replaced
+
+
+@cache
+def sketched_psm() -> tr.Arm:
+    return tr.load_arm("PSM")
 
 
 DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)
 DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)
 
 
+@cache
+def parsed(content: bytes, suffix: str) -> dict[str, Any]:
+    """Content of a sound file, which the caller must not change."""
+    return dict(json.loads(content) if suffix == ".json" else tomllib.loads(content.decode()))
+
+
 def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
     """Damage to the content of a TOML, JSON, npz or packed scene file, or to the bytes of other files."""
     if suffix == ".toml":
-        tree = damaged_tree(tomllib.loads(content.decode()), random)
+        tree = damaged_tree(parsed(content, suffix), random)
         try:
-            return toml_text(tree).encode()
+            return (inline_toml(tree) if random.integers(8) else toml_text(tree)).encode()
         except ValueError:  # TOML cannot represent it
             return b""
     if suffix == ".json":
-        return json.dumps(damaged_tree(json.loads(content), random)).encode()
+        return json.dumps(damaged_tree(parsed(content, suffix), random)).encode()
     if suffix == ".npz":
         return npz_damage(content, random) if random.integers(3) else zip_damage(content, random)
     if suffix == ".ttt":

@@ -1,41 +1,85 @@
-"""The runner of long fuzz campaigns: pieces, seeds, failures, the end."""
+"""The runner of long fuzz campaigns: pieces, seeds, failures, the end, the report of each test."""
 
+import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from tests.support.odd_values import INPUTS, add_piece
 from tools import fuzz
+
+NAMES = ["test_a", "test_b"]
 
 
 @pytest.fixture
 def pieces(monkeypatch):
-    """Pieces that were run, as (inputs, seed); the third one fails."""
+    """Processes that were run, as (tests, inputs, seed); the third piece of test_b fails."""
     ran = []
 
     def run(command, env, **_options):
-        ran.append((int(env["TROCAR_FUZZ"]), int(env["TROCAR_FUZZ_SEED"])))
-        output = f"==== {ran[-1][0]} inputs, seed {ran[-1][1]} ====\n{ran[-1][0]:8d}  file: table\n1 passed in 2.00s\n"
-        return subprocess.CompletedProcess(command, int(len(ran) == 3), output, "")
+        tests = [name for name in command if name in NAMES]
+        rounds, seed = int(env["TROCAR_FUZZ"]), int(env["TROCAR_FUZZ_SEED"])
+        ran.append((tests, rounds, seed))
+        lines = []
+        for test in tests:
+            failed = test == "test_b" and seed == 7
+            lines.append(
+                {"test": test, "inputs": rounds, "seconds": 2.0, "cpu": 1.0, "failed": failed, "output": "a trace"}
+            )
+        Path(env["TROCAR_FUZZ_REPORT"]).write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", run)
     return ran
 
 
-def test_pieces_have_their_own_seeds_grow_and_end_with_the_first_failure(pieces):
-    result = {"seed": 5, "pieces": 0, "inputs": 0, "seconds": 0.0}
-    while fuzz.unfinished(result, 1_000_000):
-        fuzz.run_piece("test", result, 1_000_000)
-    assert [seed for _, seed in pieces] == [5, 6, 7]
-    assert pieces[0][0] < pieces[1][0] < pieces[2][0]
-    assert result["inputs"] == sum(count for count, _ in pieces)
-    assert result["failure"] == f"TROCAR_FUZZ={pieces[2][0]} TROCAR_FUZZ_SEED=7"
+def test_the_first_pieces_share_a_process_and_later_ones_have_their_own_seeds_and_grow(pieces, tmp_path):
+    campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 20_000)
+    campaign.run(NAMES)
+    assert pieces[0] == (NAMES, fuzz.FIRST_ROUNDS, 5)
+    assert [piece[0] for piece in pieces[1:3]] == [["test_a"], ["test_b"]]
+    assert [seed for tests, _, seed in pieces if "test_a" in tests] == [5, 6, 7]
+    rounds = [count for tests, count, _ in pieces if "test_a" in tests]
+    assert rounds[0] < rounds[1] < rounds[2]
+    assert campaign.results["test_a"]["inputs"] == sum(rounds) == 20_001
 
 
-def test_a_test_ends_with_its_number_of_inputs_and_one_without_inputs_at_once(pieces):
-    result = {"seed": 5, "pieces": 0, "inputs": 0, "seconds": 0.0}
-    assert fuzz.unfinished(None, 500)
-    while fuzz.unfinished(result, 500):
-        fuzz.run_piece("test", result, 500)
-    assert result["inputs"] >= 500
-    assert "failure" not in result
-    assert not fuzz.unfinished({"inputs": 0, "pieces": 1}, 500)
+def test_a_failure_has_its_seed_and_ends_the_test(pieces, tmp_path):
+    campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 1_000_000)
+    campaign.run(["test_b"])
+    rounds = [count for _, count, _ in pieces]
+    assert campaign.results["test_b"]["failure"] == f"TROCAR_FUZZ={rounds[2]} TROCAR_FUZZ_SEED=7"
+    assert campaign.results["test_b"]["output"] == "a trace"
+    assert len(rounds) == 3
+    assert "TROCAR_FUZZ_SEED=7" in campaign.table()
+
+
+def test_a_campaign_resumes_with_the_next_seed(pieces, tmp_path):
+    for rounds in (300, 1000):
+        fuzz.Campaign(tmp_path / "fuzz.json", 5, rounds).run(["test_a"])
+    assert [seed for _, _, seed in pieces] == [5, 6]
+    assert json.loads((tmp_path / "fuzz.json").read_text())["test_a"]["inputs"] == 1001
+
+
+def test_a_test_whose_process_dies_has_failed_and_one_that_is_skipped_has_not(monkeypatch, tmp_path):
+    for status in (-11, 0):
+        done = subprocess.CompletedProcess([], status, "Fatal Python error", "")
+        monkeypatch.setattr(subprocess, "run", lambda *_args, done=done, **_options: done)
+        campaign = fuzz.Campaign(tmp_path / f"fuzz{status}.json", 5, 300)
+        campaign.run(["test_a"])
+        assert ("failure" in campaign.results["test_a"]) == (status != 0)
+        assert campaign.results["test_a"]["pieces"] == 1
+
+
+def test_every_test_reports_its_own_inputs(tmp_path):
+    for inputs, outcome in ((3, "passed"), (4, "failed")):
+        INPUTS["a test of the campaign"] += inputs
+        add_piece(
+            pytest.TestReport(f"test_{inputs}", ("", 1, ""), {}, outcome, "a trace", "call", duration=2.0),
+            tmp_path / "r",
+        )
+    lines = [json.loads(line) for line in (tmp_path / "r").read_text().splitlines()]
+    assert [(line["test"], line["inputs"], line["failed"]) for line in lines[1:]] == [("test_4", 4, True)]
+    assert lines[1]["output"] == "a trace"
+    assert lines[1]["seconds"] == 2.0

@@ -42,6 +42,7 @@ def test_dir_lists_exactly_the_public_names_and_packages():
         "arms",
         "calibration",
         "control",
+        "episodes",
         "errors",
         "identification",
         "mechanics",
@@ -58,7 +59,7 @@ def test_the_public_names_are_unchanged():
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         *("ElasticMount", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "load_episodes"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 
@@ -71,6 +72,7 @@ def test_the_public_names_are_unchanged():
         "calibration",
         "control",
         "datasets",
+        "episodes",
         "identification",
         "mechanics",
         "recording",

@@ -1,29 +1,27 @@
 """Runs every fuzz test up to a number of inputs, in pieces: `python -m tools.fuzz --rounds 200000 -o build/fuzz`.
 
-A piece is one test with one seed. DIR/fuzz.json has inputs, seconds and failures of every test; the same command
-continues there. A failure is listed with its seed, and the test is not continued.
+A piece is one test with one seed; the first piece of all tests is one process, which measures how fast they are.
+DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints a table at its
+end. A failure is listed with its seed, and the test is not continued.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from trocar.files import write_json
 
 ROOT = Path(__file__).parents[1]
-PIECE_SECONDS = 60.0  # of a piece after the first one
-FIRST_ROUNDS, MAX_FACTOR = 300, 20.0  # of the first piece, and between two pieces
-TIMEOUT = 3600.0  # of a piece [s]
-COUNT = re.compile(r"^ +(\d+)  \S", re.MULTILINE)  # of a door, at the end of a campaign
+FIRST_ROUNDS, MAX_FACTOR = 300, 50.0  # inputs of the first piece; growth from one piece to the next
+TIMEOUT = 3600.0  # of a process [s]
 
 
 def main() -> None:
@@ -31,27 +29,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200_000, help="inputs per test (default: 200000)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first piece (default: the time)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="real time limit of this run")
+    parser.add_argument("--piece", type=float, default=60.0, help="real time of a piece after the first [s] (60)")
     parser.add_argument("--only", default="", help="tests whose names contain this text")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/fuzz"), help="folder (default: build/fuzz)")
     chosen = parser.parse_args()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    path, end = chosen.output / "fuzz.json", time.monotonic() + chosen.seconds
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    tests = [test for test in fuzz_tests() if chosen.only in test]
-    for _ in itertools.count():  # one piece of each test in turn, so that a run that ends early has tried all of them
-        waiting = [test for test in tests if unfinished(results.get(test), chosen.rounds)]
-        if not waiting:
-            break
-        for test in waiting:
-            if time.monotonic() > end:
-                return
-            result = results.setdefault(test, {"seed": chosen.seed, "pieces": 0, "inputs": 0, "seconds": 0.0})
-            run_piece(test, result, chosen.rounds)
-            write_json(path, results)
-            print(
-                f"{result['inputs']:8d} {result['seconds']:7.0f} s  {result.get('failure', 'passed')}  {test}",
-                flush=True,
-            )
+    campaign = Campaign(chosen.output / "fuzz.json", chosen.seed, chosen.rounds, chosen.piece)
+    campaign.run([test for test in fuzz_tests() if chosen.only in test], time.monotonic() + chosen.seconds)
+    print(campaign.table())
 
 
 def fuzz_tests() -> list[str]:
@@ -62,34 +47,102 @@ def fuzz_tests() -> list[str]:
     return [line for line in listed.splitlines() if "::" in line]
 
 
-def unfinished(result: dict[str, Any] | None, rounds: int) -> bool:
-    """True unless a test has had its inputs, has failed, or has none to count."""
-    if result is None or not result["pieces"]:
-        return True
-    return 0 < result["inputs"] < rounds and "failure" not in result
+class Campaign:
+    """Results of all tests, kept in a file.
+
+    Args:
+        path: of the results. seed: of the first piece. rounds: inputs per test. piece: real time of a piece [s].
+
+    Attributes:
+        results: by test: seed of the first piece, number of pieces, inputs, real time and processor time of its process
+            [s], and the failure, if any.
+    """
+
+    def __init__(self, path: Path, seed: int, rounds: int, piece: float = 60.0) -> None:
+        self._path, self._seed, self._rounds, self._piece = path, seed, rounds, piece
+        self.results: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def run(self, tests: list[str], end: float = float("inf")) -> None:
+        """Run pieces of these tests until all have their inputs, or until a time of the monotonic clock [s]."""
+        if untried := [test for test in tests if test not in self.results]:
+            self._first_pieces(untried)
+        # one piece of each test in turn, so that a run that ends early has tried all of them
+        while waiting := [test for test in tests if self.unfinished(test)]:
+            for test in waiting:
+                if time.monotonic() > end:
+                    return
+                self._next_piece(test)
+                print(self._line(test), flush=True)
+
+    def unfinished(self, test: str) -> bool:
+        """True unless a test has had its inputs, has failed, or has none to count."""
+        result = self.results.get(test)
+        if result is None or not result["pieces"]:
+            return True
+        return 0 < result["inputs"] < self._rounds and "failure" not in result
+
+    def table(self) -> str:
+        """Inputs, real time, inputs per second of processor time and failure of every test, the slowest first."""
+        tests = sorted((test for test in self.results if self.results[test]["inputs"]), key=self._rate)
+        return "\n".join(["  inputs seconds inputs/s of a processor", *map(self._line, tests)])
+
+    def _line(self, test: str) -> str:
+        result = self.results[test]
+        outcome = result.get("failure", "passed")
+        return f"{result['inputs']:8d} {result['seconds']:7.0f} {self._rate(test):8.0f}  {outcome}  {test}"
+
+    def _rate(self, test: str) -> float:
+        result = self.results[test]
+        return float(result["inputs"] / max(result["cpu"], 1e-3))
+
+    def _first_pieces(self, tests: list[str]) -> None:
+        """A few inputs of each test in one process; tests that it did not reach come later, on their own."""
+        pieces, _, _ = run_tests(tests, FIRST_ROUNDS, self._seed)
+        for test, piece in pieces.items():
+            self._add(test, piece, FIRST_ROUNDS, self._seed)
+
+    def _next_piece(self, test: str) -> None:
+        result = self.results.get(test, {"seed": self._seed, "pieces": 0, "inputs": 0})
+        rounds, seed = FIRST_ROUNDS, result["seed"] + result["pieces"]
+        if result["inputs"]:
+            last = result["last"]
+            wanted = last["rounds"] * min(self._piece / max(last["seconds"], 1e-3), MAX_FACTOR)
+            left = (self._rounds - result["inputs"]) * last["rounds"] / max(last["inputs"], 1)
+            rounds = max(int(min(wanted, left + 1)), 1)
+        pieces, status, output = run_tests([test], rounds, seed)
+        # a test that was skipped has no piece; so has one whose process was killed
+        empty = {"inputs": 0, "seconds": 0.0, "cpu": 0.0, "failed": status != 0, "output": output[-3000:]}
+        self._add(test, pieces.get(test, empty), rounds, seed)
+
+    def _add(self, test: str, piece: dict[str, Any], rounds: int, seed: int) -> None:
+        result = self.results.setdefault(test, {"seed": seed, "pieces": 0, "inputs": 0, "seconds": 0.0, "cpu": 0.0})
+        result["pieces"] += 1
+        for figure in ("inputs", "seconds", "cpu"):
+            result[figure] += piece[figure]
+        result["last"] = {"rounds": rounds, "inputs": piece["inputs"], "seconds": piece["seconds"]}
+        if piece["failed"]:
+            result["failure"] = f"TROCAR_FUZZ={rounds} TROCAR_FUZZ_SEED={seed}"
+            result["output"] = piece["output"]
+        write_json(self._path, self.results)
 
 
-def run_piece(test: str, result: dict[str, Any], rounds: int) -> None:
-    """Run one test with the next seed; its result is updated."""
-    seed, before = result["seed"] + result["pieces"], result.get("piece", FIRST_ROUNDS)
-    factor = min(PIECE_SECONDS / max(result.get("piece_seconds", PIECE_SECONDS), 1e-3), MAX_FACTOR)
-    piece = min(max(int(before * factor), 1), max(rounds - result["inputs"], FIRST_ROUNDS))
-    environment = {**os.environ, "TROCAR_FUZZ": str(piece), "TROCAR_FUZZ_SEED": str(seed)}
-    began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
-        status, output = done.returncode, done.stdout
-    except subprocess.TimeoutExpired:
-        status, output = -1, f"no end after {TIMEOUT:g} s"
-    seconds = time.monotonic() - began
-    result["inputs"] += sum(map(int, COUNT.findall(output)))
-    result["pieces"] += 1
-    result["seconds"] += seconds
-    result["piece"], result["piece_seconds"] = piece, seconds
-    if status:
-        result["failure"] = f"TROCAR_FUZZ={piece} TROCAR_FUZZ_SEED={seed}"
-        result["output"] = output[-3000:]
+def run_tests(tests: list[str], rounds: int, seed: int) -> tuple[dict[str, dict[str, Any]], int, str]:
+    """Run tests in one process: their pieces by name, its exit status (-1: stopped after the time-out) and output.
+
+    A piece has inputs, seconds, cpu, failed and output, as tests/conftest.py writes them after each test.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    with TemporaryDirectory() as folder:
+        report = Path(folder) / "report.jsonl"
+        settings = {"TROCAR_FUZZ": str(rounds), "TROCAR_FUZZ_SEED": str(seed), "TROCAR_FUZZ_REPORT": str(report)}
+        options: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, **settings}, "timeout": TIMEOUT}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, **options)
+            status, output = done.returncode, done.stdout
+        except subprocess.TimeoutExpired:
+            status, output = -1, f"no end after {TIMEOUT:g} s"
+        lines = report.read_text().splitlines() if report.exists() else []
+    return {piece["test"]: piece for piece in map(json.loads, lines)}, status, output
 
 
 if __name__ == "__main__":

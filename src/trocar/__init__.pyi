@@ -3,6 +3,7 @@ from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.calibration import calibrate
 from trocar.control import ComputedTorque, GravityCompensation, JointPD, JointPID, Setpoint, State, hold
+from trocar.episodes import load_episodes
 from trocar.errors import Inaccurate, NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
 from trocar.identification import identify
 from trocar.mechanics import Cart, Mechanism, Placement, load_cart, load_mechanism
@@ -27,4 +28,5 @@ __all__ = ["ARMS", "Arm", "Cable", "Cart", "Compliance", "ComputedTorque", "Dive
 __all__ += ["GravityCompensation", "Inaccurate", "JointPD", "JointPID", "Mechanism", "NearLimit", "NearSingular"]
 __all__ += ["Placement", "Recording", "Robot", "Scene", "SceneArm", "Setpoint", "Simulator", "State", "TrocarError"]
 __all__ += ["Unreachable", "Unsolved", "calibrate", "hold", "identify", "load_arm", "load_cart", "load_endoscope"]
-__all__ += ["load_instrument", "load_mechanism", "load_recording", "load_scene", "render", "simulate", "sweep"]
+__all__ += ["load_episodes", "load_instrument", "load_mechanism", "load_recording", "load_scene", "render"]
+__all__ += ["simulate", "sweep"]

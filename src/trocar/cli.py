@@ -17,11 +17,13 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.bench_tasks import bench_tasks
+from trocar.commands.evaluate import evaluate
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, argument, flag, option
+from trocar.commands.record import record
 from trocar.commands.recordings import compare, fetch, render
 from trocar.commands.robot import crtk_check, run, serve
 from trocar.commands.simulate import scene, sim
@@ -193,7 +195,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep, bench_tasks),
+    "Simulate": (sim, scene, sweep, bench_tasks, record, evaluate),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),
@@ -206,4 +208,5 @@ for panel, commands in PANELS.items():
         # all arguments after the script of `run` are passed to it, options included
         settings = {"allow_interspersed_args": False} if command is run else None
         text = _unwrapped(inspect.getdoc(command) or "")
-        app.command(rich_help_panel=panel, help=text, context_settings=settings)(command)
+        name = "eval" if command is evaluate else None  # a builtin function has the name of the command
+        app.command(name, rich_help_panel=panel, help=text, context_settings=settings)(command)

@@ -237,3 +237,12 @@ def test_missing_efforts_are_not_taken_for_zero() -> None:
     for call in (lambda: arms().step(state, None, DT), lambda: arms().rollout(state, None, DT, 2)):
         with pytest.raises(TrocarError, match=r"must be an array of (efforts|numbers)"):
             call()
+
+
+def test_an_array_of_time_steps_is_refused_after_a_single_step_too() -> None:
+    """The function of single steps is kept for the next one of the same length."""
+    state = arms().state(np.array(arms().mechanism.arm.home))
+    for _ in range(2):
+        state = arms().step(state, np.zeros(arms().n), DT)
+        with pytest.raises(TrocarError, match="dt must be"):
+            arms().step(state, np.zeros(arms().n), np.full((2, 2), DT))  # type: ignore[arg-type]

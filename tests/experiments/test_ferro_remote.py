@@ -12,6 +12,7 @@ import pytest
 from tools.coppelia.client import RemoteApiClient
 from tools.coppelia.program import Program
 from trocar.errors import TrocarError
+from trocar.experiments.ferro2022 import session_log
 from trocar.experiments.ferro2022.log_files import FILES
 from trocar.experiments.ferro2022.logs import LOGS, Log
 from trocar.experiments.ferro2022.remote_scene import ARMS, FRAMES, FRAMES_OF_PSM2, FerroScene
@@ -224,6 +225,13 @@ def test_the_server_writes_the_logs_of_a_session(tmp_path):
     truth = Recording.load(tmp_path / "LogSession_0" / "PSM1.npz")  # from the first step, two before the first row
     np.testing.assert_allclose(truth.q[2:, :6], log.qmsr[:, :6], atol=1e-6)
     np.testing.assert_allclose(-truth.tau[1:-1, :3], log.tauMsr, rtol=1e-5, atol=1e-5)
+
+
+def test_the_rows_of_a_session_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(session_log, "ROWS", 3)
+    session("line", rows=5, observe=SessionLog(tmp_path, lambda _: None))
+    assert len(Log(tmp_path / "LogSession_0").t) == 3
+    assert len(Recording.load(tmp_path / "LogSession_0" / "PSM1.npz")) == 3
 
 
 def test_joints_of_the_scene_have_its_names_and_ranges():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from tests.support.odd_values import INPUTS, SEED, rounds
+from tests.support.odd_values import CAMPAIGN, INPUTS, SEED, rounds
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
@@ -181,5 +181,6 @@ def test_random_commands_never_break_the_rules_of_an_arm(name, seed, share):
         except AssertionError as error:
             raise AssertionError(f"{error}\nafter {fuzz.log[-8:]}") from None
         seen.add((fuzz.arm.states.state, fuzz.arm.mode))
-    assert {"DISABLED", "ENABLED", "PAUSED"} <= {state for state, _ in seen}
-    assert {"position", "trajectory", "effort"} <= {mode for _, mode in seen}
+    if not CAMPAIGN:  # a short piece of a campaign does not reach all of them
+        assert {"DISABLED", "ENABLED", "PAUSED"} <= {state for state, _ in seen}
+        assert {"position", "trajectory", "effort"} <= {mode for _, mode in seen}

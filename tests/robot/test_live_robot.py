@@ -18,8 +18,10 @@ from tests.support.crtk_robot import Events, started
 from trocar.arms import instruments
 from trocar.errors import TrocarError
 from trocar.robot import Robot
+from trocar.robot.controller.states import MAX_COMMANDS
 from trocar.robot.description import contact_forces
 from trocar.robot.laws import LAWS, SERVO
+from trocar.robot.messages import JointState
 from trocar.robot.recorder import Recorder
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Box, Solid
@@ -111,6 +113,20 @@ def test_a_waiting_client_of_a_paused_robot_waits_until_it_plays(real):
     real.play()
     assert done.wait(TIMEOUT)
     waiting.join()
+
+
+def test_the_newest_commands_to_a_paused_robot_are_kept_and_dropped_ones_are_reported():
+    robot = started("PSM")
+    events = Events(robot, "PSM")
+    q = robot.bus.read("PSM/setpoint_js").position
+    for k in range(MAX_COMMANDS + 50):
+        robot.bus.publish("PSM/servo_jp", JointState(position=q + (0.001 if k == MAX_COMMANDS + 49 else 0.0)))
+    robot.step()
+    assert events.warnings == [f"PSM: dropped 50 commands: at most {MAX_COMMANDS} wait for a control cycle"]
+    np.testing.assert_allclose(robot.bus.read("PSM/setpoint_js").position, q + 0.001, atol=1e-12)
+    robot.bus.publish("PSM/servo_jp", JointState(position=q))
+    robot.step()
+    assert len(events.warnings) == 1
 
 
 def test_a_paused_fast_robot_is_advanced_by_steps_alone_and_a_stepped_one_can_play():

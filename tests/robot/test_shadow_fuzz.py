@@ -56,6 +56,7 @@ def test_random_messages_to_the_page_of_a_twin_change_nothing_of_it(capfd: pytes
     rng = np.random.default_rng([SEED, 8])
     shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
     server = serve(port=0)
+    server.rate = 1e6
     page = shadow_page(server, shadow, "PSM1").start()
     try:
         browsers = [RawBrowser(server) for _ in range(3)]

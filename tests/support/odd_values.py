@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
 INPUTS: Counter[str] = Counter()  # number of inputs so far, by interface; a campaign prints them at its end
+_reported = {"inputs": 0, "cpu": time.process_time()}  # inputs and processor time [s] of tests that have ended
 
 
 def rounds(usual: int) -> int:
     """Number of inputs: the default in the tests, TROCAR_FUZZ times as many in a campaign."""
     return int(os.environ.get("TROCAR_FUZZ", usual))
+
+
+def add_piece(report: pytest.TestReport, path: Path) -> None:
+    """Append inputs, real and processor time and failure of a test that has ended to a file of JSON lines."""
+    total, cpu = INPUTS.total(), time.process_time()
+    piece: dict[str, object] = {"test": report.nodeid, "inputs": total - _reported["inputs"], "failed": report.failed}
+    piece |= {"seconds": report.duration, "cpu": cpu - _reported["cpu"]}
+    _reported.update(inputs=total, cpu=cpu)
+    with path.open("a") as file:
+        file.write(json.dumps({**piece, "output": report.longreprtext[-3000:]}) + "\n")
 
 
 NUMBERS = (0, 1, -1, 7, 2**31, 2**63 - 1, -(2**63), 0.0, -0.0, 0.05, 1.5, 1e-320, 1e6, -1e9, 1e154, 1e308, -1e308)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,13 @@ class RawDevice:
 
     def post(self, message: str | bytes, times: int = 1) -> None:
         """Send a message, repeatedly as fast as possible."""
+        self.post_all([message] * times)
+
+    def post_all(self, messages: Iterable[str | bytes]) -> None:
+        """Send messages as fast as possible."""
 
         async def sent() -> None:
-            for _ in range(times):
+            for message in messages:
                 await self._connection.send(message)
                 await asyncio.sleep(0)  # to notice that the server has closed
 

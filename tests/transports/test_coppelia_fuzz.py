@@ -5,17 +5,21 @@ TROCAR_FUZZ sets the number of messages. A failure prints the message; the seed 
 
 import socket
 import struct
+from contextlib import closing
 
+import cbor2
 import numpy as np
 
 from tests.support.odd_values import INPUTS, SEED, rounds
 from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
 from tests.support.ros_samples import damaged
+from tests.support.zmq_client import ZmqClient
 from tools.coppelia.client import RemoteApiClient
 from trocar.transports.coppelia import packets
 from trocar.transports.coppelia.commands import COMMANDS, REFUSED
 from trocar.transports.coppelia.packets import MessageHead, RemoteCommand, ScriptCall
 from trocar.transports.coppelia.server import RemoteApiServer
+from trocar.transports.coppelia.zmq_server import ZmqApiServer
 
 COUNT = rounds(400)
 NUMBERS = (*COMMANDS, *REFUSED, 0x0001, 0x0002, 0x0003, 0x000A, 0x4321)
@@ -75,3 +79,20 @@ def test_damaged_messages_give_an_answer_or_one_line_and_the_simulation_goes_on(
         before = server.stepping.steps
         other.trigger()
         assert server.stepping.steps == before + 1
+
+
+def test_random_requests_by_zmq_are_answered():
+    rng, lines = np.random.default_rng(SEED), []
+    with (
+        RemoteApiServer(OneJointScene(), 0, lines.append) as legacy,
+        ZmqApiServer(legacy.stepping, 0, lines.append) as server,
+        closing(ZmqClient(server.port)) as call,
+    ):
+        names = [f"sim.{name}" for name in call("zmqRemoteApi.info", "sim")[0]] + ["zmqRemoteApi.info", "_*end*_", ""]
+        values = (JOINT, FRAME, -1, 0.5, float("inf"), "x", "", None, True, [1, 2, 3], [], {}, b"b", 2**70)
+        for _ in range(COUNT):
+            INPUTS["requests of CoppeliaSim by ZMQ"] += 1
+            args = [values[k] for k in rng.integers(len(values), size=rng.integers(0, 4))]
+            data = damaged(cbor2.dumps({"func": names[rng.integers(len(names))], "args": args}), rng)
+            assert call.raw(data).keys() <= {"ret", "err"}, data.hex()
+        assert call("sim.getObject", "joint") == [JOINT]

@@ -125,3 +125,11 @@ def test_messages_are_bounded():
     head = bytes.fromhex(HEAD)
     with pytest.raises(ProtocolError, match="more than 20000 commands"):
         packets.unpacked_message(head + bytes.fromhex(STREAM) * 20_001)
+
+
+def test_the_number_of_incomplete_commands_is_bounded():
+    assembly = packets.Assembly()
+    for k in range(assembly.MAX_SPLIT):
+        assert assembly.command(RemoteCommand(0x3401, 0, bytes([k]), b"x", 2, 0)) is None
+    with pytest.raises(ProtocolError, match="more than 16 commands are incomplete"):
+        assembly.command(RemoteCommand(0x3401, 0, b"another", b"x", 2, 0))

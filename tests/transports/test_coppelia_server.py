@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tests.support.remote_scene import CAMERA, FRAME, JOINT, PICTURE, OneJointSc
 from tools.coppelia.client import RemoteApiClient, RemoteError
 from trocar.errors import TrocarError
 from trocar.spatial import pose
-from trocar.transports.coppelia import packets, server
+from trocar.transports.coppelia import commands, packets, server
 from trocar.transports.coppelia.commands import COMMANDS, REFUSED
 from trocar.transports.coppelia.packets import BLOCKING, MessageHead, RemoteCommand, ScriptCall
 from trocar.transports.coppelia.server import RemoteApiServer
@@ -422,6 +423,24 @@ def test_clients_and_streams_are_bounded(served, monkeypatch):
         with client_of(running) as two, pytest.raises(ConnectionError):
             two.ping()
         one.ping()
+
+
+def test_messages_that_wait_and_signals_are_bounded(served, monkeypatch):
+    scene, running = served
+    monkeypatch.setattr(server, "MAX_MESSAGES", 10)
+    message = packets.packets(packets.packed_message(MessageHead(0), []))
+    with client_of(running) as bad, suppress(ConnectionError):
+        bad.link.sendall(11 * message)
+        while bad.link.recv(1000):
+            pass
+    eventually(lambda: any("11 messages without waiting" in line for line in running.lines))
+    monkeypatch.setattr(commands, "MAX_SIGNALS", 2)
+    with client_of(running) as client:
+        for name in "abb":
+            client.set_float_signal(name, 1.0, BLOCKING)
+        with pytest.raises(RemoteError):
+            client.set_float_signal("c", 1.0, BLOCKING)
+    assert set(scene.floats) == {"a", "b"}
 
 
 def test_a_closed_output_does_not_end_the_server():

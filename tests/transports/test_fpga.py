@@ -90,6 +90,19 @@ def test_unknown_nodes_and_broadcast_reads_get_no_reply(rig):
     assert rig.send(requests.quadlet_read(ALL, 4, flags=1)) is not None
 
 
+def test_unknown_registers_read_zero_and_ignore_writes(rig):
+    def state():  # without the time since the last reading
+        return [rig.send(requests.block_read(node, 0, 112))[24:] for node in (0, 1)]
+
+    before = state()
+    for address in (0x00F0, 0x0ABC, 0x5000, 0x8123, 0xF00D):
+        rig.send(requests.quadlet_write(0, address, 0xFFFFFFFF))
+        reply = rig.send(requests.quadlet_read(0, address))
+        assert int.from_bytes(reply[12:16], "big") == 0, hex(address)
+        assert rig.send(requests.block_read(0, address, 16))[20:36] == bytes(16), hex(address)
+    assert state() == before
+
+
 @pytest.mark.parametrize(
     "packet",
     [

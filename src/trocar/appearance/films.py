@@ -31,11 +31,16 @@ def jpeg(image: Picture, quality: int) -> bytes:
     return stream.getvalue()
 
 
-def save_png(path: str | os.PathLike[str], image: Picture) -> Path:
-    """Write an image (height, width, 3) as PNG."""
+def png(image: Picture) -> bytes:
+    """Content of a PNG file of an image (height, width, 3)."""
     stream = io.BytesIO()
     Image.fromarray(image).save(stream, format="PNG")
-    return write_whole(path, stream.getvalue())
+    return stream.getvalue()
+
+
+def save_png(path: str | os.PathLike[str], image: Picture) -> Path:
+    """Write an image (height, width, 3) as PNG."""
+    return write_whole(path, png(image))
 
 
 def render_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float = 25.0) -> Path:
@@ -71,19 +76,29 @@ def _gif(images: Iterator[Picture], fps: float) -> bytes:
     return stream.getvalue()
 
 
-def _mp4(images: Iterator[Picture], fps: float) -> bytes:
+def ffmpeg() -> str:
+    """Path of the program ffmpeg: the system's, or that of imageio-ffmpeg."""
     program = shutil.which("ffmpeg")
     if program is None and importlib.util.find_spec("imageio_ffmpeg"):
         program = importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe()
     if program is None:
         raise TrocarError("an .mp4 film needs ffmpeg: install it (apt install ffmpeg) or write a .gif instead")
+    return str(program)
+
+
+def _mp4(images: Iterator[Picture], fps: float) -> bytes:
+    return mp4(images, fps, "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2")
+
+
+def mp4(frames: Iterable[Picture], fps: float, *options: str) -> bytes:
+    """Content of an .mp4 film; `options` of ffmpeg for its encoder."""
+    program, images = ffmpeg(), iter(frames)
     first = next(images)
     height, width = first.shape[:2]
     with scratch_folder("trocar-film-") as folder:
         target, log = folder / "film.mp4", folder / "log"
         command = [program, "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
-        command += ["-r", f"{fps:g}", "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
-        command += ["-pix_fmt", "yuv420p", str(target)]
+        command += ["-r", f"{fps:g}", "-i", "-", *options, "-pix_fmt", "yuv420p", str(target)]
         with log.open("wb") as errors, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors) as process:
             assert process.stdin is not None
             try:

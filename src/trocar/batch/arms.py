@@ -100,7 +100,7 @@ class BatchArms:
         if not isinstance(state, BatchState):
             raise _no_state(state)
         # A step of one arm in C takes a fifth of a microsecond: this is the fastest way to call it.
-        if state.layout is layout and dt == last_dt:
+        if state.layout is layout and isinstance(dt, float) and dt == last_dt:
             if type(tau) is not ndarray or tau.dtype.kind != "f":
                 tau = self.backend.array(tau)
             rows = state.rows

@@ -46,7 +46,7 @@ class Episode:
 def run_episode(env: TaskEnv, policy: str, seed: int) -> dict[str, float]:
     """Run a scripted policy on a seed; the entries of `Episode` that it decides."""
     observation, info = env.reset(seed=seed)
-    act = _policy(env, policy, seed)
+    act = scripted_policy(env, policy, seed)
     begin, steps, over = time.process_time(), 0, False
     while not over:
         observation, _, terminated, truncated, info = env.step(act(observation))
@@ -61,7 +61,8 @@ def run_episode(env: TaskEnv, policy: str, seed: int) -> dict[str, float]:
     }
 
 
-def _policy(env: TaskEnv, policy: str, seed: int) -> Policy:
+def scripted_policy(env: TaskEnv, policy: str, seed: int) -> Policy:
+    """The policy "random", "pid" or "expert" for the episode that `reset` has started."""
     if policy == "random":
         env.action_space.seed(seed)
         return lambda observation: env.action_space.sample()

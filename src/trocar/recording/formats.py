@@ -226,7 +226,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise TrocarError(f"{path}: not a recording: not an .npz file, or a truncated one")
     try:
-        arrays = _arrays(content)
+        arrays = npz_arrays(content)
         about = json.loads(str(arrays.pop("about")))
     except KeyError:
         raise TrocarError(f"{path}: not a recording: it has no entry 'about'") from None
@@ -252,7 +252,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     return fields
 
 
-def _arrays(content: bytes) -> dict[str, Any]:
+def npz_arrays(content: bytes) -> dict[str, Any]:
     """The arrays of an .npz file. Sizes are checked before unpacking, so a small file cannot exhaust the memory."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()

@@ -24,6 +24,7 @@ COMMANDS = {
     FAULT: ("enable", "disable", "unhome"),
 }
 MAX_VALUE = 1e9  # of a commanded value [rad, m, N m, N, and per s]: far beyond any arm
+MAX_COMMANDS = 10_000  # that wait for the next cycle, such as those to a paused robot
 KNOWN = ("enable", "disable", "home", "unhome", "pause", "resume")
 
 
@@ -47,17 +48,30 @@ def plain(values: Array, n: int) -> bool:
 
 
 class CommandQueue:
-    """Commands of a device, kept until its next cycle; refusals become warnings."""
+    """Commands of a device, kept until its next cycle; refusals become warnings.
+
+    Of more than `MAX_COMMANDS`, the newest are kept.
+    """
 
     def __init__(self, refusals: type[TrocarError] = Refused) -> None:
         self._refusals = refusals
-        self._waiting: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self._waiting: deque[tuple[Callable[[Any], None], Any]] = deque(maxlen=MAX_COMMANDS)
+        self._dropped = 0
 
     def accept(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
         """A receiver of messages for a handler."""
-        return lambda message: self._waiting.append((handler, message))
+
+        def receive(message: Any) -> None:
+            self._dropped += len(self._waiting) == MAX_COMMANDS
+            self._waiting.append((handler, message))
+
+        return receive
 
     def execute(self, states: OperatingStates) -> None:
+        """Execute all commands that wait."""
+        if self._dropped:
+            states.warning(f"dropped {self._dropped} commands: at most {MAX_COMMANDS} wait for a control cycle")
+            self._dropped = 0
         while self._waiting:
             handler, message = self._waiting.popleft()
             try:

@@ -22,7 +22,7 @@ from trocar.simulation.export.sdf import BANDWIDTH, MIN_MASS, VERSION, sdf
 from trocar.simulation.export.sdf_classic import VERSION as CLASSIC_VERSION
 from trocar.simulation.export.sdf_classic import sdf_classic
 from trocar.simulation.export.urdf import srdf, urdf
-from trocar.simulation.export.xml import filled, quoted, texts
+from trocar.simulation.export.xml import filled, menagerie_style, quoted, texts
 from trocar.simulation.scene import Scene
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.simulator import Simulator
@@ -215,7 +215,9 @@ def model_files(
         floor = "" if scene.gravity[:2].any() else filled("floor", height=round(below, 2))
         content |= {
             f"{file}.xml": mjcf(scene, name, title, start, seen),
-            "scene.xml": filled("scene", **words, floor=floor, centre=np.round(centre, 2), extent=round(extent, 2)),
+            "scene.xml": menagerie_style(
+                filled("scene", **words, floor=floor, centre=np.round(centre, 2), extent=round(extent, 2))
+            ),
         }
     if "urdf" in chosen:
         content |= {f"{file}.urdf": urdf(scene, name, title, seen), f"{file}.srdf": srdf(scene, name, start, seen)}

@@ -16,7 +16,7 @@ from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.sketch import COLLISION, MATERIALS
 from trocar.simulation.engine import IMPEDANCE
 from trocar.simulation.export.meshes import BASE, Mesh
-from trocar.simulation.export.xml import add, document, filled, numbers, quoted
+from trocar.simulation.export.xml import add, document, filled, menagerie_style, numbers, quoted
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array
 
@@ -63,7 +63,7 @@ def mjcf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes
         add(custom, "numeric", name=f"{stepped.prefix}effort_bias", data=stepped.mechanism.effort_bias)
     home = [scene.stepped[arm].E @ q for arm, q in start.items()]
     add(add(root, "keyframe"), "key", name="home", qpos=np.concatenate(home))
-    return document(root, [f"{title} See README.md."])
+    return menagerie_style(document(root, [f"{title} See README.md."]))
 
 
 def _assets(root: Element, meshes: list[Mesh]) -> None:
@@ -154,14 +154,17 @@ def _equalities(root: Element, spec: mujoco.MjSpec, name: str) -> None:
 
 
 def _actuators(root: Element, scene: Scene) -> None:
-    """One motor each; the constant force of the drives, in actuator coordinates, is its bias."""
+    """One motor each, with its largest effort; the constant force of the drives, in its coordinates, is its bias."""
     section = add(root, "actuator")
     arms = scene.arms.values()
     biases = np.concatenate([arm.arm.motors.coupling.T @ -arm.mechanism.drives.constant for arm in arms])
-    for actuator, bias in zip(scene.spec.actuators, biases, strict=True):
+    limits = np.abs(np.concatenate([arm.arm.motors.effort for arm in arms]))
+    for actuator, bias, limit in zip(scene.spec.actuators, biases, limits, strict=True):
         target = "tendon" if actuator.trntype == mujoco.mjtTrn.mjTRN_TENDON else "joint"
         element = add(section, "general", name=actuator.name, gear=_some(actuator.gear[0], unless=1.0))
         element.set(target, actuator.target)
+        if np.isfinite(limit):
+            element.set("ctrlrange", numbers([-limit, limit]))
         if bias:
             element.set("biastype", "affine")
             element.set("biasprm", numbers([bias, 0.0, 0.0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from functools import cache
@@ -15,6 +16,8 @@ from numpy.typing import ArrayLike
 
 from trocar.toml_file import read_toml
 
+MAX_WIDTH = 120  # columns of a line of MJCF, as in mujoco_menagerie
+ATTRIBUTE = re.compile(r'[\w:]+="[^"]*"')
 ROUNDING = 1e-15  # smaller numbers are rounding errors of quarter-turn rotations
 
 
@@ -67,3 +70,25 @@ def document(root: Element, comments: Iterable[str] = ()) -> str:
     ElementTree.indent(root)
     above = "".join(f"<!-- {comment} -->\n" for comment in comments)
     return f'<?xml version="1.0"?>\n{above}{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def menagerie_style(text: str) -> str:
+    """MJCF in the format of mujoco_menagerie: `/>` without a space, attributes wrapped at 120 columns.
+
+    An attribute is never broken, so a long one can exceed the width.
+    """
+    return "".join(f"{_wrapped(line.replace(' />', '/>'))}\n" for line in text.splitlines())
+
+
+def _wrapped(line: str) -> str:
+    opening = re.match(r"( *)<\w+", line)
+    if len(line) <= MAX_WIDTH or opening is None:
+        return line
+    indent, lines = opening[1], [opening[0]]
+    *attributes, last = ATTRIBUTE.findall(line)
+    for attribute in [*attributes, last + line[line.rindex('"') + 1 :]]:
+        if len(lines[-1]) + 1 + len(attribute) > MAX_WIDTH:
+            lines.append(f"{indent}  {attribute}")
+        else:
+            lines[-1] += f" {attribute}"
+    return "\n".join(lines)

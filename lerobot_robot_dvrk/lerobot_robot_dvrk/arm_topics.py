@@ -1,0 +1,89 @@
+"""Patient arms over the dVRK's topics, on any bus of trocar: in process, ROS 2, or a real robot. Needs no LeRobot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar.errors import TrocarError
+from trocar.robot.messages import JointState, Pose
+from trocar.spatial import pose, quaternion
+
+AXES = ("position.x", "position.y", "position.z", "orientation.x", "orientation.y", "orientation.z", "orientation.w")
+JOINTS = 6
+
+
+class ArmTopics:
+    """Observations and actions of patient arms, with the names of Open-H.
+
+    Args:
+        bus: with `read` and `publish`. arms: names such as PSM1. max_step: of a commanded tip from the measured [m].
+    """
+
+    def __init__(self, bus: Any, arms: Sequence[str], max_step: float) -> None:
+        if not (math.isfinite(max_step) and max_step > 0):
+            raise TrocarError(f"max_step must be positive [m], got {max_step!r}")
+        self.bus, self.arms, self.max_step = bus, tuple(arms), max_step
+
+    @staticmethod
+    def observation_names(arms: Sequence[str]) -> list[str]:
+        """Names of an observation: pose and jaw of every arm, then joint positions, velocities and efforts."""
+        names = []
+        for arm in map(str.lower, arms):
+            names += [f"{arm}_pose.{axis}" for axis in AXES] + [f"{arm}_jaw"]
+        for arm in map(str.lower, arms):
+            names += [f"{arm}_{kind}.{k}" for kind in ("position", "velocity", "effort") for k in range(JOINTS)]
+        return names
+
+    @staticmethod
+    def action_names(arms: Sequence[str]) -> list[str]:
+        """Names of an action: commanded pose and jaw of every arm."""
+        return [
+            name for arm in map(str.lower, arms) for name in (*(f"{arm}_sp.{axis}" for axis in AXES), f"{arm}_jaw_sp")
+        ]
+
+    def observation(self) -> dict[str, float]:
+        """The latest messages of all arms."""
+        values: list[float] = []
+        joints: list[float] = []
+        for arm in self.arms:
+            T = self._read(f"{arm}/measured_cp").T
+            w, x, y, z = quaternion(T[:3, :3])
+            values += [*T[:3, 3], x, y, z, w, self._read(f"{arm}/jaw/measured_js").position[0]]
+            state = self._read(f"{arm}/measured_js")
+            for part in (state.position, state.velocity, state.effort):
+                joints += [*part[:JOINTS], *[0.0] * (JOINTS - len(part[:JOINTS]))]
+        names = self.observation_names(self.arms)
+        return {name: float(value) for name, value in zip(names, [*values, *joints], strict=True)}
+
+    def send(self, action: Mapping[str, float]) -> dict[str, float]:
+        """Command all arms; returns what was commanded, shortened to `max_step`."""
+        names = self.action_names(self.arms)
+        missing = [name for name in names if name not in action]
+        numbers = np.array([float(action[name]) for name in names if name in action])
+        if missing or not np.isfinite(numbers).all():
+            raise TrocarError(f"an action needs finite numbers for all names; missing: {missing[:3]}")
+        sent: list[float] = []
+        for k, arm in enumerate(self.arms):
+            own = numbers[8 * k : 8 * k + 8]
+            if not 0.5 < np.linalg.norm(own[3:7]) < 2.0:
+                raise TrocarError(f"the orientation of {arm} must be a unit quaternion, got {own[3:7].tolist()}")
+            here = self._read(f"{arm}/measured_cp").T[:3, 3]
+            way = own[:3] - here
+            length = float(np.linalg.norm(way))
+            p = here + way * min(1.0, self.max_step / length) if length > 0.0 else here
+            turn = Rotation.from_quat(own[3:7])
+            self.bus.publish(f"{arm}/servo_cp", Pose(T=pose(turn.as_matrix(), p)))
+            self.bus.publish(f"{arm}/jaw/servo_jp", JointState(position=own[7:8].copy()))
+            sent += [*p, *turn.as_quat(), own[7]]
+        return {name: float(value) for name, value in zip(names, sent, strict=True)}
+
+    def _read(self, topic: str) -> Any:
+        message = self.bus.read(topic)
+        if message is None or not message.valid:
+            raise TrocarError(f"no message of {topic}: is the robot on, and is the arm's name right?")
+        return message

@@ -1,0 +1,74 @@
+"""`trocar record`: episodes of scripted policies as a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trocar.commands.options import argument, option
+from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.errors import TrocarError
+
+FORMATS = "lerobot3, lerobot2.1, robomimic or npz."
+
+
+@plain_errors("the finished episodes are kept: run it again with the same options to continue")
+def record(
+    task: Annotated[str, argument("TASK", "Task, such as Reach; trocar bench-tasks lists them.")],
+    output: Annotated[Path, option("DIR", "New folder for the data set.", "-o", "--output")],
+    count: Annotated[int, option("N", "Episodes.", "--count", "-n")] = 100,
+    format: Annotated[str, option("FORMAT", FORMATS)] = "lerobot3",
+    policy: Annotated[str, option("NAME", "expert, pid or random.")] = "expert",
+    level: Annotated[str, option("LEVEL", "Randomisation of the robot: nominal, 1sigma or 3sigma.")] = "nominal",
+    seed: Annotated[int, option("N", "Seed of the first episode; the others follow.")] = 0,
+    recovery: Annotated[float, option("SHARE", "Share of episodes that begin after a disturbance.")] = 0.1,
+    stereo: Annotated[str | None, option("WxH", "Record stereo pictures, for example 640x480.")] = None,
+    pictures: Annotated[str, option("KIND", "mp4 or png, with --stereo.")] = "mp4",
+    workers: Annotated[int | None, option("N", "Processes. Default: one per core.")] = None,
+) -> None:
+    """Record episodes of a task as a data set: LeRobot v3.0 or v2.1 (Open-H), robomimic, npz.
+
+    Example: [bold]trocar record NeedlePick -n 100 -o needle --format lerobot2.1 --stereo 640x480[/bold]
+
+    State and action have the names of Open-H; efforts, velocities, true wrenches at tip and trocar, contact forces, the
+    drawn robot, seed and success are stored with them. Demonstrations are split into train, val and test; recoveries
+    and failures are splits of their own. The same options give the same files. An interrupted recording continues;
+    nothing is overwritten. Requires pip install 'trocar\\[data]'.
+    """
+    from trocar.episodes import EpisodeRecipe
+    from trocar.episodes import record as run
+
+    options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery}
+    pictured: Any = {"size": None if stereo is None else picture_size("--stereo", stereo), "pictures": pictures}
+    recipe = EpisodeRecipe(task=task, count=count, format=format, **options, **pictured)
+    with status_line(f"record {task}: starting") as line:
+
+        def progress(state: Any) -> None:
+            line(f"record {task}: {state.done} of {state.rows} episodes, about {state.seconds_left:.0f} s left")
+
+        new = run(recipe, output, workers=workers, progress=progress)
+    _show(output, recipe.format)
+    typer.echo(f"Written: {output}" if new else f"{output} holds this data set already; nothing was changed")
+
+
+def picture_size(name: str, text: str) -> tuple[int, int]:
+    """Width and height from an option's value such as 640x480."""
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise TrocarError(f"{name} must be WIDTHxHEIGHT in pixels, such as 640x480, got {text!r}") from None
+    return width, height
+
+
+def _show(folder: Path, format: str) -> None:
+    from trocar.episodes.recording_run import done_file
+    from trocar.files import read_json
+
+    splits = read_json(done_file(folder, format), "description")["splits"]
+    rows = []
+    for name, text in splits.items():
+        start, stop = map(int, text.split(":"))
+        rows.append((name, str(stop - start), text))
+    show_table("Episodes", ("split", "count", "range"), rows)

@@ -1,0 +1,155 @@
+"""Scores of policies from outside: an episode is driven by the answers of a policy server."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from trocar import checks
+from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
+from trocar.envs.bench import Episode
+from trocar.envs.registration import make_task
+from trocar.envs.task_env import RATE, TaskEnv
+from trocar.episodes.policy_messages import PolicyFailure
+from trocar.episodes.policy_server import FILMS, Needs, PolicyServer, TipGoal, observation
+from trocar.episodes.rollout import FrameReader, instruction_of
+from trocar.episodes.stereo import task_camera
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+HOLD = 0.5  # time for which the arms hold after a failure of the policy [s]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Driving:
+    """How a policy drives an environment.
+
+    Attributes:
+        steps: actions of an answer that are carried out before the next request.
+        rate: of the policy's actions [Hz]; the control rate is 50 Hz.
+        size: width and height of the pictures [pixels].
+    """
+
+    steps: int = 16
+    rate: float = float(RATE)
+    size: tuple[int, int] = (640, 480)
+
+    def __post_init__(self) -> None:
+        checks.count("steps", self.steps, 1, 1000)
+        checks.number("rate", self.rate, 1.0, float(RATE), "Hz")
+
+
+def evaluate(
+    task: str,
+    server: PolicyServer,
+    count: int = 10,
+    *,
+    seed: int = 0,
+    level: str = "nominal",
+    driving: Driving | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Episode]:
+    """Score a policy on a task: seeds `seed`, `seed + 1`, ...; the policy commands tips and jaws.
+
+    Raises PolicyFailure, after the arms have held their place, if the server fails.
+    """
+    checks.count("count", count)
+    checks.count("seed", seed, 0)
+    env = make_task(task, level=level, mode="tip_increment")
+    if not all(kind.startswith("PSM") for kind in env.task.arms.values()):
+        raise TrocarError(f"the policy commands PSMs; the task {task} has {', '.join(env.task.arms.values())}")
+    needs, episodes = server.needs(), []
+    unknown = [name for name in needs.videos if name not in FILMS]
+    if unknown:
+        raise TrocarError(f"the policy needs the pictures {', '.join(unknown)}; there are {', '.join(FILMS)}")
+    for k in range(count):
+        episodes.append(_episode(env, task, server, needs, seed + k, driving or Driving()))
+        if progress is not None:
+            progress((k + 1) / count)
+    return episodes
+
+
+def _episode(env: TaskEnv, task: str, server: PolicyServer, needs: Needs, seed: int, driving: Driving) -> Episode:
+    env.reset(seed=seed)
+    driver = Driver(env, server, needs, driving)
+    info: dict[str, Any] = {}
+    steps, over = 0, False
+    try:
+        server.reset()
+        while not over:
+            _, _, terminated, truncated, info = env.step(driver.action())
+            steps, over = steps + 1, terminated or truncated
+    except PolicyFailure as failure:
+        moved = hold(env)
+        text = f"{failure} (episode with seed {seed}, step {steps}); the arms held, moving {1e3 * moved:.2g} mm"
+        raise PolicyFailure(text) from None
+    figures: Any = {"held": bool(info["is_success"]), "first": bool(info["first_success"]), "steps": steps}
+    figures |= {"seconds": 0.0, "peak_force": float(info["peak_force"]), "drops": int(info["drops"])}
+    return Episode(task, "server", env.level, seed, **figures)
+
+
+def hold(env: TaskEnv) -> float:
+    """Keep the commands for a while; the largest distance that a tip moves meanwhile [m]."""
+    start = {arm: env.world.T_world_measured(arm)[:3, 3] for arm in env.world.arms}
+    moved, over = 0.0, False
+    for _ in range(round(HOLD * RATE)):
+        if over:
+            break
+        resting = np.concatenate([*(mode.resting for mode in env.modes.values()), np.zeros(len(env.task.extra))])
+        _, _, terminated, truncated, _ = env.step(resting)
+        over = terminated or truncated
+        moved = max(moved, *(math.dist(env.world.T_world_measured(arm)[:3, 3], p) for arm, p in start.items()))
+    return moved
+
+
+class Driver:
+    """Actions of an environment from the answers of a policy server."""
+
+    def __init__(self, env: TaskEnv, server: PolicyServer, needs: Needs, driving: Driving) -> None:
+        self._env, self._server, self._needs, self._driving = env, server, needs, driving
+        self._reader = FrameReader(env)
+        self._camera = task_camera(env, driving.size) if needs.videos else None
+        depth = 1 - min(needs.video_frames)
+        self._history: deque[dict[str, Array]] = deque(maxlen=depth)
+        self._goals: list[dict[str, TipGoal]] = []
+        self._period = 0  # since the last answer
+
+    def action(self) -> Array:
+        """The action of the next period; asks the server if all actions of its last answer are carried out."""
+        self._look()
+        share = self._driving.rate / RATE
+        index = int(self._period * share)
+        if not self._goals or index >= min(self._driving.steps, len(self._goals)):
+            self._goals, self._period, index = self._asked(), 0, 0
+        self._period += 1
+        goal, parts = self._goals[index], []
+        for label, mode in zip(self._reader.arms, self._env.modes.values(), strict=True):
+            assert isinstance(mode, TipIncrement)
+            parts.append(increment(mode, goal[label], self._env.period))
+        return np.concatenate([*parts, np.zeros(len(self._env.task.extra))])
+
+    def _look(self) -> None:
+        if self._camera is not None:
+            pair = self._camera.pair()
+            self._history.append({f"endoscope_{eye}": picture for eye, picture in pair.items()})
+
+    def _asked(self) -> list[dict[str, TipGoal]]:
+        frames = [self._history[max(k - 1, -len(self._history))] for k in self._needs.video_frames if self._history]
+        images = {name: [frame[name] for frame in frames] for name in self._needs.videos}
+        state = self._reader.state()
+        content = observation(self._needs, state, images, instruction_of(self._env.task))
+        return self._server.actions(content, self._reader.arms)
+
+
+def increment(mode: TipIncrement, goal: TipGoal, period: float) -> Array:
+    """The action (7,) that moves the commanded tip towards a goal, within the largest increments."""
+    way = (goal.T[:3, 3] - mode.T[:3, 3]) / (period * TIP_SPEED)
+    turn = Rotation.from_matrix(goal.T[:3, :3] @ mode.T[:3, :3].T).as_rotvec() / (period * TURN_SPEED)
+    parts = [part / max(1.0, float(np.abs(part).max())) for part in (way, turn)]
+    return np.concatenate([*parts, [jaw_action(goal.jaw)]])

@@ -1,0 +1,82 @@
+"""The recipe of a data set: everything that decides its content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import trocar
+from trocar import checks
+from trocar.envs.bench import POLICIES
+from trocar.envs.levels import LEVELS
+from trocar.envs.registration import TASKS
+from trocar.errors import TrocarError, check_known, shown
+
+FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")
+PICTURES = ("mp4", "png")
+LEROBOT = ("lerobot3", "lerobot2.1")
+MAX_EPISODES = 1_000_000
+MAX_SIDE = 4096  # of a picture [pixels]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeRecipe:
+    """EpisodeRecipe of a data set. Equal recipes give equal files, bit for bit, on one machine.
+
+    Attributes:
+        task: name of the task. count: episodes. seed: of the first episode; the others follow.
+        policy: expert, pid or random. level: of randomisation.
+        recovery: share of episodes that begin after a disturbance, 0 to 1.
+        format: lerobot3, lerobot2.1, robomimic or npz.
+        size: width and height of the stereo pictures [pixels]; None for none. pictures: mp4 or png.
+    """
+
+    task: str
+    count: int
+    seed: int = 0
+    policy: str = "expert"
+    level: str = "nominal"
+    recovery: float = 0.1
+    format: str = "lerobot3"
+    size: tuple[int, int] | None = None
+    pictures: str = "mp4"
+
+    def __post_init__(self) -> None:
+        check_known("task", TASKS, self.task)
+        check_known("policy", POLICIES, self.policy)
+        check_known("level of randomisation", LEVELS, self.level)
+        check_known("format", FORMATS, self.format)
+        check_known("kind of pictures", PICTURES, self.pictures)
+        checks.count("count", self.count, 1, MAX_EPISODES)
+        checks.count("seed", self.seed, 0, 2**31)
+        checks.number("recovery", self.recovery, 0.0, 1.0)
+        if self.size is not None:
+            if not (isinstance(self.size, list | tuple) and len(self.size) == 2):
+                raise TrocarError(f"size must be width and height [pixels], got {shown(self.size)}")
+            size = tuple(2 * checks.count("half of the size", side / 2, 8, MAX_SIDE // 2) for side in self.size)
+            object.__setattr__(self, "size", size)
+            if self.format not in LEROBOT and self.pictures == "mp4":
+                raise TrocarError(f"the format {self.format} stores single pictures; use pictures='png'")
+
+    def is_recovery(self, index: int) -> bool:
+        """True if the episode with this index, counted from 0, begins after a disturbance."""
+        return int((index + 1) * self.recovery) > int(index * self.recovery)
+
+    def content(self) -> dict[str, Any]:
+        """The recipe with the version of trocar, as JSON-compatible values."""
+        values = asdict(self)
+        return {"trocar": trocar.__version__} | values | {"size": None if self.size is None else list(self.size)}
+
+
+def read_recipe(content: Any, place: str) -> tuple[EpisodeRecipe, str]:
+    """EpisodeRecipe and version of trocar from the content of a file at `place`."""
+    if not isinstance(content, Mapping):
+        raise TrocarError(f"{place} holds no recipe of trocar record")
+    names = {entry.name for entry in fields(EpisodeRecipe)}
+    if set(content) != names | {"trocar"} or not isinstance(content["trocar"], str):
+        raise TrocarError(f"{place} holds no recipe of this version of trocar record")
+    try:
+        return EpisodeRecipe(**{name: content[name] for name in names}), content["trocar"]
+    except (TrocarError, TypeError, ValueError) as error:
+        raise TrocarError(f"{place}: {error}") from None

@@ -1,0 +1,96 @@
+"""Recording a data set: episodes are staged one by one, then all files of the format are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import trocar
+from trocar.episodes import lerobot3, lerobot21, npz_folder, robomimic
+from trocar.episodes.data_set import DataSet
+from trocar.episodes.recipe import LEROBOT, EpisodeRecipe, read_recipe
+from trocar.episodes.splits import ordered
+from trocar.episodes.staging import STAGING, Staging
+from trocar.errors import TrocarError, shown
+from trocar.files import check_writable, read_json, write_json
+from trocar.sweep.results import locked
+from trocar.sweep.run import Progress
+from trocar.sweep.table import check_installed
+
+WRITERS = {
+    "lerobot3": lerobot3.write,
+    "lerobot2.1": lerobot21.write,
+    "robomimic": robomimic.write,
+    "npz": npz_folder.write,
+}
+DONE = "trocar.json"  # written last: recipe, splits and counts of a complete data set
+
+
+def done_file(folder: Path, format: str) -> Path:
+    """The file that marks a data set as complete."""
+    return folder / "meta" / DONE if format in LEROBOT else folder / DONE
+
+
+def record(
+    recipe: EpisodeRecipe,
+    folder: str | Path,
+    *,
+    executor: str = "processes",
+    workers: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> bool:
+    """Record the data set of a recipe in a new or empty folder, or continue an interrupted recording of it.
+
+    Existing files are never overwritten: a folder with anything else is refused, and a complete data set of the same
+    recipe stays as it is. Returns False in that case, otherwise True.
+
+    Args:
+        executor: "processes" or "serial". workers: processes. Default: one per core.
+        progress: called after every few episodes.
+    """
+    check_installed("pyarrow", *(("h5py",) if recipe.format == "robomimic" else ()))
+    place = Path(folder)
+    if "\0" in str(place) or (place.exists() and not place.is_dir()):
+        raise TrocarError(f"the data set needs a folder, got {shown(str(place))}")
+    check_writable(place / DONE)
+    with locked(place):
+        staging = Staging(place)
+        if (done := _complete(place)) is not None:
+            _check_same(place, recipe, *done)
+            staging.remove()
+            return False
+        if staging.exists():
+            _check_same(place, recipe, *staging.recipe())
+        elif strange := sorted(path.name for path in place.iterdir() if path.name != STAGING):
+            raise TrocarError(
+                f"{place} is not empty and has no recording of trocar (it has {shown(strange[0])}); use another folder"
+            )
+        else:
+            staging.begin(recipe)
+        outcomes = staging.record(recipe, executor, workers, progress)
+        order, splits = ordered(outcomes)
+        data = DataSet(recipe, staging, place, order, splits)
+        WRITERS[recipe.format](data)
+        finish = {"recipe": recipe.content(), "splits": {split.name: str(split) for split in splits}}
+        write_json(done_file(place, recipe.format), finish | {"frames": data.frames})
+        staging.remove()
+    return True
+
+
+def _complete(place: Path) -> tuple[EpisodeRecipe, str] | None:
+    """EpisodeRecipe and version of a complete data set; None if there is none."""
+    for path in (place / "meta" / DONE, place / DONE):
+        if path.is_file():
+            content = read_json(path, "description")
+            return read_recipe(content.get("recipe") if isinstance(content, dict) else None, str(path))
+    return None
+
+
+def _check_same(place: Path, recipe: EpisodeRecipe, there: EpisodeRecipe, version: str) -> None:
+    if version != trocar.__version__:
+        raise TrocarError(f"{place} was begun with trocar {version}, not {trocar.__version__}; use another folder")
+    old, new = there.content(), recipe.content()
+    for name, value in old.items():
+        if new[name] != value:
+            change = f"{name} is {shown(value)}, not {shown(new[name])}"
+            raise TrocarError(f"{place} holds another recording: {change}. Use another folder; nothing was changed")

@@ -1,0 +1,129 @@
+"""Episodes of an unfinished recording, each in its own file below `.recording`; what is there is not computed again.
+
+DIR/.recording/recipe.json
+DIR/.recording/sweep/                      rows of the sweep that records the episodes
+DIR/.recording/episodes/000012.npz         an episode; with films 000012.left.mp4 and 000012.right.mp4
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from trocar.envs.registration import make_task
+from trocar.episodes.demonstration import Demonstration, npz_bytes, read_npz
+from trocar.episodes.features import IMAGES
+from trocar.episodes.films import film, sampled_pixels
+from trocar.episodes.recipe import EpisodeRecipe, read_recipe
+from trocar.episodes.rollout import rollout
+from trocar.episodes.statistics import of_pixels
+from trocar.errors import TrocarError
+from trocar.files import read_json, write_json, write_whole
+from trocar.sweep.run import Progress, sweep
+from trocar.sweep.study import Study
+
+STAGING = ".recording"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of one staged episode: index in the recipe, part of the data set, and number of frames."""
+
+    index: int
+    group: str
+    frames: int
+
+
+class Staging:
+    """The folder of the unfinished recording of a data set."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / STAGING
+
+    @property
+    def recipe_file(self) -> Path:
+        return self.folder / "recipe.json"
+
+    def exists(self) -> bool:
+        """True if a recording was begun here."""
+        return self.recipe_file.is_file()
+
+    def recipe(self) -> tuple[EpisodeRecipe, str]:
+        """EpisodeRecipe of the recording, and the version of trocar that began it."""
+        return read_recipe(read_json(self.recipe_file, "recipe"), str(self.recipe_file))
+
+    def begin(self, recipe: EpisodeRecipe) -> None:
+        """Create the folder."""
+        write_json(self.recipe_file, recipe.content())
+
+    def episode_file(self, index: int) -> Path:
+        return self.folder / "episodes" / f"{index:06d}.npz"
+
+    def film_file(self, index: int, feature: str) -> Path:
+        return self.folder / "episodes" / f"{index:06d}.{feature.removeprefix(IMAGES + '.')}.mp4"
+
+    def episode(self, index: int) -> Demonstration:
+        """A staged episode."""
+        return read_npz(self.episode_file(index))
+
+    def record(
+        self, recipe: EpisodeRecipe, executor: str, workers: int | None, progress: Callable[[Progress], None] | None
+    ) -> list[Outcome]:
+        """Record the missing episodes; returns the outcomes of all, in order."""
+        content, place = recipe.content(), str(self.folder.parent)
+        study = Study(f"record {recipe.task}", load_row(content, place), "", loader=partial(load_row, content, place))
+        place_of_rows = self.folder / "sweep"
+        begun = (place_of_rows / "manifest.json").exists()
+        options: Any = {"executor": executor, "workers": workers, "resume": begun, "progress": progress}
+        results = sweep(study, {"index": list(range(recipe.count))}, place_of_rows, **options)
+        if errors := results.errors:
+            shutil.rmtree(place_of_rows)  # episodes that are there are kept; the others are tried again
+            row, error = errors[0]
+            raise TrocarError(f"{len(errors)} of {recipe.count} episodes failed; the first, episode {row}: {error}")
+        columns = (results[name].tolist() for name in ("index", "group", "frames"))
+        return [Outcome(*row) for row in zip(*columns, strict=True)]
+
+    def remove(self) -> None:
+        """Remove the folder; the recipe first, so that a partly removed one is not mistaken for a recording."""
+        self.recipe_file.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, Any]]:
+    """The function that records one episode of a recipe below the folder `place`, unless it is there."""
+    recipe, _ = read_recipe(content, "the recipe")
+    staging, envs = Staging(Path(place)), list[Any]()
+
+    def run(index: int) -> dict[str, Any]:
+        if not staging.episode_file(index).exists():
+            if not envs:
+                envs.append(make_task(recipe.task, level=recipe.level))
+            _record(recipe, staging, envs[0], index)
+        episode = staging.episode(index)
+        return {"group": episode.group, "frames": len(episode)}
+
+    return run
+
+
+def _record(recipe: EpisodeRecipe, staging: Staging, env: Any, index: int) -> None:
+    disturbed, pictures = recipe.is_recovery(index), {"size": recipe.size, "pictures": recipe.pictures}
+    episode, films = rollout(env, recipe.policy, recipe.seed + index, disturbed=disturbed, **pictures)  # type: ignore[arg-type]
+    about = dict(episode.about)
+    about["pixels"] = {name: of_pixels(sampled_pixels(images), len(images)) for name, images in films.items()}
+    about["pixels"] |= {name: _of_files(files) for name, files in episode.pictures.items()}
+    for name, images in films.items():
+        write_whole(staging.film_file(index, name), film(images, episode.fps))
+    values = {name: getattr(episode, name) for name in inspect.signature(Demonstration).parameters}
+    # the last file of an episode: where it is, the films are
+    write_whole(staging.episode_file(index), npz_bytes(Demonstration(**values | {"about": about})))
+
+
+def _of_files(files: list[bytes]) -> dict[str, Any]:
+    from trocar.episodes.picture_files import image
+
+    return of_pixels(sampled_pixels([image(file) for file in files]), len(files))

@@ -42,6 +42,12 @@ def drift(name, mechanism):
     return np.abs(run.q - run.q[0]).max()
 
 
+def weight_error(name, mechanism):
+    """Largest error of the gravity of the first three joints at home [N m]."""
+    truth = tr.load_mechanism(name)
+    return np.abs(mechanism.gravity(truth.arm.home) - truth.gravity(truth.arm.home))[:3].max()
+
+
 @pytest.mark.parametrize("name", ["PSM", "MTMR", "ECM"])
 def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_the_rehearsal(name, tmp_path):
     arm = tr.load_arm(name)
@@ -63,9 +69,12 @@ def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_th
     assert not identified.unexplained
     ratio = identified.train_relative_error / rehearsed.train_relative_error
     assert ratio.max() < EACH
-    # the commanded efforts tell the bias of the sensors from weight: the file holds the arm that made it
-    assert drift(name, identified.mechanism()) < 0.02
+    # the commanded efforts tell the bias of the sensors from weight, so that the file holds the arm that made it; the
+    # short motion of a master does not determine the weight of its wrist well enough for that
     if name == "MTMR":
-        unknown = replace(played, commands={})
-        assert drift(name, identify(unknown, name, cross_validate=False).mechanism()) > 0.2
+        unknown = identify(replace(played, commands={}), name, cross_validate=False)
+        assert weight_error(name, identified.mechanism()) < 0.1
+        assert weight_error(name, unknown.mechanism()) > 0.4
+    else:
+        assert drift(name, identified.mechanism()) < 0.02
     assert np.linalg.norm(identified.train_relative_error) < TOGETHER * np.linalg.norm(rehearsed.train_relative_error)

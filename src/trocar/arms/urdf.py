@@ -18,6 +18,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class _UrdfJoint:
     """A joint element: T is the pose of its frame in the parent link, axis a unit vector in that frame."""
 
     name: str
-    kind: str
+    kind: Any  # revolute, prismatic or fixed
     parent: str
     child: str
     T: Array

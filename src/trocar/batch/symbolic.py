@@ -88,7 +88,7 @@ def symbolic_terms(arm: str | Arm | Mechanism, term: str, *, parameters: bool = 
     }
     uses = Counter(arg.index for node in nodes for arg in node.args) + Counter(node.index for node in program.outputs)
     values: dict[int, Any] = dict(leaves)
-    steps = []
+    steps: list[tuple[Any, Any]] = []
     for node in nodes:
         if node.index in values:
             continue

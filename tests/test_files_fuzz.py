@@ -44,6 +44,7 @@ from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
 from trocar.recording.markers import Markers
+from trocar.simulation.objects import ClosedSurface
 from trocar.sweep import read_table
 from trocar.sweep.results import read_manifest
 from trocar.toml_file import toml_text
@@ -366,6 +367,7 @@ def sketched_psm() -> tr.Arm:
 
 
 DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)
+DOORS["surface of a tissue"] = Door(".stl", lambda: [tetrahedron()], ClosedSurface.load)
 DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)
 
 

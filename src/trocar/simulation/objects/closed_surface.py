@@ -18,6 +18,7 @@ from trocar.files import read_whole
 from trocar.spatial import Array
 
 MAX_TRIANGLES = 20_000
+MAX_EXTENT = 1e6  # of a surface in a file [m]
 MESH_FILES = (".stl", ".obj")  # formats that MuJoCo reads
 SAMPLED = 30  # samples along the longest edge of the box, for the search of the nearest triangle
 NEAREST = 6  # samples to whose triangles the distance of a point is computed
@@ -64,7 +65,10 @@ class ClosedSurface:
         R = np.empty(9)
         mujoco.mju_quat2Mat(R, model.mesh_quat[0])
         places = model.mesh_vert @ R.reshape(3, 3).T + model.mesh_pos[0]
-        rounded = np.round(places / np.ptp(places, axis=0).max(), 6)
+        extent = float(np.ptp(places, axis=0).max()) if np.isfinite(places).all() else np.inf
+        if not 0 < extent < MAX_EXTENT:
+            raise TrocarError(f"{file} is not a surface: its extent is {extent:g} m")
+        rounded = np.round(places / extent, 6)
         _, first, same = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
         try:
             return cls(places[first], same.reshape(-1)[model.mesh_face])
@@ -92,7 +96,7 @@ class ClosedSurface:
         return ClosedSurface((self.vertices - self.low - self.size / 2) * scale, self.faces)
 
     def signed_distance(self, points: ArrayLike) -> tuple[Array, Array]:
-        """Distances (k,) of points (k, 3) from the surface [m], negative inside, and the nearest places (k, 3) on it."""
+        """Distances (k,) of points (k, 3) from the surface [m], negative inside, and the nearest places (k, 3)."""
         points = np.asarray(points, dtype=float).reshape(-1, 3)
         tree, owner = self._samples
         _, nearest = tree.query(points, k=NEAREST)

@@ -27,10 +27,8 @@ def filled(surface: ClosedSurface, step: float) -> tuple[Array, Array]:
     axes = [low + h * np.arange(-1, k + 2) for low, h, k in zip(surface.low, steps, count, strict=True)]
     vertices = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     numbers = np.arange(len(vertices)).reshape([len(axis) for axis in axes])
-    corners = np.stack(
-        [numbers[i : i - 1 or None, j : j - 1 or None, k : k - 1 or None] for i in (0, 1) for j in (0, 1) for k in (0, 1)],
-        axis=-1,
-    ).reshape(-1, 8)
+    ends = (slice(None, -1), slice(1, None))
+    corners = np.stack([numbers[i, j, k] for i in ends for j in ends for k in ends], axis=-1).reshape(-1, 8)
     tetrahedra = corners[:, CUBE].reshape(-1, 4)
     distance, nearest = surface.signed_distance(vertices)
     close = np.abs(distance) < SNAPPED * steps.min()
@@ -66,7 +64,8 @@ def _clipped(vertices: Array, tetrahedra: Array, distance: Array) -> tuple[Array
     whole = (inner > 0) & (outer == 0)
     mixed = np.flatnonzero((inner > 0) & (outer > 0))
     cuts: dict[tuple[int, int], int] = {}
-    places, parts = [], [tetrahedra[whole]]
+    places: list[Array] = []
+    parts = [tetrahedra[whole]]
 
     def cut(one: int, other: int) -> int:
         """Vertex at which the surface crosses an edge."""

@@ -68,8 +68,8 @@ def test_soft_objects_are_drawn_where_the_engine_has_them(server):
     assert server.scene.get_handle_by_name(drawing.node("object/thread")) is not None
     whole = len(drawing.soft.handles[0].faces)
     low, high = tissue.vertices.min(axis=0) - 1e-3, tissue.vertices.max(axis=0) + 1e-3
-    x = float(low[0] + high[0]) / 2
-    assert tissue.cut([[[x, y, low[2]], [x, y, high[2]]] for y in (low[1], high[1])]) > 0
+    x, middle, _ = (low + high) / 2
+    assert tissue.cut([[[x, y, low[2]], [x, y, high[2]]] for y in (low[1], middle - 2e-3)]) > 0
     frame = robot.simulation().frame()
     drawing.update(frame.qpos, frame.layers)
     handle = drawing.soft.handles[0]

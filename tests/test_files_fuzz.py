@@ -352,6 +352,7 @@ def description(path: Path) -> Any:
     It is put on the whole arm once in 30 times, and on its bare links otherwise, which are compiled faster.
     """
     folder, replaced = checkout(path.suffix)
+    replaced.unlink()
     replaced.write_bytes(path.read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TROCAR_DVRK_MODEL", folder.name)
@@ -484,6 +485,7 @@ def test_a_damaged_file_gives_a_result_or_one_clear_line(
     door, path = DOORS[name], tmp_path / f"file{DOORS[name].suffix}"
     failures, refused, count = [], 0, 0
     for number, content in cases(door, tmp_path, name):
+        path.unlink(missing_ok=True)  # file systems write a file that is truncated to the disk at once
         path.write_bytes(content)
         count += 1
         INPUTS[f"file: {name}"] += 1

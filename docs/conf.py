@@ -27,10 +27,11 @@ extensions = [
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
-exclude_patterns = ["generated/output/**"]
+exclude_patterns = ["generated/output/**", "generated/static/**"]
 html_theme = "furo"
 html_title = f"trocar {release}"
 html_static_path = ["_static"]
+html_extra_path = ["generated/static"]  # scenes as single HTML files
 html_css_files = ["site.css"]
 
 # Formulas such as `M ddq + c` in docstrings are code; a name in single backquotes is no reference.

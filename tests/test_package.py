@@ -59,7 +59,7 @@ def test_the_public_names_are_unchanged():
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
         *("ElasticMount", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "load_episodes"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "load_episodes", "view"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 

@@ -1,7 +1,8 @@
 """Writes the generated pages of the documentation: `python -m tools.docs_pages [--no-run]`.
 
 docs/generated/commands.md has the help of every command, docs/generated/api/ a page per package with its public names,
-docs/generated/gallery/ a page per example with its output and pictures. Examples run in build/gallery, each in its own
+docs/generated/gallery/ a page per example with its output and pictures, docs/generated/exercises/ a page per exercise
+with its solution, docs/generated/static/ scenes as single HTML files. Examples run in build/gallery, each in its own
 folder; an example is not run again unless it or the package's source has changed.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 import trocar
+from tools import exercises
 from trocar.files import write_whole
 
 ROOT = Path(__file__).parents[1]
@@ -125,8 +127,32 @@ def gallery(run: bool) -> dict[str, str]:
         picture = f"\n\n![{name}](../output/{name}/{pictures[0].name})" if pictures else ""
         cards.append(f":::{{container}} card\n[{title}]({name}.md)\n\n{summary}{picture}\n:::\n")
     toc = "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
-    pages["index"] = "# Gallery of examples\n\n::::{container} gallery\n" + "".join(cards) + "::::\n\n" + toc
+    links = "".join(f'<li><a href="../../{name}">{about}</a></li>' for name, about in STATIC.items())
+    static = f"Without installing anything, turn and watch in your browser:\n\n<ul>{links}</ul>\n\n"
+    pages["index"] = f"# Gallery of examples\n\n{static}::::{{container}} gallery\n" + "".join(cards) + "::::\n\n" + toc
     return pages
+
+
+STATIC = {"psm_recording.html": "a PSM that follows a sinusoid", "cart_classic.html": "three PSMs and the ECM"}
+
+
+def static_pages(run: bool) -> dict[str, str]:
+    """Pages of STATIC, which need no server, by file name; without `run`, a line of text in place of the scene."""
+    if not run:
+        return dict.fromkeys(STATIC, "<p>Built without running.</p>")
+    import numpy as np
+
+    from trocar.control.trajectories import sinusoid
+    from trocar.robot.track import Track
+    from trocar.view.static_page import recording_page, scene_page
+
+    sim = trocar.Simulator("PSM")
+    centre, way = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.3]), np.array([0.4, 0.3, 0.04, 0.5, 0.3, 0.3, 0.2])
+    reference = sinusoid(centre, way, 0.5)
+    sim.reset(reference(0.0).q, reference(0.0).dq)
+    law = trocar.ComputedTorque(sim.mechanism, kp=400.0, kd=40.0, friction=True)
+    moved, cart = Track(trocar.simulate(sim, law, reference, 4.0), "sinusoid"), trocar.load_scene("cart_classic")
+    return dict(zip(STATIC, (recording_page(moved), scene_page(cart, "The Classic cart")), strict=True))
 
 
 def _outputs(script: Path, text: str, place: str) -> Path:
@@ -167,6 +193,10 @@ def main() -> None:
     write_whole(PAGES / "commands.md", command_page())
     for name, text in gallery(run).items():
         write_whole(PAGES / "gallery" / f"{name}.md", text)
+    for name, text in exercises.pages(run).items():
+        write_whole(PAGES / "exercises" / f"{name}.md", text)
+    for name, text in static_pages(run).items():
+        write_whole(PAGES / "static" / name, text)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,11 @@ def pins(text: str) -> dict[str, str]:
     return dict(line.split("==", 1) for line in lines)
 
 
+def locked_extras(text: str) -> list[str]:
+    """Extras that a lock file covers, from its head."""
+    return text.partition(" with the extras ")[2].partition(";")[0].split(", ")
+
+
 def main() -> None:
     write_whole(LOCK, lock_text(resolved()))
     print(f"{LOCK.name}: {len(pins(LOCK.read_text(encoding='utf-8')))} distributions")

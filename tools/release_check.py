@@ -109,6 +109,17 @@ def citation() -> str:
     return f"{fields['date-released']}, {fields['license']}"
 
 
+def lock() -> str:
+    """The number of pinned distributions, if requirements.lock is of this version and covers every extra."""
+    from tools import lock_file
+
+    text = lock_file.LOCK.read_text("utf-8")
+    missing = sorted(set(lock_file.extras()) - set(lock_file.locked_extras(text)))
+    if missing or f"# trocar {metadata()['version']} " not in text:
+        raise ValueError(f"requirements.lock is of an older version or lacks the extras {missing}: run make lock")
+    return f"{len(lock_file.pins(text))} distributions"
+
+
 def interpreters() -> dict[str, str]:
     """An interpreter of this machine for each supported version of Python that it has."""
     found = {}
@@ -260,6 +271,7 @@ def main() -> None:
     check("versions agree", versions)
     check("classifiers", classifiers)
     check("CITATION.cff", citation)
+    check("requirements.lock", lock)
     with tempfile.TemporaryDirectory(prefix="trocar-release-") as temporary:
         folder = Path(temporary)
         if check("build sdist and wheel", lambda: _build(folder)):

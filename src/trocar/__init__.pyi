@@ -21,6 +21,7 @@ from trocar.simulation import (
     simulate,
 )
 from trocar.sweep import sweep
+from trocar.view import view
 
 __version__: str
 
@@ -29,4 +30,4 @@ __all__ += ["GravityCompensation", "Inaccurate", "JointPD", "JointPID", "Mechani
 __all__ += ["Placement", "Recording", "Robot", "Scene", "SceneArm", "Setpoint", "Simulator", "State", "TrocarError"]
 __all__ += ["Unreachable", "Unsolved", "calibrate", "hold", "identify", "load_arm", "load_cart", "load_endoscope"]
 __all__ += ["load_episodes", "load_instrument", "load_mechanism", "load_recording", "load_scene", "render"]
-__all__ += ["simulate", "sweep"]
+__all__ += ["simulate", "sweep", "view"]

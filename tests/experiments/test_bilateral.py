@@ -10,7 +10,11 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.arms import ContactTruth, MeasuredEffort, Observed, TipSensor
-from trocar.experiments.bilateral.coupling import (
+from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
+from trocar.experiments.bilateral.operator import Reaches
+from trocar.experiments.bilateral.teleoperated_pair import DelayLine, Engagement, PairLog
+from trocar.teleoperation.channel import Channel, Outages
+from trocar.teleoperation.coupling import (
     SCHEMES,
     DampingInjection,
     EnergyObserver,
@@ -22,10 +26,6 @@ from trocar.experiments.bilateral.coupling import (
     WaveVariables,
     dot,
 )
-from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
-from trocar.experiments.bilateral.operator import Reaches
-from trocar.experiments.bilateral.teleoperated_pair import DelayLine, Engagement, PairLog
-from trocar.teleoperation.channel import Channel, Outages
 
 random = np.random.default_rng(0)
 

@@ -123,6 +123,7 @@ def test_damaged_configuration_files_are_read_or_refused(tmp_path):
             for _ in range(rng.integers(1, 4)):
                 damaged[rng.integers(len(damaged))] = rng.choice([*b'0-"{}[]e,x:', 0, 255])
             path = tmp_path / "damaged.json"
+            path.unlink(missing_ok=True)
             path.write_bytes(damaged[: rng.integers(len(damaged))] if rng.random() < 0.1 else damaged)
             try:
                 reader(path)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -55,14 +58,27 @@ def shown() -> Iterator[Shown]:
     server.stop()
 
 
+def request(shown: Shown, query: str, token: str | None = None) -> int:
+    """Status of a request with held keys; the cookie has the token of the page."""
+    address = shown.page.address.partition("?token=")[0]
+    cookie = shown.server.access.cookie.split(";")[0] if token is None else ""
+    sent = urllib.request.Request(f"{address}keys?{quote(query, safe='=&')}", headers={"Cookie": cookie})
+    try:
+        with urllib.request.urlopen(sent) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 def test_keys_and_pedals_of_the_page_reach_the_console(shown: Shown) -> None:
     browser = shown.browser
-    commands = {handle.label: uuid for uuid, handle in shown.server.gui._command_handle_from_uuid.items()}
     for closed in (True, False):
-        browser.send({"type": "CommandTriggerMessage", "uuid": commands["G: gripper"]})
-        until(lambda closed=closed: (shown.keyboard.read(0.0).gripper == 0.0) is closed, "the key to arrive")
-    browser.send({"type": "CommandTriggerMessage", "uuid": "no such command"})
-    until(lambda: shown.server.inbox.refused["CommandTriggerMessage"] == 1, "the refusal")
+        for down in ("G", ""):  # pressed and released
+            assert request(shown, f"down={down}&number=1") == 200
+        assert (shown.keyboard.read(0.0).gripper == 0.0) is closed
+    for wrong in ("down=G", "down=ß&number=1", "down=gg&number=1", "down=G&number=", "x" * 5000, ""):
+        assert request(shown, wrong) == 400
+    assert request(shown, "down=G&number=1", token="") == 403
     browser.set(shown.devices.clutch, True)
     until(lambda: shown.console.pressed == {"clutch"}, "the clutch")
     browser.set(shown.devices.clutch, False)

@@ -66,6 +66,21 @@ def test_soft_objects_are_drawn_where_the_engine_has_them(server):
         assert np.isin(np.round(vertices, 6), np.round(tissue.vertices.astype(np.float32), 6)).all()
         assert vertices[:, 0].max() == pytest.approx(tissue.vertices[:, 0].max(), abs=1e-6)
     assert server.scene.get_handle_by_name(drawing.node("object/thread")) is not None
+    whole = len(drawing.soft.handles[0].faces)
+    low, high = tissue.vertices.min(axis=0) - 1e-3, tissue.vertices.max(axis=0) + 1e-3
+    x, middle, _ = (low + high) / 2
+    assert tissue.cut([[[x, y, low[2]], [x, y, high[2]]] for y in (low[1], middle - 2e-3)]) > 0
+    frame = robot.simulation().frame()
+    drawing.update(frame.qpos, frame.layers)
+    handle = drawing.soft.handles[0]
+    assert len(handle.faces) == len(tissue.faces) != whole
+    drawn = np.asarray(handle.vertices)[np.asarray(handle.faces)].mean(axis=1)
+    left = tissue.vertices[tissue.faces].mean(axis=1)
+    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(left, axis=0), atol=1e-6)
+    scene.reset()  # whole again
+    frame = robot.simulation().frame()
+    drawing.update(frame.qpos, frame.layers)
+    assert len(drawing.soft.handles[0].faces) == len(tissue.faces) == whole
     robot.close()
 
 

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 import trocar as tr
+from trocar.commands import options
 from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.terminal import plain_errors, show_written, status_line
 from trocar.commands.view import open_page
@@ -21,12 +22,14 @@ from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 
 if TYPE_CHECKING:
-    from trocar.teleoperation.devices import DeviceConsole
+    from trocar.teleoperation.devices import DeviceConsole, DeviceKind, InputDevice
+    from trocar.transports.remote_bus import RemoteBus
     from trocar.view.panels.endoscope import EndoscopeRenderer
 
 POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
 MAX_DELAY = 5000.0  # [ms]
 NPZ = ".npz"
+CRTK = "crtk:"  # of a master in ROS, before its name
 COUNTS = {1: "once", 2: "twice"}
 TRACKED_HOST, TRACKED_PORT = "127.0.0.1", 8443  # of the server of phones and headsets
 
@@ -42,13 +45,24 @@ def teleop(
     ] = None,
     master: Annotated[
         list[str] | None,
-        option("DEVICE", "gamepad, spacemouse, keyboard, mouse, phone, vr or scripted; repeat it for two hands."),
+        option(
+            "DEVICE",
+            "gamepad, spacemouse, keyboard, mouse, phone, vr, scripted or crtk:NAME, a master in ROS; repeat it for"
+            " two hands.",
+        ),
     ] = None,
     arm: Annotated[list[str] | None, option("PSM", "PSM that a master drives. Default: PSM1, then PSM2.")] = None,
     scale: Annotated[
         float | None, option("S", "Motion of the PSM per motion of the hand, at most 1. Default: 0.2; of a mouse 1.")
     ] = None,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
+    scheme: Annotated[
+        str | None,
+        option("NAME", "Bilateral control: position-force, position-position, four-channel or none (no force)."),
+    ] = None,
+    passivity: Annotated[
+        str, option("NAME", "Passivity control of the delayed loop: none, damping, wave or time-domain.")
+    ] = "none",
     task: Annotated[str, option("NAME", "practice (plate, block, needle), suture or none.")] = "practice",
     duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
     output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
@@ -61,6 +75,14 @@ def teleop(
         option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
     ] = None,
     device_port: Annotated[int | None, option("N", "With --master phone or vr: HTTPS port. Default: 8443.")] = None,
+    ros1: Annotated[bool, flag("With --master crtk:NAME: the master is in ROS 1.", "--ros1")] = False,
+    ros2: Annotated[bool, flag("With --master crtk:NAME: the master is in ROS 2.", "--ros2")] = False,
+    ros_master: options.Master = None,
+    domain: options.Domain = None,
+    interface: options.Interface = "lo",
+    allow_motion: Annotated[
+        bool, flag("With --master crtk:NAME: send forces to the master, which moves it.", "--allow-motion")
+    ] = False,
     port: Port = 8080,
     page: Annotated[bool, flag("Serve a page with the endoscope's picture.", "--page/--no-page")] = True,
     browser: Browser = True,
@@ -68,15 +90,17 @@ def teleop(
     """Teleoperate a simulated PSM.
 
     Example: [bold]trocar teleop --master gamepad[/bold], then open the address that it prints.
-    Pinch to begin: close the gripper and open it. The buttons have clutch, camera pedal and scale.
+    The command prints how to begin with your device. Its buttons have clutch, camera pedal and scale.
 
     More: [bold]trocar teleop --master keyboard[/bold] (keys in the page; or [bold]mouse[/bold]);
     [bold]trocar teleop --master gamepad --master spacemouse[/bold] (two hands, PSM1 and PSM2);
     [bold]trocar teleop --master gamepad --delay 250 -o results[/bold] (a slow network; recordings at the end);
     [bold]trocar teleop --master phone --host 0.0.0.0[/bold] (a phone; [bold]vr[/bold]: a headset);
     [bold]trocar teleop --task suture --master gamepad --master spacemouse[/bold] (needle, thread and tissue);
-    [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need pip install
-    'trocar\\[teleop]', phone and headset 'trocar\\[vr]'.
+    [bold]trocar teleop --master keyboard --scheme position-force --passivity time-domain --delay 100[/bold] (live
+    bilateral control); [bold]trocar teleop --master crtk:MTMR --ros2 --allow-motion[/bold] (a real MTM or haptic device
+    by its CRTK topics); [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need
+    pip install 'trocar\\[teleop]', phone and headset 'trocar\\[vr]'.
 
     [bold]trocar teleop --bench --report results[/bold], then open results/teleoperation.html in a browser:
 
@@ -90,13 +114,23 @@ def teleop(
     if bench:
         _run_bench(section or (), json_file, report_folder)
         return
-    from trocar.teleoperation.devices import DEVICES, TASKS
+    from trocar.teleoperation.devices import DEVICES, TASKS, DeviceKind
 
     if not master:
         raise TrocarError(f"nothing to do: give --master {', '.join(DEVICES)}; or --bench")
-    check_known("master", DEVICES, *master)
+    in_ros = [name for name in master if name.startswith(CRTK)]
+    if bool(in_ros) != (ros1 or ros2):
+        raise TrocarError("--master crtk:NAME needs --ros1 or --ros2, which are for it alone")
+    if allow_motion and not in_ros:
+        raise TrocarError("--allow-motion is for --master crtk:NAME")
+    check_known("master", [*DEVICES, *in_ros], *master)
     check_known("task", TASKS, task)
-    kinds = [DEVICES[name] for name in master]
+    if scheme is not None or passivity != "none":
+        from trocar.teleoperation.coupling import PASSIVITIES, SCHEMES
+
+        check_known("scheme", SCHEMES, scheme or "none")
+        check_known("passivity control", PASSIVITIES, passivity)
+    kinds = [DEVICES[name] if name in DEVICES else DeviceKind(_not_connected) for name in master]
     scale = max(kind.scale for kind in kinds) if scale is None else scale
     if not (math.isfinite(scale) and 0 < scale <= 1):
         raise TrocarError(f"--scale must be above 0 and at most 1, got {scale}")
@@ -117,29 +151,49 @@ def teleop(
     arms = _checked_arms(arm or [], len(master))
     _check_files(output, record, arms)
 
-    from trocar.teleoperation.devices import DeviceConsole, MotionLog, training_scene
+    from trocar.teleoperation.devices import DeviceConsole, MotionLog, RunMetrics, training_scene
 
     with ExitStack() as running:  # ends in the opposite order what was started
+        if in_ros:
+            system = running.enter_context(options.connected(ros1, ros_master, ros2, domain, interface))
+            kinds = [_crtk_kind(name, system, allow_motion, kind) for name, kind in zip(master, kinds, strict=True)]
         devices = {}
         for k, (psm, kind) in enumerate(zip(arms, kinds, strict=True)):
             devices[psm] = device = kind.open(master[:k].count(master[k]))
             running.callback(device.close)
         robot = running.enter_context(tr.Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
-        console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay)
+        console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay, scheme=scheme, passivity=passivity)
         table = record if record is not None and record.suffix == NPZ else None
-        log = None if output is None and table is None else MotionLog(robot, console)
+        log = MotionLog(robot, console)
         if record is not None and table is None:
             _record_bag(running, robot, console, record)
         endoscope = _open_page(running, robot, console, 1e-3 * delay, port, browser) if page else None
         for psm, hand in console.hands.items():
             typer.echo(f"{psm}: {hand.device.name}. {hand.device.help}")
+            typer.echo(f"To begin with {psm}, {hand.device.begin}.")
         if tracked:
             serve_tracked(running, console, endoscope, host or TRACKED_HOST, device_port)
-        typer.echo("Pinch to begin: close the gripper and open it. End with Ctrl-C.")
+        typer.echo(f"One-way delay of the network: {delay:g} ms. End with Ctrl-C.")
         _drive(robot, console, duration)
-        if log is not None:
-            written = [] if output is None else log.save(output)
-            show_written(written + ([] if table is None else log.save_as(table)))
+        for psm, recording in log.recordings().items():
+            typer.echo(f"{psm}: {RunMetrics.of_recording(recording)}")
+        written = [] if output is None else log.save(output)
+        written += [] if table is None else log.save_as(table)
+        if written:
+            show_written(written)
+
+
+def _not_connected(index: int) -> InputDevice:
+    raise TrocarError("the ROS system is not connected yet")
+
+
+def _crtk_kind(name: str, system: RemoteBus, forces: bool, kind: DeviceKind) -> DeviceKind:
+    """A master of a ROS system as a kind of device; other kinds stay as they are."""
+    from trocar.teleoperation.devices import CrtkMaster, DeviceKind
+
+    if not name.startswith(CRTK):
+        return kind
+    return DeviceKind(lambda _: CrtkMaster(system, name.removeprefix(CRTK), forces=forces))
 
 
 def _checked_arms(arms: Sequence[str], masters: int) -> Sequence[str]:

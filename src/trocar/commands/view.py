@@ -41,6 +41,9 @@ def view(
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
     touch: options.Touch = False,
+    html: Annotated[
+        Path | None, option("FILE", "Write a recording or scene as one HTML page, which needs no server, and exit.")
+    ] = None,
     reports: Annotated[Path | None, option("DIR", "Folder of HTML reports to show in the page.")] = None,
     host: Annotated[str, option("ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: options.Port = 8080,
@@ -68,6 +71,7 @@ def view(
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (compare two recordings);
     [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (watch a running robot: the measured
     arm, its effort and the model's prediction; sends no commands).
+    [bold]trocar view trocar-sim/recording.npz --html run.html[/bold] (one file for people without trocar).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
     then open the printed address here; this side needs no installation.
 
@@ -103,6 +107,9 @@ def view(
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
     name = (arm or "PSM") if recording or scene else options.arm_name(what) or what
     settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
+    if html is not None:
+        _write_page(html, recording, compare, namespace, _built(scene, settings, touch), settings, what)
+        return
 
     with ExitStack() as running:  # stopped in reverse order
         robot = tr.Robot(
@@ -114,12 +121,40 @@ def view(
 
             show(robot)
             return
-        page = open_page(running, "viewer_page", robot, reports, settings, host=host, port=port)
+        page = open_page(running, "viewer_page", robot, reports, settings, recording is not None, host=host, port=port)
         from trocar.view.panels.recordings import RecordingPanel
 
         # a recording that cannot be read becomes a message in the page; the simulation still runs
-        page.panel(RecordingPanel).open(recording, compare, namespace)
+        page.panel(RecordingPanel).open(recording, compare, namespace, simulate=True)
         _wait(page, browser)
+
+
+def _write_page(
+    path: Path,
+    recording: Path | None,
+    compare: Path | None,
+    namespace: str | None,
+    scene: tr.Scene,
+    settings: ArmSettings,
+    title: str,
+) -> None:
+    """Write a static page of a recording, or else of a scene."""
+    from trocar.files import write_whole
+    from trocar.robot.track import Track
+
+    if path.suffix.lower() != ".html":
+        raise TrocarError(f"--html takes FILE.html, got {path}")
+    check_writable(path)
+    try:
+        from trocar.view.static_page import recording_page, scene_page
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]'") from error
+    if recording is None:
+        page = scene_page(scene, title)
+    else:
+        tracks = [Track.load(file, settings, namespace) for file in (recording, compare) if file is not None]
+        page = recording_page(*tracks)
+    typer.echo(f"{write_whole(path, page)}: {len(page) / 1e6:.1f} MB; open it in a browser, no server is needed")
 
 
 def _recording(what: str, compare: Path | None, namespace: str | None) -> Path | None:

@@ -241,6 +241,8 @@ class Frame(_ReadOnly, Message):
         scene: description of the simulated scene.
         contacts: (k, 2, 3) points [m] and forces [N] in world axes; if an arm touches an object, the force on the
             arm.
+        layers: `flex_elemlayer` of the scene's model, which marks removed elements of soft objects; empty in a
+            recording.
         live: False in a recording.
         playing: time is running. speed, factor: requested and achieved ratio of simulated to real time; 0 if no
             thread advances the robot.
@@ -252,6 +254,7 @@ class Frame(_ReadOnly, Message):
     qpos: Array
     scene: SceneDescription
     contacts: Array = field(default_factory=lambda: np.zeros((0, 2, 3)))
+    layers: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     live: bool = True
     playing: bool = False
     speed: float = 1.0

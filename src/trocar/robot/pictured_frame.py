@@ -31,6 +31,8 @@ class PicturedFrame:
         if self._description is not frame.scene:
             self._hang(frame.scene)
         self.data.qpos[:] = frame.qpos
+        if frame.layers.size:
+            self.model.flex_elemlayer[:] = frame.layers
         mujoco.mj_kinematics(self.model, self.data)
 
     def T_world_base(self, arm: str) -> Array:

@@ -305,6 +305,7 @@ class SimulationServer:
                 qpos=np.array(scene.data.qpos),
                 scene=self._description(),
                 contacts=np.concatenate([contact_forces(scene.model, scene.data), pierced_forces(scene)]),
+                layers=np.array(scene.model.flex_elemlayer),
                 playing=pace.playing,
                 speed=pace.speed,
                 factor=pace.factor,

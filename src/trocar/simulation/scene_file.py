@@ -16,6 +16,7 @@ from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects import KINDS, SceneObject
+from trocar.simulation.objects.closed_surface import MESH_FILES
 from trocar.simulation.scene import Scene, carried
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array, pose, rotation
@@ -98,7 +99,7 @@ def _scene(table: Mapping[str, Any], name: str, folder: Path, options: Mapping[s
     entries = table.get("objects", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise TrocarError(f"{name}: 'objects' must be a list of tables: [[objects]]")
-    objects = [_object(Fields(entry, f"{name}: object {k}")) for k, entry in enumerate(entries, 1)]
+    objects = [_object(Fields(_located(entry, folder), f"{name}: object {k}")) for k, entry in enumerate(entries, 1)]
     cart = None
     if "cart" in table:
         kind = fields.choice("cart", CARTS, "")
@@ -135,6 +136,14 @@ def _arm(fields: Fields, folder: Path) -> SceneArm:
             text = fields.text(key)
             options[key] = fspath(folder / text) if key in FILES and text.endswith(".toml") else text
     return SceneArm(**options)
+
+
+def _located(entry: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The table of an object, with the file of its surface, if any, in the folder of the scene."""
+    text = entry.get("surface")
+    if not isinstance(text, str) or not text.lower().endswith(MESH_FILES):
+        return entry
+    return {**entry, "surface": fspath(folder / text)}
 
 
 def _object(fields: Fields) -> SceneObject:

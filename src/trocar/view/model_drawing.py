@@ -98,12 +98,17 @@ class ModelDrawing:
             else:
                 node.position, node.wxyz = self.data.xpos[body], self.data.xquat[body]
 
-    def update(self, qpos: Array) -> None:
-        """Move every body. The model may have more joints than `qpos`; the extra ones come last."""
+    def update(self, qpos: Array, layers: Array | None = None) -> None:
+        """Move every body, and leave out elements of soft bodies that were removed; layers: see `Frame`.
+
+        The model may have more joints than `qpos`; the extra ones come last.
+        """
         self.data.qpos[: len(qpos)] = qpos
         mujoco.mj_kinematics(self.model, self.data)
         poses = _newly(self.data.xpos, self._sent[0]), _newly(self.data.xquat, self._sent[1])
         move_nodes(self._scene, self._moving, *poses)
+        if layers is not None and layers.size:
+            self.soft.cut(layers)
         self.soft.update(self.data)
 
     def hide_where_on(self, other: ModelDrawing) -> None:

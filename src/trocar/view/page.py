@@ -86,7 +86,7 @@ class Page:
         self._base = server.scene.add_frame(BASE, show_axes=False)
         self.drawing = ModelDrawing(server.scene, "/arm", frame.scene.spec)
         self._hang(self.selection)
-        self.drawing.update(frame.qpos)
+        self.drawing.update(frame.qpos, frame.layers)
         position, look_at = default_camera(frame, self.drawing.extent) if camera is None else camera
         server.initial_camera.position, server.initial_camera.look_at = tuple(position), tuple(look_at)
         add_floor(server.scene, self.drawing.extent)
@@ -219,7 +219,7 @@ class Page:
                 position, look_at = default_camera(selection.frame, self.drawing.extent)
                 for client in self.server.get_clients().values():
                     client.camera.position, client.camera.look_at = position, look_at
-        self.drawing.update(selection.frame.qpos)
+        self.drawing.update(selection.frame.qpos, selection.frame.layers)
         for panel in due:
             self.due[panel] = now + panel.interval - PERIOD / 2
             panel.refresh(selection)

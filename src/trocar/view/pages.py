@@ -14,11 +14,13 @@ from trocar.robot.settings import ArmSettings
 from trocar.robot.shadow import Shadow
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.devices import DeviceConsole
+from trocar.view.own_run import OwnRun
 from trocar.view.page import Camera, Page
 from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
 from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endoscope_of
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
+from trocar.view.panels.own_run import RunCurvePanel, RunPanel
 from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
@@ -34,20 +36,28 @@ PICTURE, PICTURE_INTERVAL = (640, 480), 1 / 15  # size [pixels] and interval [s]
 
 
 def viewer_page(
-    server: PageServer, robot: Robot, reports: Path | None = None, settings: ArmSettings | None = None
+    server: PageServer,
+    robot: Robot,
+    reports: Path | None = None,
+    settings: ArmSettings | None = None,
+    recording: bool = False,
 ) -> Page:
     """A robot to watch, drive and change, with recordings and reports; `trocar view`.
 
     Args:
         reports: folder of HTML reports. settings: of the arm of recordings that do not name theirs.
+        recording: the page opens with the tabs of a recording.
     """
     recordings = RecordingPanel(robot, settings)
+    curves: list[Panel] = [RecordedCurvePanel(recordings)]
     panels: list[Panel] = [NoticePanel(robot), TransportPanel(robot), StatePanel(robot, always=False)]
+    panels += [recordings, *curves] if recording else []
     panels += [DrivePanel(robot), *([SecondArmPanel(robot)] if len(robot.arms) > 1 else [])]
-    panels += [MechanismPanel(robot), MarksPanel(), recordings]
+    panels += [MechanismPanel(robot), MarksPanel()]
+    panels += [] if recording else [recordings]
     panels += [] if reports is None else [ReportPanel(reports)]
-    curves = CurvePanel(robot)
-    panels += [*_endoscope(robot), EffortPanel(), curves, RecordedCurvePanel(recordings, curves)]
+    panels += [*_endoscope(robot), EffortPanel(), CurvePanel(robot)]
+    panels += [] if recording else curves
     frame = robot.simulation().frame()
     soft = any(thing.soft for thing in frame.scene.arguments["objects"])
     return Page(server, robot.simulation().frame, panels, camera=_close_up(frame, robot.arms) if soft else None)
@@ -64,6 +74,11 @@ def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
     """A simulation that other programs command and this page only shows; `trocar serve --coppelia --view`."""
     panels = [MarksPanel(), EffortPanel(), *_pictures(source())]
     return Page(server, source, panels, title="trocar serve", share=SCRIPT_SHARE)
+
+
+def own_page(server: PageServer, run: OwnRun) -> Page:
+    """A simulation under its user's own controller; `tr.view`."""
+    return Page(server, run.frame, [RunPanel(run), MarksPanel(), EffortPanel(), RunCurvePanel(run)])
 
 
 def script_page(server: PageServer, robot: Robot) -> Page:

@@ -13,8 +13,8 @@ from trocar.view.access import LOOPBACK
 from trocar.view.viser_internals import PageServer
 
 
-def serve(host: str = "127.0.0.1", port: int = 8080) -> PageServer:
-    """A server at exactly this host and port (0: any free one)."""
+def serve(host: str = "127.0.0.1", port: int = 8080, *, framed: bool = False) -> PageServer:
+    """A server at exactly this host and port (0: any free one); `framed`: pages of this machine may frame it."""
     if not 0 <= port <= 65535:
         raise TrocarError(f"port must be 0 (any free port) to 65535, got {port}")
     try:
@@ -31,7 +31,7 @@ def serve(host: str = "127.0.0.1", port: int = 8080) -> PageServer:
             if port == 0 or error.errno == errno.EADDRNOTAVAIL:
                 raise TrocarError(f"host {host}: {error.strerror}") from None
             raise _taken(host, port) from None
-    server = PageServer(host, port)
+    server = PageServer(host, port, framed=framed)
     if port and server.get_port() != port:  # taken meanwhile: viser uses the next free port
         server.stop()
         raise _taken(host, port)

@@ -49,6 +49,8 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+# For a notebook of this machine, which shows the page in a frame.
+NOTEBOOK = {"Content-Security-Policy": "frame-ancestors 'self' http://127.0.0.1:* http://localhost:*"}
 
 Name = Annotated[str, Meta(max_length=256)]
 Number = Annotated[float, Meta(ge=-1e9, le=1e9)]  # neither NaN nor infinite
@@ -248,10 +250,14 @@ class PageServer(viser.ViserServer):
 
     Attributes:
         access: token and rules of connections. inbox: checks of messages. rate: messages per second and browser.
+        paths: functions that answer requests of the page itself, by path: they get the query and return False if it is
+            wrong.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, framed: bool = False) -> None:
         self.access, self.inbox, self.rate = Access(host), Inbox(self), RATE
+        self.paths: dict[str, Callable[[str], bool]] = {}
+        self._headers = HEADERS | (NOTEBOOK if framed else {})
         self._connections: set[ServerConnection] = set()
         self._guarded = False
         with _replaced_serve(self._guard), contextlib.redirect_stdout(io.StringIO()):  # the command has its own banner
@@ -282,12 +288,18 @@ class PageServer(viser.ViserServer):
         refusal = self.access.refusal(request)
         if refusal is not None:
             return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
+        path, _, query = request.path.partition("?")
         try:
-            response = page(connection, request)
+            if path in self.paths:
+                response: Response | None = connection.respond(
+                    HTTPStatus.OK if self.paths[path](query) else HTTPStatus.BAD_REQUEST, "\n"
+                )
+            else:
+                response = page(connection, request)
         except (OSError, ValueError):  # no file can have this name, such as one of thousands of characters
             response = connection.respond(HTTPStatus.NOT_FOUND, "not found\n")
         if response is not None:
-            for name, value in (HEADERS | {"Set-Cookie": self.access.cookie}).items():
+            for name, value in (self._headers | {"Set-Cookie": self.access.cookie}).items():
                 response.headers[name] = value
         elif len(self._connections) >= MAX_BROWSERS:
             text = f"refused: {MAX_BROWSERS} browsers are connected already\n"

@@ -8,16 +8,6 @@ print(log.oscillation(), log.least_margin())                                  # 
 
 from trocar.experiments.bilateral.arms import ContactTruth, MeasuredEffort, Observed, TipSensor
 from trocar.experiments.bilateral.bench import SECTIONS, Bench, run_bench
-from trocar.experiments.bilateral.coupling import (
-    DampingInjection,
-    FourChannel,
-    Passivity,
-    PositionForce,
-    PositionPosition,
-    Scheme,
-    TimeDomainPassivity,
-    WaveVariables,
-)
 from trocar.experiments.bilateral.laboratory import (
     HybridMatrix,
     contact_runs,
@@ -39,6 +29,16 @@ from trocar.experiments.bilateral.operator import (
 )
 from trocar.experiments.bilateral.teleoperated_pair import Pair, PairLog
 from trocar.teleoperation.channel import Bursts, Channel, Exponentials, Outages, intermittent, netfi
+from trocar.teleoperation.coupling import (
+    DampingInjection,
+    FourChannel,
+    Passivity,
+    PositionForce,
+    PositionPosition,
+    Scheme,
+    TimeDomainPassivity,
+    WaveVariables,
+)
 
 __all__ = [
     "GRIPS",

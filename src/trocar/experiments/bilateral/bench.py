@@ -10,9 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from trocar.errors import check_known
-from trocar.experiments.bilateral import coupling, figures, laboratory
+from trocar.experiments.bilateral import figures, laboratory
 from trocar.experiments.bilateral.arms import FORCE_SOURCES
-from trocar.experiments.bilateral.coupling import SCHEMES, Passivity, TimeDomainPassivity
 from trocar.experiments.bilateral.figures import MILLI
 from trocar.experiments.bilateral.laboratory import GAP, contact_runs, pair
 from trocar.experiments.bilateral.operator import Reaches
@@ -20,7 +19,9 @@ from trocar.experiments.bilateral.teleoperated_pair import PairLog
 from trocar.experiments.claim_table import ClaimTable
 from trocar.report import Report
 from trocar.spatial import Array
+from trocar.teleoperation import coupling
 from trocar.teleoperation.channel import Channel, netfi
+from trocar.teleoperation.coupling import SCHEMES, Passivity, TimeDomainPassivity
 
 TABLE = ClaimTable("bilateral")
 DELAYS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral.arms import ContactTruth, Master, Slave
-from trocar.experiments.bilateral.coupling import Packet, Passivity, PositionForce, Scheme
 from trocar.experiments.bilateral.operator import Operator
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 from trocar.teleoperation.channel import Channel
+from trocar.teleoperation.coupling import Packet, Passivity, PositionForce, Scheme
 
 ROWS = 13  # numbers of a packet
 # Channels of the recordings of both arms, and the signals they hold.

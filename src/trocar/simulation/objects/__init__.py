@@ -12,6 +12,7 @@ import numpy as np
 from trocar.arms.file_fields import MAX_LENGTH, MAX_MASS, Fields
 from trocar.errors import shown
 from trocar.simulation.objects.blade import Blade
+from trocar.simulation.objects.closed_surface import MESH_FILES, ClosedSurface
 from trocar.simulation.objects.piercing import Piercing
 from trocar.simulation.objects.scene_object import SceneObject
 from trocar.simulation.objects.seam import Seam
@@ -29,8 +30,9 @@ from trocar.simulation.objects.solid import (
 )
 from trocar.simulation.objects.thread import THREAD_RANGES, Thread
 from trocar.simulation.objects.tissue import Tissue
-from trocar.simulation.objects.tissue_grid import FACES
+from trocar.simulation.objects.tissue_boundary import FACES
 from trocar.simulation.objects.tissue_material import Inclusion
+from trocar.simulation.objects.tissue_shapes import TISSUE_SHAPES
 from trocar.spatial import Array
 
 MAX_FORCE = 1e6  # of piercing in a scene file [N, N/m]
@@ -112,7 +114,19 @@ def _tissue(fields: Fields, name: str, T: Array) -> Tissue:
         forces = ("puncture", "cut", "exit", "drag", "thread_drag", "spacing")
         values: dict[str, Any] = {key: fields.positive(key, most=MAX_FORCE) for key in forces if key in fields}
         piercing = Piercing(fields.text("needle"), **values)
+    if "surface" in fields:
+        options["surface"] = surface = _surface(fields)
+        if "size" not in fields:
+            return Tissue(name, surface.size, T, piercing=piercing, **options, **_looks(fields))
     return Tissue(name, _size(fields), T, piercing=piercing, **options, **_looks(fields))
+
+
+def _surface(fields: Fields) -> ClosedSurface:
+    """One of the shapes made here, which needs a size, or a mesh file."""
+    text = fields.text("surface")
+    if text.lower().endswith(MESH_FILES):
+        return ClosedSurface.load(text)
+    return TISSUE_SHAPES[fields.choice("surface", (*TISSUE_SHAPES, "a file .stl or .obj"), "")]()
 
 
 def _blade(fields: Fields, name: str, T: Array) -> Blade:
@@ -155,6 +169,7 @@ KINDS: Mapping[str, Reader] = {  # by `shape` in a scene file
 __all__ = [
     "KINDS",
     "Blade",
+    "ClosedSurface",
     "Inclusion",
     "Needle",
     "Piercing",

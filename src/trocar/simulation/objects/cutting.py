@@ -86,6 +86,22 @@ def flex_tetrahedra(model: mujoco.MjModel, flex: int) -> Array:
     return np.asarray(model.flex_elem[first : first + 4 * count].reshape(-1, 4))
 
 
+def outer_faces(tetrahedra: Array) -> Array:
+    """Triangles (k, 3) of tetrahedra (n, 4) that belong to one of them only."""
+    faces = tetrahedra[:, TETRAHEDRON_FACES].reshape(-1, 3)
+    _, first, count = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
+    return np.asarray(faces[first[count == 1]])
+
+
+def remaining_faces(model: mujoco.MjModel, flex: int, layers: Array) -> Array:
+    """Triangles (k, 3) of the surface of a flex without its removed elements, as indices of its vertices.
+
+    layers: `flex_elemlayer` of the simulated model.
+    """
+    first, count = int(model.flex_elemadr[flex]), int(model.flex_elemnum[flex])
+    return outer_faces(flex_tetrahedra(model, flex)[layers[first : first + count] != NO_CONTACT])
+
+
 class Elements:
     """Elements of a flex that can be removed in a running simulation.
 
@@ -95,7 +111,7 @@ class Elements:
         scale: (n,) factor of the stiffness of every element.
 
     Attributes:
-        intact: (n,) True for elements that have not been removed.
+        intact: (n,) True for elements that have not been removed. filled: (n,) True for elements with stiffness.
     """
 
     def __init__(
@@ -106,6 +122,7 @@ class Elements:
         first, size = int(model.flex_stiffnessadr[flex]), STIFFNESS_SIZES[int(model.flex_interp[flex])]
         self._stiffness = model.flex_stiffness[first : first + count * size].reshape(count, size)
         self._stiffness *= np.broadcast_to(scale, count)[:, None]
+        self.filled = np.asarray(self._stiffness.any(axis=1))
         elements = slice(int(model.flex_elemadr[flex]), int(model.flex_elemadr[flex] + model.flex_elemnum[flex]))
         self._layer = model.flex_elemlayer[elements]
         self._vertices = flex_tetrahedra(model, flex)
@@ -137,7 +154,4 @@ class Elements:
     @property
     def faces(self) -> Array:
         """Triangles (k, 3) of the surface of the remaining mesh, as indices of its vertices."""
-        tetrahedra = self._vertices[self.intact[self._owner]]
-        faces = tetrahedra[:, TETRAHEDRON_FACES].reshape(-1, 3)
-        _, first, count = np.unique(np.sort(faces, axis=1), axis=0, return_index=True, return_counts=True)
-        return np.asarray(faces[first[count == 1]])
+        return outer_faces(self._vertices[self.intact[self._owner]])

@@ -129,6 +129,7 @@ class Passage:
         self, piercing: Piercing, grid: TissueGrid, rows: PointRows, strand: Strand, data: mujoco.MjData
     ) -> None:
         self.piercing, self.grid, self.rows, self.strand, self._data = piercing, grid, rows, strand, data
+        self.boundary = grid.boundary
         self.events: list[TissueEvent] = []
         self._tip: _Tie | None = None
         self._normal = np.zeros(3)  # outward normal of the touched face at rest
@@ -161,7 +162,7 @@ class Passage:
 
     def pass_through(self) -> None:
         """Lay the points of a needle that has been placed through the tissue, without what happened on the way."""
-        near = self.grid.clipped(self.grid.to_local(self.strand.world(self.strand.length / 2)))
+        near = self.boundary.clipped(self.grid.to_local(self.strand.world(self.strand.length / 2)))
         places = np.linspace(0.0, self.strand.length, SCAN)
         inside = [s for s in places.tolist() if self._inside(s, near)]
         if not inside or inside[0] == 0.0 or inside[-1] == places[-1]:
@@ -172,7 +173,7 @@ class Passage:
         count = max(2, 1 + int((last - first) / self.piercing.spacing))
         for k, s in enumerate(np.linspace(first, last, count).tolist()):
             kind = "exit" if k == 0 else "entry" if k == count - 1 else "path"
-            tie = self._add(kind, 1, s, self.grid.clipped(self._material(s, near)), LOOSE)
+            tie = self._add(kind, 1, s, self.boundary.clipped(self._material(s, near)), LOOSE)
             if tie is not None:
                 self._ties.append(tie)
 
@@ -208,11 +209,11 @@ class Passage:
         """Forces of the last step, along the directions that the sliders had in it."""
         ties = self._all
         for tie, force in zip(ties, self.rows.forces([tie.row for tie in ties]), strict=True):
-            tie.force, tie.along = force, float(force @ (self.grid.R @ tie.direction))
+            tie.force, tie.along = force, float(force.dot(self.grid.R.dot(tie.direction)))
 
     def _command(self, tie: _Tie) -> None:
         """Give the solver the place, direction and friction of a point."""
-        tie.direction = self.strand.direction(tie.s) @ self.grid.R
+        tie.direction = self.strand.direction(tie.s).dot(self.grid.R)
         body, place = self.strand.at(tie.s)
         self.rows.hold(tie.row, body, place)
         self.rows.slide(tie.row, tie.direction, tie.friction)
@@ -245,7 +246,7 @@ class Passage:
         return self.grid.inverse(self.grid.to_local(self.strand.world(s)), near)
 
     def _inside(self, s: float, near: Array) -> bool:
-        return self.grid.outside(self._material(s, near))[0] < 0
+        return self.boundary.outside(self._material(s, near))[0] < 0
 
     def _crossing(self, inner: float, outer: float, near: Array) -> float:
         """Arc length at which the needle crosses the surface, inside the tissue at `inner`."""
@@ -264,14 +265,14 @@ class Passage:
         x = grid.to_local(self.strand.world(0.0))
         if (np.abs(x) > self._near).any():
             return
-        X = grid.inverse(x, grid.clipped(x))
-        gap, axis, sign = grid.outside(X)
-        heading = sign * float((self.strand.direction(0.0) @ grid.R)[axis])
+        X = grid.inverse(x, self.boundary.clipped(x))
+        gap, normal = self.boundary.outside(X)
+        heading = float((self.strand.direction(0.0) @ grid.R) @ normal)
         within = ((grid.low < X) & (grid.high > X)).all()
         if -DEPTH < gap < 0 and heading < INWARD and within and intact[grid.cell(X)[0]]:
-            self._normal = sign * np.eye(3)[axis]
+            self._normal = normal
             self._tunnels += 1
-            self._tip = self._add("touch", self._tunnels, 0.0, grid.on_face(X, axis, sign), LOCKED)
+            self._tip = self._add("touch", self._tunnels, 0.0, self.boundary.on_face(X, normal), LOCKED)
             if self._tip is not None:
                 self._record("touch", 0.0, self._tip.X)
 
@@ -289,11 +290,11 @@ class Passage:
         tip.travel += travel
         _, F = self.grid.gradient(tip.X)
         X = tip.X + solved(F, travel * tip.direction)
-        gap, axis, sign = self.grid.outside(X)
+        gap, normal = self.boundary.outside(X)
         pulled = resistance < -BACKWARD / 2
         if gap >= 0:
-            X = self.grid.on_face(X, axis, sign)
-            outward = sign * float(tip.direction[axis]) > 0
+            X = self.boundary.on_face(X, normal)
+            outward = float(tip.direction @ normal) > 0
             if pulled and not outward:
                 self._record("withdrawn", resistance, tip.X)
                 self._remove(tip)
@@ -309,10 +310,9 @@ class Passage:
                     return
         elif tip.kind == "leaving" and gap < -0.1 * law.spacing:
             tip.kind = "cut"
-        tip.X = self.grid.clipped(X)
+        tip.X = self.boundary.clipped(X)
         tip.friction = BACKWARD if pulled else law.cut if tip.kind == "cut" else LOCKED
-        self.rows.tie(tip.row, tip.X)
-        self.rows.move_bead(tip.row, tip.X)
+        self.rows.move(tip.row, tip.X)
 
     # points behind it
 
@@ -326,9 +326,9 @@ class Passage:
         else:
             return
         X = self._material(s, tip.X)
-        if kind == "path" and self.grid.outside(X)[0] > -0.3 * spacing:
+        if kind == "path" and self.boundary.outside(X)[0] > -0.3 * spacing:
             return
-        tie = self._add(kind, tip.tunnel, s, self.grid.clipped(X), LOOSE)
+        tie = self._add(kind, tip.tunnel, s, self.boundary.clipped(X), LOOSE)
         if tie is not None:
             self._ties.append(tie)
             if kind == "entry":
@@ -346,7 +346,7 @@ class Passage:
             if min(laid) < 1.3 * spacing or not self._inside(inner, place) or self._inside(0.0, place):
                 continue
             s = self._crossing(inner, 0.0, place)
-            X = self.grid.clipped(self._material(s, place))
+            X = self.boundary.clipped(self._material(s, place))
             self._exits = [item for item in self._exits if item[0] != tunnel]
             tie = self._add("exit", tunnel, s, X, LOOSE)
             if tie is not None:

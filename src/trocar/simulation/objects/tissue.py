@@ -1,10 +1,11 @@
-"""Tissue: an elastic block on coarse trilinear cells with a finer surface, which a needle can pierce."""
+"""Tissue: an elastic body on coarse trilinear cells with a finer surface, which a needle can pierce."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import mujoco
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.errors import Inaccurate, TrocarError, check_known, check_type
+from trocar.simulation.objects.closed_surface import ClosedSurface
 from trocar.simulation.objects.cutting import Elements, checked_path, crossed, flex_id, flex_tetrahedra, swept
 from trocar.simulation.objects.piercing import Passage, Piercing, TissueEvent, TissuePoint
 from trocar.simulation.objects.scene_object import (
@@ -28,13 +30,16 @@ from trocar.simulation.objects.scene_object import (
 from trocar.simulation.objects.soft_slab import SOFT_SOLIMP
 from trocar.simulation.objects.solid import HARD_SOLREF
 from trocar.simulation.objects.strand import Strand
-from trocar.simulation.objects.tissue_grid import FACES, TissueGrid
+from trocar.simulation.objects.tetrahedra import filled, gmsh_text
+from trocar.simulation.objects.tissue_boundary import FACES
+from trocar.simulation.objects.tissue_grid import TissueGrid
 from trocar.simulation.objects.tissue_material import Inclusion, checked_layers, moduli, nominal_stress
 from trocar.simulation.objects.tissue_points import PointRows, add_beads, add_ties
 from trocar.spatial import Array, checked_pose, quaternion
 
 MAX_CELLS = 500  # of a tissue; a step of so many takes 10 ms
 MAX_SURFACE = 20_000  # nodes of the surface
+MESH_FILE = "tissue.msh"  # in memory
 RADIUS = 1e-5  # of the flex's skin [m]
 TOLERANCE = 1e-8  # of the solver; the arm's 1e-14 is out of reach between light nodes
 CHECKED = 20  # steps between two checks for inverted cells
@@ -43,17 +48,17 @@ TEARING = 5  # steps between two checks for torn cells
 
 @dataclass(frozen=True)
 class Tissue(SceneObject):
-    """A box of tissue: a corotated linear solid on trilinear cells. Needs accuracy="discrete".
+    """A body of tissue: a corotated linear solid on trilinear cells. Needs accuracy="discrete".
 
     Stress is linear in the stretch, at any rotation.
-    The cells carry the deformation, and the cost grows with their number; contact uses a finer mesh of the same box.
+    The cells carry the deformation, and the cost grows with their number; contact uses a finer mesh of the same body.
     Two tissues side by side are the edges of a wound: they collide with each other.
 
     Attributes:
         name: unique name.
-        size: edges (3,) [m] along its axes. pose: T_base_tissue (4, 4) of its centre.
+        size: edges (3,) [m] of its box along its axes. pose: T_base_tissue (4, 4) of the centre of the box.
         cells: number of cells along each axis. mesh: largest edge of the surface that is touched [m].
-        fixed: faces that are held in place, of "-x", "+x", "-y", "+y", "-z" and "+z".
+        fixed: faces of the box at which nodes of the cells are held in place, of "-x", "+x", "-y", "+y", "-z" and "+z".
         young: [Pa]. poisson: below 0.5; above 0.45, cells this coarse are too stiff.
         layers: thickness [m] and Young's modulus [Pa] of layers from the face +z down; below them it is `young`.
         inclusions: parts with another stiffness, which replace the layers. Cells that lie in several parts have the
@@ -64,6 +69,8 @@ class Tissue(SceneObject):
         friction: coefficient of Coulomb friction of its surface.
         piercing: forces at a needle that pierces it. Default: needles pass through it without a force.
         colour: (red, green, blue).
+        surface: its shape, which is stretched to the box. Default: the box itself. Cells without tissue are left out,
+            and cells that it fills in part have that part of the stiffness.
     """
 
     soft: ClassVar[bool] = True
@@ -85,12 +92,15 @@ class Tissue(SceneObject):
     friction: float = 0.5
     piercing: Piercing | None = None
     colour: tuple[float, float, float] = (0.80, 0.42, 0.38)
+    surface: ClosedSurface | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
         size = checks.lengths(f"size of {self.name}", self.size)
         positive = ("young", "density", "mesh")
         checks.attributes(self, self.name, positive=positive, not_negative=("friction", "damping"))
+        if self.surface is not None:
+            check_type(f"surface of {self.name}", self.surface, ClosedSurface, "a ClosedSurface")
         if not 0 <= self.poisson < 0.5:
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_layers(self.layers, self.name)
@@ -111,24 +121,44 @@ class Tissue(SceneObject):
         if np.prod(1.0 + np.ceil(size / self.mesh)) > MAX_SURFACE:
             raise TrocarError(f"the mesh of {self.name} is too fine: use a larger mesh than {self.mesh:g} m")
 
+    @cached_property
+    def fitted(self) -> ClosedSurface | None:
+        """The surface in the frame of the tissue [m]; None for a box."""
+        # the skin of the flex is outside of its vertices
+        return None if self.surface is None else self.surface.fitted(np.asarray(self.size, dtype=float) - 2 * RADIUS)
+
+    def _make_flex(self, base: mujoco.MjsBody) -> mujoco.MjsFlex:
+        """The flex with its mesh for contact, as a child of a body."""
+        size = np.asarray(self.size, dtype=float)
+        options: dict[str, Any] = {"name": OBJECT + self.name, "dim": 3, "dof": "trilinear", "radius": RADIUS}
+        options["cellcount"] = self.cells
+        if self.fitted is None:
+            count = np.maximum(2, 1 + np.ceil(size / self.mesh - 1e-9).astype(int))
+            spacing = (size - 2 * RADIUS) / (count - 1)
+            mass = self.density * float(size.prod())
+            return base.make_flex(type="grid", count=count, spacing=spacing, mass=mass, **options)
+        with mujoco.MjVfs() as files:
+            files[MESH_FILE] = gmsh_text(*self.tetrahedra).encode()
+            mass = self.density * self.fitted.volume
+            return base.make_flex(type="gmsh", file=MESH_FILE, vfs=files, mass=mass, **options)
+
+    @cached_property
+    def tetrahedra(self) -> tuple[Array, Array]:
+        """Vertices (n, 3) [m] and tetrahedra (m, 4) of the mesh of a surface."""
+        if self.fitted is None:
+            raise TrocarError(f"{self.name} is a box without a surface")
+        vertices, corners = filled(self.fitted, self.mesh)
+        if len(vertices) > MAX_SURFACE:
+            raise TrocarError(f"the mesh of {self.name} is too fine: use a larger mesh than {self.mesh:g} m")
+        return vertices, corners
+
     def add_to(self, spec: mujoco.MjSpec) -> None:
-        size, T = np.asarray(self.size, dtype=float), np.asarray(self.pose, dtype=float)
+        T = np.asarray(self.pose, dtype=float)
         base = spec.worldbody.add_body(name=OBJECT + self.name, pos=T[:3, 3], quat=quaternion(T[:3, :3]))
         if self.piercing is not None:
             add_beads(base, OBJECT + self.name, self.piercing.points)
         beads = len(base.bodies)
-        count = np.maximum(2, 1 + np.ceil(size / self.mesh - 1e-9).astype(int))
-        flex = base.make_flex(
-            name=OBJECT + self.name,
-            type="grid",
-            dim=3,
-            dof="trilinear",
-            count=count,
-            cellcount=self.cells,
-            spacing=(size - 2 * RADIUS) / (count - 1),
-            radius=RADIUS,
-            mass=self.density * float(size.prod()),
-        )
+        flex = self._make_flex(base)
         flex.young, flex.poisson, flex.damping = self.young, self.poisson, self.damping
         flex.selfcollide = mujoco.mjtFlexSelf.mjFLEXSELF_NONE
         flex.contype, flex.conaffinity = TISSUES, ANYTHING | TISSUES
@@ -154,6 +184,15 @@ class Tissue(SceneObject):
         if self.piercing is not None:
             add_ties(spec, OBJECT + self.name, free, self.piercing.points)
 
+    @cached_property
+    def lost_volume(self) -> float:
+        """Volume of the surface over that of its mesh, whose edges cut corners; 1 for a box."""
+        if self.fitted is None:
+            return 1.0
+        vertices, corners = self.tetrahedra
+        edges = vertices[corners[:, 1:]] - vertices[corners[:, :1]]
+        return self.fitted.volume / float(np.linalg.det(edges).sum() / 6)
+
     def placed(self, model: mujoco.MjModel, data: mujoco.MjData) -> PlacedTissue:
         return PlacedTissue(self, model, data)
 
@@ -170,7 +209,7 @@ class PlacedTissue(PlacedObject):
     def __init__(self, thing: Tissue, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         super().__init__(thing, model, data)
         x, y, z = thing.cells
-        self.grid = grid = TissueGrid(model, data, thing.name, (x, y, z), thing.fixed)
+        self.grid = grid = TissueGrid(model, data, thing.name, (x, y, z), thing.fixed, thing.fitted)
         self.young = moduli(grid, thing.young, checked_layers(thing.layers, thing.name), thing.inclusions)
         flex = flex_id(model, OBJECT + thing.name)
         # vertices are stored in [0, 1] of the box
@@ -178,7 +217,10 @@ class PlacedTissue(PlacedObject):
         centres = places[flex_tetrahedra(model, flex)].mean(axis=1)
         cell = np.clip((centres * grid.cells).astype(int), 0, grid.cells - 1)
         owner = np.ravel_multi_index(tuple(cell.T), tuple(grid.cells))
-        self._elements = Elements(model, flex, grid.bodies[grid.corners], owner, self.young / thing.young)
+        stiffness = self.young / thing.young * thing.lost_volume
+        self._elements = Elements(model, flex, grid.bodies[grid.corners], owner, stiffness)
+        # cells of the box in which there is no tissue
+        self._filled = self._elements.filled
         self._passage: Passage | None = None
         self._events: list[TissueEvent] = []
         self._steps, self._warned = 0, False
@@ -225,12 +267,12 @@ class PlacedTissue(PlacedObject):
     def stress(self) -> Array:
         """Largest principal stress (nx, ny, nz) at the centre of every cell [Pa]: force per area at rest; 0 if cut."""
         stress = nominal_stress(self.grid.gradients(), self.young, self.thing.poisson)
-        return np.asarray(np.where(self._elements.intact, stress, 0.0).reshape(tuple(self.grid.cells)))
+        return np.asarray(np.where(self._elements.intact & self._filled, stress, 0.0).reshape(tuple(self.grid.cells)))
 
     @property
     def intact(self) -> Array:
-        """True (nx, ny, nz) for cells that were neither cut nor torn."""
-        return self._elements.intact.reshape(tuple(self.grid.cells)).copy()
+        """True (nx, ny, nz) for cells that were neither cut nor torn, and in which there is tissue."""
+        return (self._elements.intact & self._filled).reshape(tuple(self.grid.cells))
 
     @property
     def faces(self) -> Array:
@@ -254,6 +296,7 @@ class PlacedTissue(PlacedObject):
 
     def _remove(self, cells: Array, what: str, stress: float) -> int:
         """Remove the cells of a mask; needle and thread come free in them."""
+        cells = cells & self._filled
         lost = cells & self._elements.intact
         count = self._elements.remove(cells)
         if count:

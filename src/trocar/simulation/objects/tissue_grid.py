@@ -7,10 +7,11 @@ from collections.abc import Collection
 import mujoco
 import numpy as np
 
+from trocar.simulation.objects.closed_surface import ClosedSurface
 from trocar.simulation.objects.scene_object import OBJECT
+from trocar.simulation.objects.tissue_boundary import Boundary, BoxBoundary, SurfaceBoundary
 from trocar.spatial import Array
 
-FACES = {"-x": (0, -1.0), "+x": (0, 1.0), "-y": (1, -1.0), "+y": (1, 1.0), "-z": (2, -1.0), "+z": (2, 1.0)}
 CLOSE = 1e-9  # accuracy of the inverse map [m]
 MAX_NEWTON = 10  # iterations of the inverse map
 # corners of a cell and the eight places at which its deformation is checked, in [0, 1]
@@ -29,7 +30,12 @@ class TissueGrid:
         R, p: frame of the tissue in the world.
         nodes: ids of the x joints of all free nodes; those of y and z follow each.
         corners: numbers (n, 8) of the nodes of every cell. bodies: ids of the bodies of all nodes, by their number.
+        boundary: its free surface at rest.
+
+    Nodes at which no cell is filled by the tissue are fixed.
     """
+
+    boundary: Boundary
 
     def __init__(
         self,
@@ -38,6 +44,7 @@ class TissueGrid:
         name: str,
         cells: tuple[int, int, int],
         fixed: Collection[str],
+        surface: ClosedSurface | None = None,
     ) -> None:
         base = model.body(OBJECT + name).id
         self._qpos, self.cells = data.qpos, np.array(cells)
@@ -50,7 +57,8 @@ class TissueGrid:
         self.low, self.high = places.min(axis=0), places.max(axis=0)
         self.step = (self.high - self.low) / self.cells
         shape = tuple(self.cells + 1)
-        self.rest, self._address, self.joint = np.zeros((*shape, 3)), np.full(shape, -1), np.full(shape, -1)
+        self.rest = self.low + self.step * np.moveaxis(np.indices(shape), 0, -1)
+        self._address, self.joint = np.full(shape, -1), np.full(shape, -1)
         self.bodies = np.zeros(np.prod(shape), dtype=int)
         for body, place in zip(bodies, places, strict=True):
             node = tuple(np.rint((place - self.low) / self.step).astype(int))
@@ -68,10 +76,7 @@ class TissueGrid:
         self._cell_joints, self._cell_rest = self.joint.ravel()[self.corners], self.rest.reshape(-1, 3)[self.corners]
         self._cell_address, self._cell_free = address[..., None] + np.arange(3), (address >= 0).astype(float)[..., None]
         self._axes = list(zip(self.low.tolist(), self.step.tolist(), self.cells.tolist(), strict=True))
-        self._free_faces = [FACES[face] for face in FACES if face not in fixed]
-        self._faces = [
-            (axis, sign, float(self.high[axis] if sign > 0 else self.low[axis])) for axis, sign in self._free_faces
-        ]
+        self.boundary = BoxBoundary(self.low, self.high, fixed) if surface is None else SurfaceBoundary(surface)
 
     def to_local(self, place: Array) -> Array:
         """A position (3,) of the world in the tissue's frame."""
@@ -88,11 +93,15 @@ class TissueGrid:
             inner.append(u - i)
         return cell, inner
 
-    def weights(self, X: Array) -> tuple[Array, Array, Array]:
-        """Joints (8,) of the nodes of X's cell (-1: fixed), their weights (8,), and the place they give at rest."""
+    def located(self, X: Array) -> tuple[int, Array, Array, Array]:
+        """Cell of X, weights (8,) of its nodes, and the places (3,) that they give at rest and now."""
         cell, inner = self.cell(X)
         w = np.array(_products(*((1.0 - f, f) for f in inner)))
-        return self._cell_joints[cell], w, w @ self._cell_rest[cell]
+        return cell, w, w @ self._cell_rest[cell], w @ self._corners(cell)
+
+    def cell_joints(self, cell: int) -> Array:
+        """Joints (8,) along x of the nodes of a cell; -1: fixed."""
+        return np.asarray(self._cell_joints[cell])
 
     def place(self, X: Array) -> Array:
         """Current position (3,) of the material point X."""
@@ -120,21 +129,6 @@ class TissueGrid:
             if gap @ gap < CLOSE**2:
                 break
             X = X + solved(F, gap)
-        return X
-
-    def outside(self, X: Array) -> tuple[float, int, float]:
-        """Signed distance of X from the nearest free face at rest, negative inside; its axis and direction."""
-        x = X.tolist()
-        return max((sign * (x[axis] - face), axis, sign) for axis, sign, face in self._faces)
-
-    def clipped(self, X: Array) -> Array:
-        """X moved into the box."""
-        return np.asarray(np.minimum(np.maximum(X, self.low), self.high))
-
-    def on_face(self, X: Array, axis: int, sign: float) -> Array:
-        """X moved to a face."""
-        X = self.clipped(X)
-        X[axis] = self.high[axis] if sign > 0 else self.low[axis]
         return X
 
     def positions(self) -> Array:

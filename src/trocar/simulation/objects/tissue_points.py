@@ -99,6 +99,9 @@ class PointRows:
         # addresses (3, 1) of the weights of the first node
         self._weights = [model.tendon_adr[three][:, None].astype(int) for three in tendons]
         self._all = np.arange(len(grid.nodes))
+        # by cell: the mask of its free nodes, and the places of their weights in a tendon
+        self._free_nodes: dict[int, tuple[Array, Array]] = {}
+        self._cell = [-1] * count  # to whose nodes each bead is tied
         self._column = np.full(model.njnt, -1)  # place of a node's x joint among the weights of a tendon
         self._column[grid.nodes] = np.arange(len(grid.nodes))
 
@@ -114,32 +117,38 @@ class PointRows:
         """
         self._active[[*self._ties[k], self._hold[k]]] = 0
         self._wrap[self._weights[k] + self._all] = 0.0
+        self._cell[k] = -1
         self.hold(k, 0, (0.0, 0.0, 0.0))
         self.slide(k, AXIS, IDLE_FRICTION)
 
     def use(self, k: int, X: Array) -> None:
         """Put point k at the material point X, at rest."""
         self._qvel[self._bead_v[k] : self._bead_v[k] + 4] = 0.0
-        self.tie(k, X)
-        self.move_bead(k, X)
+        self.move(k, X)
         self.activate(k)
 
     def activate(self, k: int) -> None:
         """Make the constraints of point k act."""
         self._active[[*self._ties[k], self._hold[k]]] = 1
 
-    def tie(self, k: int, X: Array) -> None:
-        """Tie bead k to the material point X."""
-        joints, weights, rest = self._grid.weights(X)
-        free = joints >= 0
-        self._wrap[self._weights[k] + self._all] = 0.0
-        self._wrap[self._weights[k] + self._column[joints[free]]] = weights[free]
+    def tie(self, k: int, X: Array) -> Array:
+        """Tie bead k to the material point X; returns where X is now."""
+        cell, weights, rest, place = self._grid.located(X)
+        if cell != self._cell[k]:
+            self._wrap[self._weights[k] + self._all] = 0.0
+            self._cell[k] = cell
+        if cell not in self._free_nodes:
+            joints = self._grid.cell_joints(cell)
+            self._free_nodes[cell] = joints >= 0, self._column[joints[joints >= 0]]
+        free, columns = self._free_nodes[cell]
+        self._wrap[self._weights[k] + columns] = weights[free]
         self._eq_data[self._ties[k], 0] = -rest
+        return place
 
-    def move_bead(self, k: int, X: Array) -> None:
-        """Move bead k to where X is, with its slider at the origin."""
+    def move(self, k: int, X: Array) -> None:
+        """Tie bead k to the material point X and move it there, with its slider at the origin."""
         first = self._bead[k]
-        self._qpos[first : first + 3], self._qpos[first + 3] = self._grid.place(X), 0.0
+        self._qpos[first : first + 3], self._qpos[first + 3] = self.tie(k, X), 0.0
 
     def hold(self, k: int, body: int, place: Sequence[float]) -> None:
         """Connect slider k to a place (3,) in the frame of a body of the needle or thread."""

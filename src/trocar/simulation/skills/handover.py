@@ -118,6 +118,8 @@ def hand_over(
     hands.hold(0.1)
     hands.close(taker, effort, 0.7)
     gripped = inverse(scene.T_world_tip(taker)) @ placed.pose
+    # two hands press against each other through the needle, which would leap out of the taker's
+    hands.ease(giver)
     hands.open(giver, 0.7, 0.4)
     hands.move(giver, hands.tip(giver) @ BACK, 0.5)
     hands.move(taker, LIFTED @ hands.tip(taker), 0.6)

@@ -25,6 +25,7 @@ POSES = 12  # on a straight line; between them the joints follow a spline
 # Mean speeds at which a gripped needle follows [rad/s, m/s]; friction slips with the square of the speed.
 GENTLE_TURN, GENTLE_SPEED = 1.0, 0.03
 MAX_TURN = 1.5  # of a joint between neighbouring poses of a path [rad]
+EASED = 16  # steps in which the effort of jaws fades
 TURN_POSES = np.radians(6.0)  # angle between the poses of a turn
 
 
@@ -96,6 +97,14 @@ class Hands:
         self.grips[self._checked(arm)] = None
         self._run(duration, {}, {arm: opening})
 
+    def ease(self, arm: str, duration: float = 0.3) -> None:
+        """Let the effort of closed jaws fade, so that what they press against does not leap when they open."""
+        effort = self.grips[self._checked(arm)]
+        if effort is None:
+            return
+        for k in range(EASED - 1, 0, -1):
+            self.close(arm, effort * k / EASED, duration / (EASED - 1))
+
     def gentle(self, arm: str, T: Array) -> float:
         """Duration [s] of a straight line to T (4, 4) at which a gripped needle does not slip, at least 0.6 s."""
         start = self.tip(arm)
@@ -134,18 +143,30 @@ class Hands:
         }
         jaws = {name: (float(self.q[name][-1]), opening) for name, opening in openings.items()}
         still = {name: Setpoint(q, 0.0 * q, 0.0 * q) for name, q in self.q.items()}
+        # a quintic in time, and the paths along it: evaluated at once, which is much faster than step by step
+        times = [(k + 1) / steps for k in range(steps)]
+        scale = [
+            (
+                x**3 * (10 - 15 * x + 6 * x * x),
+                30 * x * x * (1 - x) ** 2 / duration,
+                60 * x * (1 - x) * (1 - 2 * x) / duration**2,
+            )
+            for x in times
+        ]
+        u, du, ddu = np.array(scale).T[..., None]
+        ways = {
+            name: (q(u[:, 0]), q(u[:, 0], 1) * du, q(u[:, 0], 2) * du**2 + q(u[:, 0], 1) * ddu)
+            for name, q in paths.items()
+        }
         for k in range(steps):
-            x = (k + 1) / steps
-            u, du = x**3 * (10 - 15 * x + 6 * x * x), 30 * x * x * (1 - x) ** 2 / duration
-            ddu = 60 * x * (1 - x) * (1 - 2 * x) / duration**2
             for name, arm in scene.arms.items():
                 setpoint = still[name]
-                if name in paths:
-                    q = paths[name]
-                    setpoint = Setpoint(q(u), q(u, 1) * du, q(u, 2) * du**2 + q(u, 1) * ddu)
+                if name in ways:
+                    q, dq, ddq = ways[name]
+                    setpoint = Setpoint(q[k], dq[k], ddq[k])
                 if name in jaws:
                     q, (first, last) = setpoint.q.copy(), jaws[name]
-                    q[-1] = first + (last - first) * u
+                    q[-1] = first + (last - first) * scale[k][0]
                     setpoint = Setpoint(q, setpoint.dq, setpoint.ddq)
                 scene.stepped[name].command(laws[name](State(scene.time, arm.q, arm.dq), setpoint))
             scene.advance()

@@ -1,4 +1,4 @@
-"""Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, mouse, phone, headset, script.
+"""Input devices that drive a PSM: gamepad, SpaceMouse, keyboard, mouse, phone, headset, CRTK master, script.
 
     from trocar.robot import Robot
     from trocar.teleoperation.devices import DeviceConsole, Gamepad, training_scene
@@ -16,6 +16,7 @@ offers it in `trocar teleop`.
 from importlib import import_module
 from pkgutil import iter_modules
 
+from trocar.teleoperation.devices.crtk_master import CrtkMaster
 from trocar.teleoperation.devices.device import (
     DEVICES,
     DeviceKind,
@@ -29,6 +30,7 @@ from trocar.teleoperation.devices.device_console import DeviceConsole, MotionLog
 from trocar.teleoperation.devices.gamepad import Gamepad
 from trocar.teleoperation.devices.page_devices import Keyboard, Mouse
 from trocar.teleoperation.devices.practice import TASKS, Scripted, training_scene
+from trocar.teleoperation.devices.run_metrics import RunMetrics
 from trocar.teleoperation.devices.spacemouse import SpaceMouse
 from trocar.teleoperation.devices.tracked_hand import TrackedHand
 
@@ -38,6 +40,7 @@ for _module in iter_modules(__path__):  # each may add devices to DEVICES
 __all__ = [
     "DEVICES",
     "TASKS",
+    "CrtkMaster",
     "DeviceConsole",
     "DeviceKind",
     "DeviceLost",
@@ -49,6 +52,7 @@ __all__ = [
     "Keyboard",
     "MotionLog",
     "Mouse",
+    "RunMetrics",
     "Scripted",
     "SpaceMouse",
     "TrackedHand",

@@ -53,10 +53,12 @@ class InputDevice(Protocol):
 
     Attributes:
         name: name used in messages. help: one line that explains axes and buttons.
+        begin: words for closing and opening the gripper of this device, which makes the PSM follow.
     """
 
     name: str
     help: str
+    begin: str
 
     @property
     def connected(self) -> bool:
@@ -76,6 +78,7 @@ class PassiveDevice:
     """Base of devices without actuators that stay connected until they are closed."""
 
     connected = True
+    begin = "close the gripper and open it"
 
     def feel(self, wrench: Array) -> None:
         """Do nothing: the device has no actuators."""

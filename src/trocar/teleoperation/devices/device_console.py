@@ -19,15 +19,18 @@ from trocar.robot.interface import MTM, Interface
 from trocar.spatial import Array, pose, quaternion, rotation
 from trocar.teleoperation.channel import Channel
 from trocar.teleoperation.component import CameraSample, PairSample
+from trocar.teleoperation.coupling import PASSIVITIES, SCHEMES, PositionForce
 from trocar.teleoperation.devices.device import Hand, HandState, InputDevice
 from trocar.teleoperation.ecm_teleoperation import BOX
+from trocar.teleoperation.live_coupling import LiveCoupling
 from trocar.teleoperation.settings import PERIOD, ECMSettings, PSMSettings
 from trocar.teleoperation.wiring import CAMERA, Teleoperation
 
 SCALES = (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # selected with the buttons
 REFLECTED = 10  # steps between two contact wrenches that devices feel
 MAX_MESSAGES = 50  # number of messages kept
-WORDS = {"DISABLED": "off", "ALIGNING_MTM": "holds; pinch to follow"}  # by state; otherwise it holds
+WORDS = {"DISABLED": "off", "ALIGNING_MTM": "holds; {begin} to follow"}  # by state; otherwise it holds
+PINCH = "pinch/twist MTM gripper a bit"  # words of the dVRK for a master with a gripper
 MASTERS = {"PSM1": "MTMR", "PSM2": "MTML"}  # the right hand drives PSM1
 FRAME = "HRSV"  # the display: X to the left, Y up, Z away
 STATES = ("measured_cp", "setpoint_cp", "measured_cv", "gripper/measured_js")
@@ -59,23 +62,40 @@ class DeviceConsole:
     Args:
         robot: robot with the PSMs. devices: by name of the PSM, such as {"PSM1": Gamepad()}.
         scale: PSM translation per hand translation, at most 1. delay: one-way delay of the network [s].
+        scheme, passivity: bilateral control, keys of `coupling.SCHEMES` and `PASSIVITIES`. Default: devices feel the
+            contact wrench, and nothing limits the energy of the delayed loop.
 
     Attributes:
         teleoperation: pairs, camera control and console that the devices drive. pairs: by PSM. console: its state.
+        couplings: bilateral control of every PSM that has it.
         hands: by PSM. grips: hands as they have reached the robot, by PSM.
         masters: name of each hand's topics, by PSM: MTMR for PSM1, MTML for PSM2, else such as hand_PSM3.
-        messages: the latest ones, oldest first. wrenches: (6,) displayed, by PSM.
+        delay: one-way delay [s]. messages: the latest ones, oldest first. wrenches: (6,) displayed, by PSM.
         pressed: buttons held on a page, in addition to those of the devices.
     """
 
     def __init__(
-        self, robot: Robot, devices: Mapping[str, InputDevice], *, scale: float = 0.2, delay: float = 0.0
+        self,
+        robot: Robot,
+        devices: Mapping[str, InputDevice],
+        *,
+        scale: float = 0.2,
+        delay: float = 0.0,
+        scheme: str | None = None,
+        passivity: str = "none",
     ) -> None:
         if not devices:
             raise TrocarError("a console needs at least one device")
         check_known("PSM of the robot", [name for name, kind in robot.devices.items() if kind == "PSM"], *devices)
-        self._robot, self._bus = robot, robot.bus
+        self._robot, self._bus, self.delay = robot, robot.bus, delay
         self._forth, self._back = ({psm: Channel(delay) for psm in devices} for _ in range(2))
+        self.couplings: dict[str, LiveCoupling] = {}
+        if scheme is not None or passivity != "none":
+            check_known("scheme", SCHEMES, scheme or PositionForce.name)
+            check_known("passivity control", PASSIVITIES, passivity)
+            for psm in devices:
+                law = SCHEMES[scheme or PositionForce.name]()
+                self.couplings[psm] = LiveCoupling(law, PASSIVITIES[passivity](), delay=delay, dt=PERIOD)
         self.hands = {psm: Hand(device) for psm, device in devices.items()}
         self.grips = {psm: HandState() for psm in devices}
         free = {psm: master for psm, master in MASTERS.items() if master not in robot.devices}
@@ -101,9 +121,11 @@ class DeviceConsole:
             self.pairs = {psm: self.teleoperation.pairs[pair] for psm, pair in pairs.items()}
             self.set_scale(scale)
             self._bus.subscribe("system/warning", partial(self._note, "warning"))  # such as a refused scale
+            begins = {pair: devices[psm].begin for psm, pair in pairs.items()}
             for component in (*pairs.values(), *((CAMERA,) if self.teleoperation.camera else ())):
                 for kind in ("error", "warning", "status"):
-                    self._bus.subscribe(f"{component}/{kind}", partial(self._note, kind))
+                    note = partial(self._note, kind, begin=begins.get(component, ""))
+                    self._bus.subscribe(f"{component}/{kind}", note)
             self.messages.clear()  # of earlier ones
 
     def _add_topics(self, psm: str, master: str) -> None:
@@ -120,8 +142,9 @@ class DeviceConsole:
         }
         robot.bus.add(master, Interface(tuple(MTM.topic(topic) for topic in STATES)), states=sources)
 
-    def _note(self, kind: str, message: Any) -> None:
-        self.messages.append(ConsoleMessage(self._robot.time - self._start, kind, message.value))
+    def _note(self, kind: str, message: Any, begin: str = "") -> None:
+        text = message.value.replace(PINCH, begin) if begin else message.value
+        self.messages.append(ConsoleMessage(self._robot.time - self._start, kind, text))
 
     def start(self) -> None:
         """Switch teleoperation on, with an operator present."""
@@ -156,7 +179,7 @@ class DeviceConsole:
         for psm, pair in self.pairs.items():
             state, force = pair.state, float(np.linalg.norm(self.wrenches[psm][:3]))
             holding = "clutched" if state.clutched else WORDS.get(state.current, "holds")
-            word = "following" if state.following else holding
+            word = "following" if state.following else holding.format(begin=self.hands[psm].device.begin)
             lines[psm] = f"{word}, scale {state.scale:g}, contact {force:.1f} N"
         return lines | ({"ECM": "moved by the hand"} if self.console.camera else {})
 
@@ -168,13 +191,34 @@ class DeviceConsole:
         for psm, hand in self.hands.items():
             self._forth[psm].send(t, hand.step(t, self._dt) if self._dt > 0.0 else hand.grip)
             self.grips[psm] = self._forth[psm].receive(t) or self.grips[psm]
+            if psm in self.couplings and self._dt > 0.0:
+                self._couple(psm, t)
         self._change_buttons(frozenset(self.pressed).union(*(grip.buttons for grip in self.grips.values())))
         self._count += 1
         if self._count % REFLECTED == 0:
             for psm, channel in self._back.items():
+                if psm in self.couplings:
+                    continue
                 channel.send(t, self._contact(psm) if self.pairs[psm].state.following else np.zeros(6))
                 wrench = channel.receive(t)
                 self.wrenches[psm] = np.zeros(6) if wrench is None else wrench
+
+    def _couple(self, psm: str, t: float) -> None:
+        """Bilateral control: the force that the hand feels, and the hand's position that the PSM follows."""
+        state, hand, grip = self.pairs[psm].state, self.hands[psm].grip, self.grips[psm]
+        tip: Any = self._bus.read(f"{psm}/measured_cp")
+        velocity: Any = self._bus.read(f"{psm}/measured_cv")
+        force, position = self.couplings[psm].step(
+            t,
+            (hand.pose[:3, 3], hand.twist[:3]),
+            grip.pose[:3, 3],
+            (tip.T[:3, 3], velocity.vector[:3]),
+            self._contact(psm)[:3],
+            state.scale,
+            state.following,
+        )
+        self.wrenches[psm] = np.concatenate([force, np.zeros(3)])
+        self.grips[psm] = replace(grip, pose=pose(grip.pose[:3, :3], position))
 
     def _change_buttons(self, held: frozenset[str]) -> None:
         """Handle buttons that were pressed or released."""
@@ -232,7 +276,7 @@ class MotionLog:
 
     A recording has the PSM's joints as measured, its set-points as commands, and the hand: `hand_position` and
     `hand_quaternion` (wxyz) in the display, `received_position` and `received_quaternion` as they reach the robot,
-    `gripper`, `following`, `scale` and `contact_force`, which the hand feels.
+    `gripper`, `following`, `clutched`, `scale` and `contact_force`, which the hand feels.
     """
 
     def __init__(self, robot: Robot, console: DeviceConsole) -> None:
@@ -259,6 +303,7 @@ class MotionLog:
             pose: Any = read(f"{console.masters[psm]}/{topic}")
             row |= {f"{name}_position": pose.T[:3, 3].copy(), f"{name}_quaternion": quaternion(pose.T[:3, :3])}
         row |= {"gripper": console.hands[psm].grip.gripper, "following": float(state.following), "scale": state.scale}
+        row["clutched"] = float(state.clutched)
         row["contact_force"] = console.wrenches[psm][:3].copy()
         rows.append(row)
 

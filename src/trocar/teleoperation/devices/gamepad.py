@@ -31,6 +31,7 @@ class Gamepad:
     A and Y: smaller and larger scale.
     """
 
+    begin = "squeeze and release the right trigger"
     help = (
         "left stick: in the picture; right stick: away, towards, turn; cross: pitch, yaw; right trigger: gripper; "
         "left shoulder: clutch; right shoulder: camera; A, Y: scale"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -32,13 +33,15 @@ SWITCHES = {"G": "gripper", "C": "clutch", "V": "camera"}  # one press switches 
 TAPS = {"Z": "slower", "X": "faster"}
 KEYS = {key: name for key, (name, _) in MOTIONS.items()} | SWITCHES | TAPS
 SPEED, TURN = 0.15, 2.0  # velocity of the hand towards the handle [m/s, rad/s]
+HEARTBEAT, LOST = 0.2, 0.5  # time between reports of held keys, and after which they count as released [s]
 MAX_INTERVAL = 0.05  # between readings that moves the hand [s]
 
 
 class Keyboard(PassiveDevice):
-    """Keys of a keyboard; `press` may be called by any thread. Releases are not needed."""
+    """Keys of a keyboard, several at a time. Any thread may call `hold`, or `press` where releases are not known."""
 
     name = "keyboard"
+    begin = "press G twice"
     help = (
         "A D W S: left, right, up, down; R F: away, towards; Q E: turn; I K J L: pitch, yaw; G: gripper; C: clutch; "
         "V: camera; Z X: scale"
@@ -49,6 +52,8 @@ class Keyboard(PassiveDevice):
         self._pressed: list[str] = []
         self._until: dict[str, float] = {}
         self._on: set[str] = set()
+        self._down: frozenset[str] = frozenset()
+        self._reported, self._seen = False, -np.inf  # a report since the last reading, and its time
 
     def press(self, key: str) -> None:
         """Report a key press or repetition; key: a letter of `KEYS`."""
@@ -56,16 +61,30 @@ class Keyboard(PassiveDevice):
         with self._lock:
             self._pressed = [*self._pressed, key][-100:]
 
+    def hold(self, keys: Collection[str]) -> None:
+        """Report the keys that are down: at every change, and every `HEARTBEAT` s or more often while one is down."""
+        for key in keys:
+            check_known("key", KEYS, key)
+        with self._lock:
+            new = frozenset(keys) - self._down
+            self._pressed = [*self._pressed, *(key for key in sorted(new) if key not in MOTIONS)][-100:]
+            self._down, self._reported = frozenset(keys), True
+
     def read(self, t: float) -> DeviceSample:
-        """Sample at time t [s]: keys pressed since the last reading move the hand for a short time."""
+        """Sample at time t [s]: held keys move the hand; keys reported by `press` move it for a short time."""
         with self._lock:
             pressed, self._pressed = self._pressed, []
+            held, reported, self._reported = self._down, self._reported, False
+        if reported:
+            self._seen = t
+        if t - self._seen > LOST:  # the page has gone: a key cannot stay down for ever
+            held = frozenset()
         for key in pressed:
             if key in SWITCHES:
                 self._on ^= {SWITCHES[key]}
             else:
                 self._until[key] = t + (PUSH if t < self._until.get(key, t) else FIRST if key in MOTIONS else PUSH)
-        down = [key for key, until in self._until.items() if t < until]
+        down = held | {key for key, until in self._until.items() if t < until}
         twist = sum((MOTIONS[key][1] for key in down if key in MOTIONS), np.zeros(6))
         buttons = {TAPS[key] for key in down if key in TAPS} | (self._on - {"gripper"})
         gripper = 0.0 if "gripper" in self._on else OPEN
@@ -79,6 +98,7 @@ class Mouse(PassiveDevice):
     """
 
     name = "mouse"
+    begin = "tick and untick the box that closes the gripper"
     help = "drag the handle at the instrument's tip; gripper, clutch and camera are boxes to tick"
 
     def __init__(self) -> None:

@@ -48,6 +48,7 @@ class Scripted(PassiveDevice):
     """A device whose samples are a function of the time since its first reading [s]."""
 
     name = "script"
+    begin = "wait"
     help = "plays by itself: pinch, circle, press on the plate, clutch, camera"
 
     def __init__(self, sample: Callable[[float], DeviceSample] | None = None) -> None:

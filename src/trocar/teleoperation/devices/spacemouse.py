@@ -29,6 +29,7 @@ class SpaceMouse:
         mouse: an open device of pyspacemouse with the convention HID_Z_UP. Default: open the one of `index`.
     """
 
+    begin = "press button 1 twice"
     help = "cap: the hand; button 1: gripper; button 2: clutch; both: camera"
 
     def __init__(self, index: int = 0, mouse: Any = None) -> None:

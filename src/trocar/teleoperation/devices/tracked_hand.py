@@ -18,6 +18,7 @@ INTERVALS = 0.005, 0.05  # minimum and maximum time of the motion to a new pose 
 R_DISPLAY_XR = np.diag([-1.0, 1.0, -1.0])
 
 Clock = Callable[[], float]
+BEGIN = {"vr": "squeeze and release the trigger", "phone": "hold and release the button of the gripper on its screen"}
 
 
 class TrackedHand(PassiveDevice):
@@ -38,6 +39,7 @@ class TrackedHand(PassiveDevice):
     def __init__(
         self, name: str, help: str, clock: Clock = time.monotonic, *, page: str = "phone", side: str = "right"
     ) -> None:
+        self.begin = BEGIN["vr" if page == "vr" else "phone"]
         self.name, self.help, self.page, self.side, self.felt = name, help, page, side, 0.0
         self._clock, self._lock = clock, threading.Lock()
         self._start = self._target = np.eye(4)

@@ -96,7 +96,7 @@ class ArmControls:
                 self._show_mode("torque" if self._follows_efforts else "joint" if self.mode.value == "torque" else "")
             if time.monotonic() - self._acted > FOLLOW_DELAY:
                 self._show_target(state)
-        self.tip.handle.visible = self.mode.value == "cartesian"
+        self.tip.handle.visible = self.mode.value != "torque"  # in joint mode too: the tip can be dragged at once
         self.grip.visible = bool(self._hand.value)
         if self._held:
             force = SPRING * (np.array(self.grip.position) - state.T_tip[:3, 3])

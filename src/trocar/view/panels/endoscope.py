@@ -23,7 +23,7 @@ SIZE = 320, 240  # of one picture [pixels]
 INTERVAL = 1 / 8  # real time between two pairs of pictures [s]
 QUALITY = 80  # of JPEG files
 GAP = 6  # between pictures [px]
-WIDTH = 560  # of a single picture [px]
+WIDTH = 340  # of a single picture [px]: the scene keeps 40 % of a window of 1024 px
 TAB: Tab = ("Endoscope", viser.Icon.EYE)
 
 

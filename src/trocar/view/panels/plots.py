@@ -36,6 +36,9 @@ UNITS = {
     "engine - equations": "m{0.effort_unit}",
     "difference of positions": "m{0.unit}",
 }
+# The axis of values has room for labels such as -0.125; viser's default clips them.
+AXES = (uplot.Axis(), uplot.Axis(size=54))
+PLAYHEAD = "#555555"
 BARS, NAME, VALUE, ROW, BAR = 270, 62, 62, 26, 12  # widths of the bars, names and values; heights of a row, a bar [px]
 
 
@@ -168,22 +171,29 @@ def chosen_joint(dropdown: Any, arm: Arm) -> int:
     return names.index(dropdown.value)
 
 
-def new_plot(page: Page, labels: tuple[str, ...]) -> Any:
-    """A plot over time of one or two curves, hidden until it is filled."""
+def new_plot(page: Page, labels: tuple[str, ...], *, playhead: bool = False) -> Any:
+    """A plot over time of one or two curves, hidden until it is filled; with a vertical line at the time shown."""
     series = [uplot.Series(label="t [s]"), uplot.Series(label=labels[0], stroke=COLOURS[0], width=2)]
     series += [uplot.Series(label=label, stroke=COLOURS[1], width=1.5, dash=(6, 3)) for label in labels[1:]]
-    look = {"legend": uplot.Legend(show=False), "padding": (8, 12, 0, 0), "visible": False}
-    data = (np.array([0.0, 1.0]), *(np.zeros(2) for _ in labels))
+    series += [uplot.Series(label="now", stroke=PLAYHEAD, width=1)] if playhead else []
+    look = {"legend": uplot.Legend(show=False), "padding": (8, 12, 0, 0), "visible": False, "axes": AXES}
+    data = (np.array([0.0, 1.0]), *(np.zeros(2) for _ in series[1:]))
     return page.add("uplot", data, None, tuple(series), title="", height=HEIGHT, scales=_scales(0.0, 1.0), **look)
 
 
-def fill_plot(plot: Any, title: str, t: Array, *curves: Array) -> None:
-    """Show curves over times t (N,) [s], as many as the plot has."""
+def fill_plot(plot: Any, title: str, t: Array, *curves: Array, now: float | None = None) -> None:
+    """Show curves over times t (N,) [s], as many as the plot has, and its line at the time `now` [s] if it has one."""
     plot.title = title
     low, high = min(float(x.min()) for x in curves), max(float(x.max()) for x in curves)
     scales = _scales(low, high, float(t[0]), float(t[-1]))
     if plot.scales != scales:
         plot.scales = scales
+    if now is not None:
+        # uPlot draws curves only: this one is below the axes except at one time, where it is above them
+        bottom, top = scales["y"]["range"]
+        line = np.full(len(t), 2.0 * bottom - top - 1.0)
+        line[int(np.argmin(np.abs(t - now)))] = 2.0 * top - bottom + 1.0
+        curves = (*curves, line)
     plot.data = tuple(np.ascontiguousarray(x, dtype=np.float64) for x in (t, *curves))
     plot.visible = True
 

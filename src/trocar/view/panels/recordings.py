@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,11 @@ from trocar.view.film import FilmButtons
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import Page, send_recording
 from trocar.view.panel import Panel, RobotPanel, Selection, plain
-from trocar.view.panels.plots import TAB, CurvePanel, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
+from trocar.view.panels.plots import chosen_joint, fill_plot, hide, legend, new_plot, plot_title
 
 KINDS = ",".join(SUFFIXES)
 MAX_POINTS = 1000  # of a curve
+MAX_ZOOM = 50.0
 CURVES = {"position": "q", "velocity": "dq", "effort": "tau", "difference of positions": "q"}  # and their channels
 RMS_CURVES = tuple(CURVES)[:3]  # those with a curve of each recording
 RMS_UNITS = {"q": ("mrad", "mm"), "dq": ("mrad/s", "mm/s"), "tau": ("mN m", "mN")}  # revolute, prismatic joints
@@ -67,12 +70,21 @@ class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=
             add("button", "Export NPZ", lambda event: self._send(event, ".npz"), icon=icon.FILE_ZIP)
             self.films = FilmButtons(page, lambda: self.a)
 
-    def open(self, first: Path | None, second: Path | None = None, namespace: str | None = None) -> None:
-        """Load recordings from files; an unreadable file becomes a message. namespace: arm in a bag."""
+    def open(
+        self, first: Path | None, second: Path | None = None, namespace: str | None = None, simulate: bool = False
+    ) -> None:
+        """Load recordings from files; an unreadable file becomes a message.
+
+        namespace: arm in a bag. simulate: also simulate the motion of a first recording without a second one, in a
+        thread.
+        """
         if first is not None:
             self.page.run(lambda: self.load(Track.load(first, self._settings, namespace)))
         if second is not None and self.a is not None:
             self.page.run(lambda: self.compare(Track.load(second, self._settings, namespace)))
+        elif simulate and self.a is not None:
+            run = threading.Thread(target=self.page.run, args=(self.simulate,), name="trocar-simulate", daemon=True)
+            run.start()
 
     def load(self, track: Track) -> None:
         """Show a recording, from its beginning."""
@@ -188,45 +200,58 @@ class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=
             send_recording(event.client, self.a.recording, f"recording{suffix}")
 
 
-class RecordedCurvePanel(Panel, tab=TAB, left=True, interval=0.25):
-    """Whole recordings of the joint that `curves` shows, with the values at the current time in the titles."""
+class RecordedCurvePanel(Panel, tab=("Recording", viser.Icon.TIMELINE), left=True, interval=0.1):
+    """Recordings A and B of one joint over time, with a line at the time shown; the zoom keeps this time in view.
 
-    def __init__(self, recordings: RecordingPanel, curves: CurvePanel) -> None:
-        self._recordings, self._curves = recordings, curves
+    Attributes: joint, zoom: dropdown and slider. plots: by quantity.
+    """
+
+    def __init__(self, recordings: RecordingPanel) -> None:
+        self._recordings = recordings
         self._drawn: tuple[Any, ...] = ()
 
     def build(self, page: Page) -> None:
+        self._hint = page.add("markdown", "No recording yet. Load or make one in the tab *Recordings*.")
+        self.joint = page.add("dropdown", "Joint", None, page.selection.about.arm.joint_names)
+        self.zoom = page.add("slider", "Zoom [×]", None, 1.0, MAX_ZOOM, 0.5, 1.0, hint="around the time shown")
         self._legend = page.add("html", "", visible=False)
-        self._plots = {name: new_plot(page, ("A", "B") if name in RMS_CURVES else ("B - A",)) for name in CURVES}
+        labels = {name: ("A", "B") if name in RMS_CURVES else ("B - A",) for name in CURVES}
+        self.plots = {name: new_plot(page, labels[name], playhead=True) for name in CURVES}
 
     def refresh(self, selection: Selection) -> None:
         a, b, now = self._recordings.a, self._recordings.b, selection.frame.time
-        self._legend.visible = visible = not selection.frame.live and self._curves.draws
-        if not visible or a is None:
-            hide(self._plots)
+        self._hint.visible, shown = a is None, a is not None and not selection.frame.live
+        self._legend.visible = self.joint.visible = self.zoom.visible = shown
+        if not shown or a is None:
+            hide(self.plots)
             self._drawn = ()
             return
-        j = chosen_joint(self._curves.joint, a.arm)
-        rows = np.unique(np.linspace(0, len(a.t) - 1, MAX_POINTS).astype(int))
-        t = a.t[rows] if b is None else a.t[rows][a.t[rows] <= b.duration]
-        if len(t) < 2:
+        j, start, end = chosen_joint(self.joint, a.arm), *self._window(a, b, now)
+        if end <= start or self._drawn == (a, b, j, start, end, now):
             return
-        drawn, before = (a, b, j), self._drawn
-        self._drawn, self._legend.content = drawn, legend("A", None if b is None else "B")
-        for name, plot in self._plots.items():
+        self._drawn = a, b, j, start, end, now
+        names = [escape(track.name) for track in (a, b) if track is not None]
+        self._legend.content = legend(f"A: {names[0]}", f"B: {names[1]}" if len(names) > 1 else None)
+        t = np.linspace(start, end, MAX_POINTS)
+        for name, plot in self.plots.items():
             tracks = [track for track in (a, b) if track is not None]
             curves = [x[:, j] for track in tracks if (x := track.at(CURVES[name], t)) is not None]
             if name not in RMS_CURVES:
                 curves = [1e3 * (curves[1] - curves[0])] if len(curves) == 2 else []
-            if not curves or a.at(CURVES[name], now) is None:
+            if not curves:
                 plot.visible = False
                 continue
             title = f"{plot_title(a.arm, j, name)}: {np.interp(now, t, curves[0]):.4g} at {now:.3f} s"
-            if before == drawn:
-                plot.title = title
-            else:
-                # without a second curve the first is drawn twice: uPlot needs a constant number of series
-                fill_plot(plot, title, t, *curves, *(curves if name in RMS_CURVES and len(curves) < 2 else ()))
+            # without a second curve the first is drawn twice: uPlot needs a constant number of series
+            curves += curves if name in RMS_CURVES and len(curves) < 2 else []
+            fill_plot(plot, title, t, *curves, now=now)
+
+    def _window(self, a: Track, b: Track | None, now: float) -> tuple[float, float]:
+        """Start and end of the time axis [s]."""
+        whole = a.duration if b is None else min(a.duration, b.duration)
+        width = whole / min(max(float(self.zoom.value), 1.0), MAX_ZOOM)
+        start = min(max(now - width / 2, 0.0), whole - width)
+        return start, start + width
 
 
 def _table(a: Track, b: Track) -> str:

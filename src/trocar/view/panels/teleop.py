@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from html import escape
 from typing import Any
@@ -14,7 +15,7 @@ from trocar.palette import of_cause, rgb
 from trocar.robot import Robot
 from trocar.spatial import Array, inverse, pose, quaternion
 from trocar.teleoperation.devices import DeviceConsole, Keyboard, Mouse
-from trocar.teleoperation.devices.page_devices import KEYS
+from trocar.teleoperation.devices.page_devices import HEARTBEAT, KEYS
 from trocar.view.overlays import linear_rgb
 from trocar.view.page import Page
 from trocar.view.panel import Panel, Selection, TextPanel
@@ -26,6 +27,37 @@ ARROW = 0.002  # radius of a shaft [m]
 MAX_LINES = 6  # messages listed, newest first
 
 
+KEY_PATH = "/keys"  # of requests with the keys that are down
+
+
+def key_script() -> str:
+    """HTML of a hidden frame that reports the keys held in the page: at every change, and as long as one is down.
+
+    viser itself reports presses of one key at a time, and no releases. Keys typed into a field are not reported.
+    """
+    return (
+        "<script>(() => {const known = new Set('" + "".join(KEYS) + "'), down = new Set(), page = parent.document;"
+        "let number = 0;"
+        f"const send = () => fetch('{KEY_PATH}?down=' + [...down].join('') + '&number=' + ++number).catch(() => 0);"
+        "const typing = (e) => /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) && e.target.type !== 'checkbox';"
+        "page.addEventListener('keydown', (e) => {const key = e.key.toUpperCase();"
+        "if (e.ctrlKey || e.altKey || e.metaKey || typing(e) || !known.has(key) || down.has(key)) return;"
+        "down.add(key); send();});"
+        "page.addEventListener('keyup', (e) => {if (down.delete(e.key.toUpperCase())) send();});"
+        "parent.addEventListener('blur', () => {if (down.size) {down.clear(); send();}});"
+        f"setInterval(() => {{if (down.size) send();}}, {1e3 * HEARTBEAT:.0f});}})()</script>"
+    )
+
+
+def _hold(keyboard: Keyboard, query: str) -> bool:
+    """Report the keys of a request, `down=AW&number=3`, to a keyboard; False if it is not of this form."""
+    match = re.fullmatch(rf"down=([{''.join(KEYS)}]{{0,{len(KEYS)}}})&number=\d{{1,9}}", query)
+    if match is None:
+        return False
+    keyboard.hold(set(match[1]))
+    return True
+
+
 class PairPanel(TextPanel, tab=TAB, left=True):
     """States, scales and contact forces of the pairs, and the latest messages."""
 
@@ -34,6 +66,8 @@ class PairPanel(TextPanel, tab=TAB, left=True):
 
     def text(self) -> str:
         rows = [f"<b>{arm}</b> {text}" for arm, text in self._console.summary().items()]
+        if self._console.delay > 0.0:
+            rows.append(f"<b>network</b> delay {1e3 * self._console.delay:.0f} ms each way")
         latest = {message.text: message for message in list(self._console.messages)}  # each text once
         for message in sorted(latest.values(), reverse=True)[:MAX_LINES]:
             colour = COLOURS.get(message.kind, "inherit")
@@ -51,15 +85,16 @@ class DevicePanel(Panel):
         console = self._console
         for psm, hand in console.hands.items():
             page.add("markdown", f"**{psm}: {hand.device.name}**  \n{hand.device.help}")
-        page.add("markdown", "To begin, pinch: close the gripper and open it.")
+            page.add("markdown", f"To begin, {hand.device.begin}.")
         self.clutch = page.add("checkbox", "Clutch", initial_value=False, hint="The PSM holds while the hand moves")
         self.camera = page.add("checkbox", "Camera pedal", initial_value=False, hint="The hand moves the endoscope")
         self.scale = page.add("slider", "Scale", lambda _: self._set_scale(), 0.05, 1.0, 0.05, console.scale)
         for button, box in (("clutch", self.clutch), ("camera", self.camera)):
             box.on_update(partial(self._press, button))
-        keyboards = [hand.device for hand in console.hands.values() if isinstance(hand.device, Keyboard)]
-        for key, name in KEYS.items() if keyboards else ():
-            page.add("command", f"{key}: {name}", hotkey=key).on_trigger(lambda _, key=key: keyboards[0].press(key))
+        for hand in console.hands.values():
+            if isinstance(hand.device, Keyboard):
+                page.server.paths[KEY_PATH] = partial(_hold, hand.device)
+                page.add("html", f'<iframe title="keys" srcdoc="{escape(key_script())}" style="display:none"></iframe>')
 
     def refresh(self, selection: Selection) -> None:
         if abs(self.scale.value - self._console.scale) > 1e-9:  # a button of a device has changed it

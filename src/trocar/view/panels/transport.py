@@ -83,8 +83,8 @@ class TransportPanel(RobotPanel):
         if about.arm.instrument:
             what += f", {plain(about.arm.instrument)}"
         pieces = [f"t = {frame.time:.2f} s"]
-        if frame.live:
-            pieces.append(f"{frame.factor:.2f} × real time" if frame.playing else "paused")
+        if frame.live and not frame.playing:
+            pieces.append("paused")  # the speed is that of the slider; advice follows if it is not reached
         if state.rcm_error is not None:
             pieces.append(f"RCM off by {length(state.rcm_error)}")
         if state.loop_error is not None:

@@ -308,3 +308,6 @@ class TimeDomainPassivity(Passivity):
         cost = -dot(f, home)
         paid = np.where(cost > 0.0, np.clip(W / np.maximum(cost, TINY), 0.0, 1.0), 1.0)
         return back + np.where(W >= 0.0, paid, 0.0) * home
+
+
+PASSIVITIES = {kind.name: kind for kind in (Passivity, DampingInjection, WaveVariables, TimeDomainPassivity)}

@@ -68,6 +68,14 @@ def test_internal_links_point_at_existing_files(page):
     assert [t for t in missing if not (page.parent / t).exists()] == []
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+def test_a_page_opens_with_what_the_reader_can_do(page):
+    if page.name in ("changelog.md", "index.md"):  # included; says it in a table
+        return
+    first = page.read_text("utf-8").split("\n", 1)[1].strip().split("\n\n")[0]
+    assert re.search(r"\byour?\b", first, re.IGNORECASE), "the first paragraph says what you can do with the page"
+
+
 def test_every_page_is_in_the_contents_of_the_site():
     trees = re.findall(r"```\{toctree\}\n(.*?)```", (ROOT / "docs" / "index.md").read_text("utf-8"), re.DOTALL)
     listed = {line for tree in trees for line in tree.splitlines() if line and not line.startswith(":")}

@@ -35,6 +35,7 @@ from tests.support.coppelia_scenes import packed, pendulum
 from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
 from tests.support.file_mutations import damaged, damaged_tree, inline_toml
 from tests.support.odd_values import INPUTS, SEED, rounds
+from tests.support.small_episodes import drawn_data_set
 from trocar.appearance.kinematic_model import add_link, kinematic_arm
 from trocar.appearance.maker_meshes import replace_shapes
 from trocar.arms.instruments import load_endoscope, load_instrument
@@ -401,6 +402,39 @@ def sketched_psm() -> tr.Arm:
     return tr.load_arm("PSM")
 
 
+@cache
+def data_set(format: str) -> tuple[TemporaryDirectory[str], Path]:
+    """A data set of episodes, and the object that keeps its folder."""
+    keeper = TemporaryDirectory()
+    return keeper, drawn_data_set(Path(keeper.name) / "set", format)
+
+
+def episode_door(format: str, name: str, slow: int = 1) -> Door:
+    """One file of a data set, read with the sound others."""
+
+    def sound() -> list[bytes]:
+        return [(data_set(format)[1] / name).read_bytes()]
+
+    def read(path: Path) -> Any:
+        place = data_set(format)[1] / name
+        before = place.read_bytes()
+        try:
+            place.write_bytes(path.read_bytes())
+            return [episode.recordings for episode in tr.load_episodes(data_set(format)[1])]
+        finally:
+            place.write_bytes(before)
+
+    return Door(Path(name).suffix, sound, read, slow)
+
+
+DOORS |= {
+    "info of LeRobot v3.0": episode_door("lerobot3", "meta/info.json"),
+    "list of episodes of LeRobot v3.0": episode_door("lerobot3", "meta/episodes/chunk-000/file-000.parquet", slow=2),
+    "frames of LeRobot v3.0": episode_door("lerobot3", "data/chunk-000/file-000.parquet"),
+    "list of episodes of LeRobot v2.1": episode_door("lerobot2.1", "meta/episodes.jsonl"),
+    "episode as npz": episode_door("npz", "episode_000001.npz"),
+    "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tr.load_episodes(path)[0]),
+}
 DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)
 DOORS["surface of a tissue"] = Door(".stl", lambda: [tetrahedron()], ClosedSurface.load)
 DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from trocar.commands.bench import bench
 from trocar.commands.bench_tasks import bench_tasks
+from trocar.commands.convert import convert
 from trocar.commands.evaluate import evaluate
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
@@ -195,7 +196,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep, bench_tasks, record, evaluate),
+    "Simulate": (sim, scene, sweep, bench_tasks, record, convert, evaluate),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),

@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trocar.arms import load_arm
 from trocar.envs.tasks import reach
-from trocar.episodes import EpisodeRecipe
-from trocar.episodes.data_set import DataSet
+from trocar.episodes import EpisodeRecipe, features
+from trocar.episodes.data_set import COLUMNS, DataSet
+from trocar.episodes.demonstration import Demonstration, npz_bytes
 from trocar.episodes.recording_run import WRITERS
 from trocar.episodes.splits import ordered
-from trocar.episodes.staging import Staging
+from trocar.episodes.staging import Outcome, Staging
+from trocar.files import write_whole
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,3 +46,27 @@ def written(data: DataSet, folder: Path, format: str) -> Path:
 def contents(folder: Path) -> dict[str, bytes]:
     """Bytes of all files below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def drawn_data_set(folder: Path, format: str, count: int = 2) -> Path:
+    """A data set of random numbers in a format, without a simulation."""
+    random, arm = np.random.default_rng(0), load_arm("PSM")
+    layout = features.layout(["psm1"], [arm.joint_names], 3, 7)
+    staging = Staging(folder.with_name(f"{folder.name}-staged"))
+    outcomes = [Outcome(k, "demonstration", 3) for k in range(count)]
+    for outcome in outcomes:
+        frames = {
+            name: random.normal(size=(3, *feature["shape"])).astype(feature["dtype"])
+            for name, feature in layout.items()
+            if feature["dtype"] != "string"
+        }
+        final = {name: values[0] for name, values in frames.items() if name.startswith("observation")}
+        about = dict.fromkeys(COLUMNS, 0) | {"success": True, "kind": "demonstration", "parameters": {}, "pixels": {}}
+        about["tools"] = {"observation.meta.tool.psm1": "LARGE_NEEDLE_DRIVER_400006"}
+        episode = Demonstration(50, "draw", layout, frames, final, about)
+        write_whole(staging.episode_file(outcome.index), npz_bytes(episode))
+    order, splits = ordered(outcomes)
+    recipe = EpisodeRecipe(task="Reach", count=count, format=format)
+    folder.mkdir(parents=True)
+    WRITERS[format](DataSet(recipe, staging, folder, order, splits))
+    return folder

@@ -222,3 +222,14 @@ def test_bench_sweep_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"bare_call_us", "sweep_serial_overhead_us", "sweep_processes_overhead_us"} <= set(results)
     assert results["sweep_100k_rows_write_s"] > 0
     assert 0 <= results["sweep_100k_rows_memory_growth_mb"] < 200
+
+
+def test_force_estimates_find_the_force_and_worsen_with_friction(tmp_path: Path) -> None:
+    results = study_results(
+        "force_estimation", {"day": [0.0, 0.0, 0.5, 0.5], "seed": [1, 2, 1, 2]}, tmp_path / "forces"
+    )
+    calm, changed = results["residual_share"][:2], results["residual_share"][2:]
+    assert (calm < 5.0).all()
+    assert (changed > calm).all()
+    assert results["learned_share"][2:].mean() < changed.mean()  # it has seen the friction of the day
+    assert (results["observer_share"] < 20.0).all()

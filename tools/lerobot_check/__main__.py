@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trocar.episodes import EpisodeRecipe, broken_rules, record
 
-EPISODES, STEPS = 20, 300
+EPISODES, STEPS = 6, 300
 
 
 def main(output: Path, python: Path) -> int:

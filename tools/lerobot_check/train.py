@@ -2,7 +2,8 @@
 
     python train.py DIR [STEPS]
 
-torchvision's wheel does not load beside a CPU build of torch, and no film is decoded here: it is replaced by a stub.
+torchvision's wheel does not load beside a CPU build of torch; it and the packages of other policies are replaced by
+stand-ins.
 """
 
 # mypy: ignore-errors
@@ -10,29 +11,47 @@ import json
 import sys
 import time
 import types
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import numpy as np
 
 
-def stand_in(name):
-    """A class for any name of torchvision that is imported but not used."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return type(name, (), {})
+class StandIn:
+    """Stands for any class, function or decorator that is imported but not used."""
+
+    def __init__(self, *arguments, **named):
+        pass
+
+    def __init_subclass__(cls, **named):
+        pass
+
+
+class StandIns:
+    """Finds modules of packages that lerobot imports with its other policies, and that this check does not need."""
+
+    ROOTS = ("torchvision", "diffusers", "transformers", "peft", "timm", "wandb")
+
+    def find_spec(self, name, path=None, target=None):
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self.ROOTS else None
+
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__getattr__ = self.attribute
+        return module
+
+    def exec_module(self, module):
+        pass
+
+    @staticmethod
+    def attribute(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (StandIn,), {})
 
 
 def stub_torchvision():
-    from importlib.machinery import ModuleSpec
-
-    for name in ("torchvision", "torchvision.transforms", "torchvision.transforms.v2", "torchvision.models"):
-        module = types.ModuleType(name)
-        module.__spec__ = ModuleSpec(name, None)
-        module.__getattr__ = stand_in
-        module.__path__ = []
-        sys.modules[name] = module
-    sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
-    sys.modules["torchvision.transforms"].v2 = sys.modules["torchvision.transforms.v2"]
+    sys.meta_path.insert(0, StandIns())
 
 
 def main():
@@ -96,7 +115,7 @@ def main():
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     first, last = np.mean(losses[:20]), np.mean(losses[-20:])
     seconds = time.process_time() - begin
     print(f"trained ACT for {steps} steps in {seconds:.1f} s of CPU time: loss {first:.3f} -> {last:.3f}")

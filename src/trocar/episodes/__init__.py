@@ -10,6 +10,7 @@ Open-H's validator. `evaluate` scores a policy that answers at an address.
 """
 
 from trocar.episodes.completion import with_effort, with_joints
+from trocar.episodes.conversion import convert
 from trocar.episodes.demonstration import Demonstration
 from trocar.episodes.evaluation import Driving, evaluate
 from trocar.episodes.loaded import EpisodeSet, LoadedEpisode
@@ -21,5 +22,5 @@ from trocar.episodes.recipe import EpisodeRecipe
 from trocar.episodes.recording_run import record
 
 __all__ = ["BrokenRule", "Demonstration", "Driving", "EpisodeRecipe", "EpisodeSet", "LoadedEpisode"]
-__all__ += ["PolicyFailure", "PolicyServer", "broken_rules", "evaluate", "load_episodes", "record", "with_effort"]
-__all__ += ["with_joints"]
+__all__ += ["PolicyFailure", "PolicyServer", "broken_rules", "convert", "evaluate", "load_episodes", "record"]
+__all__ += ["with_effort", "with_joints"]

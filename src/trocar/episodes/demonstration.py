@@ -63,6 +63,21 @@ def npz_bytes(demonstration: Demonstration) -> bytes:
     return buffer.getvalue()
 
 
+def check_description(fps: Any, instruction: Any, features: Any, about: Any) -> None:
+    """Raise a ValueError unless the parts of a description have their types."""
+    named = isinstance(features, Mapping) and all(
+        isinstance(feature, Mapping) and _is_names(feature.get("names")) for feature in features.values()
+    )
+    if not (named and isinstance(about, Mapping) and isinstance(instruction, str)):
+        raise ValueError("its description has parts of other types")
+    if not (isinstance(fps, int | float) and 0 < fps < 1e6):
+        raise ValueError("its rate is not positive")
+
+
+def _is_names(names: Any) -> bool:
+    return names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
+
+
 def read_npz(path: Path) -> Demonstration:
     """An episode from a file of `npz_bytes`; damaged ones raise a TrocarError."""
     content = read_whole(path, "episode", memory() // 4)
@@ -84,6 +99,7 @@ def read_npz(path: Path) -> Demonstration:
         if len(lengths) != 1 or "action" not in frames or 0 in lengths:
             raise ValueError(f"its arrays have {sorted(lengths)} rows")
         fields = {name: about[name] for name in ("fps", "instruction", "features", "about")}
+        check_description(**fields)
         return Demonstration(**fields, frames=frames, final=parts[FINAL], pictures=pictures)
     except Exception as error:  # any exception of the zip, npy and JSON readers
         raise TrocarError(f"{path}: not an episode of trocar, or a damaged one: {error}") from None

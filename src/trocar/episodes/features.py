@@ -74,8 +74,9 @@ def layout(arms: Sequence[str], joints: Sequence[Sequence[str]], task_state: int
         DONE: {"dtype": "bool", "shape": [1], "names": None},
         SUCCESS: {"dtype": "bool", "shape": [1], "names": None},
     }
-    if not task_state:
-        del features[TASK_STATE]
+    for name, size in ((TASK_STATE, task_state), (ENV_ACTION, action)):
+        if not size:
+            del features[name]
     for arm in arms:
         features[f"{TOOL}.{arm}"] = {"dtype": "string", "shape": [1], "names": None}
     features[INSTRUCTION] = {"dtype": "string", "shape": [1], "names": None}

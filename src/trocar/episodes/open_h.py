@@ -58,14 +58,15 @@ def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: st
     """Open-H's form, version 1.0, filled in."""
     recipe, count = data.recipe, len(data.outcomes)
     groups = {group: sum(outcome.group == group for outcome in data.outcomes) for group in ("recovery", "failure")}
-    recovery = groups["recovery"] > 0
+    recovery, recorded = groups["recovery"] > 0, recipe.level == "recorded"
+    data_type = "Other" if recorded else "Digital Simulation"
     varied = {"Spatial Layout"} | ({"Robot Embodiment"} if recipe.level != "nominal" else set())
     width, height = recipe.size or (0, 0)
     camera = f"Simulated stereo endoscope, {width}x{height} @ {fps} fps" if recipe.size else "none"
     sections = [
         f"# trocar {recipe.task} - README",
         "## At a Glance",
-        f"Simulated episodes of a da Vinci Research Kit: {instruction}.",
+        f"{'Recorded' if recorded else 'Simulated'} episodes of a da Vinci Research Kit: {instruction}.",
         "## Dataset Overview",
         f"{count} episodes of the policy '{recipe.policy}' in the task `{recipe.task}` of trocar, a dynamic simulator "
         f"of the dVRK, at the level of randomisation '{recipe.level}', with true contact forces. "
@@ -73,7 +74,7 @@ def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: st
         _table(
             ("Total Trajectories", str(count)),
             ("Total Hours", f"{data.frames / fps / 3600:.3f}"),
-            ("Data Type", " ".join(f"`[{_mark(kind == 'Digital Simulation')}] {kind}`" for kind in DATA_TYPES)),
+            ("Data Type", " ".join(f"`[{_mark(kind == data_type)}] {kind}`" for kind in DATA_TYPES)),
             ("License", "CC BY 4.0"),
             ("Version", "1.0"),
         ),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trocar.episodes.arm_columns import arm_recording, recordings, tip_channels
-from trocar.episodes.demonstration import Demonstration, read_npz
+from trocar.episodes.demonstration import Demonstration, check_description, read_npz
 from trocar.episodes.loaded import EpisodeSet, LoadedEpisode
 from trocar.episodes.picture_files import image
 from trocar.errors import TrocarError
@@ -90,8 +90,11 @@ def _demo(path: Path, number: int) -> LoadedEpisode:
             described = {name: json.loads(group.attrs[name]) for name in ("about", "features") if name in group.attrs}
             fps = float(group.attrs.get("fps", 20.0))
             instruction = str(group.attrs.get("instruction", ""))
-        except (KeyError, ValueError, TypeError, OSError, RuntimeError, AttributeError, RecursionError) as error:
-            raise TrocarError(f"{place}: {error}") from None
+            check_description(fps, instruction, described.get("features", {}), described.get("about", {}))
+        except TrocarError:
+            raise
+        except Exception as error:  # any exception of the HDF5 and JSON readers
+            raise TrocarError(f"{place}: {str(error)[:200]}") from None
     names = {name: list(entry.get("names") or ()) for name, entry in described.get("features", {}).items()}
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1 or not 0 < fps < 1e6:

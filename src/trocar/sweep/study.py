@@ -33,6 +33,7 @@ STUDIES = {
     "excitation": "Condition number of excitations over starts and frequencies",
     "gravity": "Drift under gravity compensation over mountings, tools and masses",
     "payload": "Payload and force estimates under day-to-day changes of friction",
+    "force_estimation": "Sensorless force estimation: residual, momentum observer and a learned model",
     "sensitivity": "Sensitivity of the tip to every parameter",
 }
 MAX_BATCH = 1_000_000

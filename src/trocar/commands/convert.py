@@ -1,0 +1,42 @@
+"""`trocar convert`: recordings and bags as a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trocar.commands.options import argument, option
+from trocar.commands.terminal import plain_errors
+
+
+@plain_errors()
+def convert(
+    files: Annotated[list[Path], argument("FILE", "Recordings or bags, one per episode.")],
+    output: Annotated[Path, option("DIR", "New folder for the data set.", "-o", "--output")],
+    instruction: Annotated[str, option("TEXT", "The task in words.", "--instruction")],
+    arm: Annotated[list[str] | None, option("NAME", "PSM in the bags, such as PSM1; can be repeated.", "--arm")] = None,
+    format: Annotated[str, option("FORMAT", "lerobot3, lerobot2.1 or npz.")] = "lerobot3",
+    fps: Annotated[int, option("N", "Frames per second.")] = 30,
+) -> None:
+    """Convert recordings of a robot or of teleoperation to a data set for LeRobot.
+
+    Example: [bold]trocar convert one.bag two.bag --arm PSM1 --arm PSM2 -o demos --instruction "tie a knot"[/bold]
+
+    State and action are tip poses and jaws with Open-H's names, in the base of each arm; joints, velocities and efforts
+    are stored with them. The action is the commanded position if the file has it, otherwise the next measured one.
+    Requires pip install 'trocar\\[data]', for bags also 'trocar\\[bags]'.
+    """
+    from trocar.episodes.conversion import convert as run
+    from trocar.recording import load_recording
+    from trocar.recording.bag_file import is_bag
+
+    episodes, names = [], arm or ["PSM1"]
+    for file in files:
+        parts = {}
+        for number, name in enumerate(names, start=1):
+            parts[f"psm{number}"] = load_recording(file, "PSM", namespace=name if is_bag(file) else None)
+        episodes.append(parts)
+    run(episodes, output, instruction, format=format, fps=fps)
+    typer.echo(f"Written: {output}, {len(episodes)} episodes")

@@ -1,0 +1,113 @@
+"""Recordings as data sets, and the LeRobot robot over the dVRK's topics."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar.episodes import broken_rules, convert
+from trocar.episodes import features as f
+from trocar.errors import TrocarError
+
+ROOT = Path(__file__).parents[2]
+ARM = tr.load_arm("PSM")
+
+
+def motion(seconds=0.5, rate=200.0, shift=0.0):
+    t = np.arange(0, seconds, 1 / rate)
+    q = np.array([0.1, -0.1, 0.15, 0.2, 0.1, -0.1, 0.4]) + 0.05 * np.sin(3 * t + shift)[:, None]
+    dq, tau = np.gradient(q, t, axis=0), 0.1 * q
+    names = {"joints": ARM.joint_names, "joint_units": ARM.joint_units, "provenance": {"arm": "PSM"}}
+    return tr.Recording(t=t, q=q, dq=dq, tau=tau, commands={"q": q + 0.01}, **names)
+
+
+@pytest.mark.parametrize("format", ["lerobot3", "lerobot2.1", "npz"])
+def test_recordings_come_back_from_a_data_set(tmp_path, format):
+    one, two = motion(), motion(shift=1.0)
+    convert(
+        [{"psm1": one, "psm2": two}, {"psm1": two, "psm2": one}], tmp_path / "set", "tie a knot", format=format, fps=50
+    )
+    episodes = tr.load_episodes(tmp_path / "set")
+    assert len(episodes) == 2
+    assert episodes[0].instruction == "tie a knot"
+    loaded = episodes[0].recordings["psm2"]
+    np.testing.assert_allclose(loaded.q, two.q[::4], atol=1e-6)
+    np.testing.assert_allclose(loaded.tau, two.tau[::4], atol=1e-6)
+    if format != "npz":
+        rules = {(broken.level, broken.rule) for broken in broken_rules(tmp_path / "set")}
+        assert rules == {("error", "folders"), ("warning", "images")}  # no films
+    with pytest.raises(TrocarError, match="is not empty"):
+        convert([{"psm1": one}], tmp_path / "set", "again")
+
+
+def test_actions_are_the_commanded_tips(tmp_path):
+    from trocar.episodes.conversion import demonstration
+
+    recording = motion()
+    episode = demonstration({"psm1": recording}, "reach", 50)
+    T = tr.load_mechanism("PSM").forward_kinematics(recording.commands["q"][::4])
+    np.testing.assert_allclose(episode.frames[f.ACTION][:, :3], T[:, :3, 3], atol=1e-6)
+    assert f.TIP_WRENCH not in episode.frames
+    with pytest.raises(TrocarError, match="in common"):
+        demonstration({"psm1": recording, "psm2": motion(0.01)}, "reach", 50)
+
+
+class Bus:
+    """Topics of two arms that follow commands at once."""
+
+    def __init__(self):
+        from trocar.robot.messages import JointState, Pose
+
+        self.published, T = {}, np.eye(4)
+        T[:3, 3] = [0.0, 0.0, -0.1]
+        joints = JointState(stamp=1, position=np.zeros(6), velocity=np.zeros(6), effort=np.zeros(6))
+        self.messages = {}
+        for arm in ("PSM1", "PSM2"):
+            jaw = JointState(stamp=1, position=np.array([0.3]))
+            self.messages |= {f"{arm}/measured_cp": Pose(stamp=1, T=T), f"{arm}/jaw/measured_js": jaw}
+            self.messages[f"{arm}/measured_js"] = joints
+
+    def read(self, topic):
+        return self.messages.get(topic)
+
+    def publish(self, topic, message):
+        self.published[topic] = message
+
+
+def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "lerobot_robot_dvrk" / "lerobot_robot_dvrk"))
+    topics = importlib.import_module("arm_topics").ArmTopics(bus := Bus(), ["PSM1", "PSM2"], 0.01)
+    observed = topics.observation()
+    assert list(observed)[:16] == f.state_names(["psm1", "psm2"], "pose")
+    assert topics.action_names(topics.arms) == f.state_names(["psm1", "psm2"], "sp")
+    assert (observed["psm2_pose.position.z"], observed["psm1_jaw"]) == (-0.1, 0.3)
+    action = dict.fromkeys(topics.action_names(topics.arms), 0.0)
+    action |= {"psm1_sp.orientation.w": 1.0, "psm2_sp.orientation.w": 1.0, "psm1_jaw_sp": 0.5}
+    sent = topics.send(action)  # the origin is 100 mm away: shortened to 10 mm
+    assert sent["psm1_sp.position.z"] == pytest.approx(-0.09)
+    np.testing.assert_allclose(bus.published["PSM1/servo_cp"].T[:3, 3], [0, 0, -0.09])
+    assert bus.published["PSM1/jaw/servo_jp"].position == pytest.approx([0.5])
+    for wrong in ({"psm1_jaw_sp": np.nan}, {"psm1_sp.orientation.w": 0.0}):
+        with pytest.raises(TrocarError):
+            topics.send(action | wrong)
+    del bus.messages["PSM2/measured_cp"]
+    with pytest.raises(TrocarError, match="PSM2/measured_cp"):
+        topics.observation()
+
+
+def test_the_envhub_file_makes_vector_environments(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "lerobot_robot_dvrk" / "envhub"))
+    monkeypatch.delitem(sys.modules, "env", raising=False)
+    envhub = importlib.import_module("env")
+    monkeypatch.setattr(envhub, "TASKS", ("Reach",))
+    env = envhub.make_env(n_envs=2)["trocar"][0]
+    observation, _ = env.reset(seed=0)
+    assert observation["agent_pos"].shape == (2, 7)
+    observation, *_ = env.step(env.action_space.sample())
+    assert np.isfinite(observation["environment_state"]).all()
+    env.close()

@@ -125,6 +125,7 @@ def demonstration(recordings: Mapping[str, Recording], instruction: str, fps: in
 
 def _at(t: Array, recording: Recording, name: str) -> Any:
     """A channel (N, n) at times t; the command is the commanded position, or the position of the next frame."""
+    values: Any
     if name == "command":
         commanded = recording.commands.get("q")
         values, shift = (recording.q, t[1] - t[0]) if commanded is None else (commanded, 0.0)

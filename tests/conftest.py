@@ -73,5 +73,5 @@ def pytest_terminal_summary(terminalreporter):
 
 def pytest_runtest_logreport(report):
     """Let `tools.fuzz` know the inputs of each test."""
-    if "TROCAR_FUZZ_REPORT" in os.environ and report.when == "call":
+    if "TROCAR_FUZZ_REPORT" in os.environ and report.when != "teardown":
         add_piece(report, Path(os.environ["TROCAR_FUZZ_REPORT"]))

@@ -14,7 +14,7 @@ import pytest
 CAMPAIGN = "TROCAR_FUZZ" in os.environ
 SEED = int(os.environ.get("TROCAR_FUZZ_SEED", "0"))
 INPUTS: Counter[str] = Counter()  # number of inputs so far, by interface; a campaign prints them at its end
-_reported = {"inputs": 0, "cpu": time.process_time()}  # inputs and processor time [s] of tests that have ended
+_reported = {"inputs": 0, "cpu": 0.0}  # inputs of tests that have ended, processor time at the last report [s]
 
 
 def rounds(usual: int) -> int:
@@ -23,8 +23,14 @@ def rounds(usual: int) -> int:
 
 
 def add_piece(report: pytest.TestReport, path: Path) -> None:
-    """Append inputs, real and processor time and failure of a test that has ended to a file of JSON lines."""
+    """Append inputs, real and processor time and failure of a test that has ended to a file of JSON lines.
+
+    After its set-up, the processor time begins.
+    """
     total, cpu = INPUTS.total(), time.process_time()
+    if report.when == "setup":
+        _reported["cpu"] = cpu
+        return
     piece: dict[str, object] = {"test": report.nodeid, "inputs": total - _reported["inputs"], "failed": report.failed}
     piece |= {"seconds": report.duration, "cpu": cpu - _reported["cpu"]}
     _reported.update(inputs=total, cpu=cpu)

@@ -181,8 +181,11 @@ class Engine:
         # A sparse solver that has not solved its ties by then is tried again with dense matrices. Objects without ties
         # need all iterations for the stiffness of their cells.
         self._sparse = not self._exact and bool(self._ties) and bool(mujoco.mj_isSparse(model))
+        self._option = model.opt
         self._max_sparse = min(SPARSE_ITERATIONS, self._max_iterations)
-        self._before = np.empty(mujoco.mj_stateSize(model, STATE) if self._sparse else 0)
+        # all that a step changes: views, and copies from before the step
+        changed = (self.data.qpos, self.data.qvel, self.data.act, self.data.qacc_warmstart)
+        self._before = [(now, now.copy()) for now in changed if now.size]
         self.stops = [JointStop.of(model, int(joint)) for joint in np.flatnonzero(model.jnt_limited)]
         stiffen(model, accuracy)
 
@@ -269,16 +272,19 @@ class Engine:
 
         MuJoCo's sparse Newton solver can stall far from the solution, where the dense one needs ten iterations.
         """
-        model, data, before = self.model, self.data, self._before
-        mujoco.mj_getState(model, data, before, STATE)
-        model.opt.iterations = self._max_sparse
+        model, data, option, time = self.model, self.data, self._option, self.data.time
+        for now, before in self._before:
+            before[:] = now
+        option.iterations = self._max_sparse
         mj_step(model, data)
-        model.opt.iterations = self._max_iterations
+        option.iterations = self._max_iterations
         if self._iterations[0] >= self._max_sparse:
-            mujoco.mj_setState(model, data, before, STATE)
-            jacobian, model.opt.jacobian = model.opt.jacobian, mujoco.mjtJacobian.mjJAC_DENSE
+            data.time = time
+            for now, before in self._before:
+                now[:] = before
+            jacobian, option.jacobian = option.jacobian, mujoco.mjtJacobian.mjJAC_DENSE
             mj_step(model, data)
-            model.opt.jacobian = jacobian
+            option.jacobian = jacobian
 
     def _exact_step(self) -> Array:
         """A Runge-Kutta step; returns the accelerations at its start."""

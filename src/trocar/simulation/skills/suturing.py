@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,7 +97,8 @@ class _Log:
     def _read(self) -> None:
         if self._watch is not None:
             self._watch()
-        force = float(np.linalg.norm(sum(tissue.force for tissue in self._tissues)))
+        total = sum(tissue.force for tissue in self._tissues)
+        force = sqrt(total.dot(total))
         if force:
             self._forces.append(force)
         if self._thread is not None:

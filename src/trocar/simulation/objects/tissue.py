@@ -41,7 +41,7 @@ MAX_CELLS = 500  # of a tissue; a step of so many takes 10 ms
 MAX_SURFACE = 20_000  # nodes of the surface
 MESH_FILE = "tissue.msh"  # in memory
 RADIUS = 1e-5  # of the flex's skin [m]
-# Of the solver; the arm's 1e-14 is out of reach between light nodes. With 1e-7 and more, single forces are off by 10 mN.
+# Of the solver; the arm's 1e-14 is out of reach between light nodes. From 1e-7 on, some forces are off by 10 mN.
 TOLERANCE = 3e-8
 CHECKED = 20  # steps between two checks for inverted cells
 TEARING = 5  # steps between two checks for torn cells

@@ -97,7 +97,7 @@ class _Log:
     def _read(self) -> None:
         if self._watch is not None:
             self._watch()
-        total = sum(tissue.force for tissue in self._tissues)
+        total = np.asarray(sum(tissue.force for tissue in self._tissues))
         force = sqrt(total.dot(total))
         if force:
             self._forces.append(force)

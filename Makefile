@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -80,6 +80,14 @@ FREE ?= 1
 PAGE ?= 60
 soak: $(TEST_STAMP)
 	$(BIN)/python -m tools.soak --hours $(HOURS) --free $(FREE) --page $(PAGE) -o build/soak
+
+# excite, play on the simulated robot and identify three arms; errors on the recording and on the rehearsal
+identification-loop: $(TEST_STAMP)
+	for arm in PSM MTMR ECM; do folder=build/loop/$$arm; \
+	  $(BIN)/trocar excite --arm $$arm --starts 1 --periods 2 -o $$folder && \
+	  $(BIN)/trocar run --scene $$arm --speed fast $$folder/play.py --arm $$arm --output $$folder/measured.csv && \
+	  $(BIN)/trocar identify $$folder/measured.csv --arm $$arm -o $$folder/mine.toml && \
+	  $(BIN)/trocar identify $$folder/rehearsal.npz --arm $$arm || exit 1; done
 
 soak-ros2: MINUTES := $(or $(MINUTES),60)
 soak-ros2: $(TEST_STAMP)

@@ -17,6 +17,7 @@ from tests.transports.test_ros1 import ONE_ARM
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.files import scratch_folder
+from trocar.recording.bag_file import candidates
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.settings import ArmSettings
@@ -108,6 +109,14 @@ def test_a_bag_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path):
 @pytest.fixture(scope="module")
 def two_arms(tmp_path_factory):
     return write_bag(tmp_path_factory.mktemp("two") / "two.mcap", *motion(40), names=("PSM1", "PSM2"))
+
+
+def test_an_arm_is_found_among_grippers_set_up_joints_and_other_arms():
+    names = {"PSM1", "PSM2", "ECM", "MTML", "MTML/gripper", "SUJ/PSM1", "SUJ/ECM"}
+    assert candidates(names, tr.load_arm("ECM")) == ["ECM"]
+    assert candidates(names, tr.load_arm("MTML")) == ["MTML"]
+    assert candidates(names, tr.load_arm("PSM")) == ["PSM1", "PSM2"]
+    assert candidates({"left", "left/gripper"}, tr.load_arm("PSM")) == ["left"]
 
 
 def test_every_command_reads_one_arm_of_a_bag_of_two(two_arms, tmp_path):

@@ -11,6 +11,7 @@ import pytest
 
 from trocar.errors import TrocarError
 from trocar.recording import InvalidRecording, Recording
+from trocar.recording.filters import averaged, lowpass
 
 N = 6
 
@@ -199,3 +200,31 @@ def test_between_selects_the_rows_of_a_time_span_in_every_channel() -> None:
 def test_the_provenance_can_be_extended() -> None:
     recording = Recording(**fields())
     assert replace(recording, provenance={**recording.provenance, "more": True}).provenance["more"] is True
+
+
+def test_rows_that_repeat_a_time_are_dropped_on_request(tmp_path):
+    path = tmp_path / "measured.csv"
+    rows = ["0.0,1.0,2.0,3.0", "0.1,1.1,2.1,3.1", "0.1,1.1,2.1,3.1", "0.2,1.2,2.2,3.2"]
+    path.write_text("\n".join(["t [s],q_yaw [rad],dq_yaw [rad/s],tau_yaw [N m]", *rows]))
+    with pytest.raises(TrocarError, match=r"line 4: .*times must increase"):
+        Recording.load(path)
+    recording = Recording.load(path, drop_repeats=True)
+    np.testing.assert_array_equal(recording.t, [0.0, 0.1, 0.2])
+    np.testing.assert_array_equal(recording.tau[:, 0], [3.0, 3.1, 3.2])
+    assert recording.provenance["dropped_rows"] == 1
+    path.write_text("\n".join(["t [s],q_yaw [rad],dq_yaw [rad/s]", "0.1,1,2", "0.0,1,2"]))
+    with pytest.raises(TrocarError, match="times must increase"):
+        Recording.load(path, drop_repeats=True)
+
+
+def test_averaging_removes_the_steps_of_commands():
+    """Steps of 200 Hz read at 1500 Hz: readings at one phase are biased, means are not."""
+    t = np.arange(3000) / 1500
+    ripple = np.modf(200 * t + 1e-9)[0] - 0.5
+    channel = {"q": np.sin(t)[:, None], "dq": np.cos(t)[:, None], "tau": (1.0 + ripple)[:, None]}
+    recording = Recording(t=t, **channel, joints=("yaw",), joint_units=("rad",))
+    slow = averaged(recording, 400.0)
+    assert len(slow) == 750
+    assert abs(lowpass(slow.tau, 17.0, 375.0)[100:-100] - recording.tau.mean()).max() < 0.01
+    np.testing.assert_allclose(slow.q[:, 0], np.sin(slow.t), atol=1e-5)
+    assert averaged(slow, 400.0) is slow

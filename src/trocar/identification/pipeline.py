@@ -16,7 +16,7 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
 from trocar.identification.design import Design, design, with_values
 from trocar.identification.effort_bias import measured_bias, with_known_bias
@@ -212,6 +212,7 @@ def checked(recipe: Recipe, recording: Recording) -> tuple[Mechanism, Array, Sig
 
     A recording with more than 400 rows per second is averaged first: filters keep no more than 40 Hz of it.
     """
+    check_type("recording", recording, Recording, "a Recording (tr.load_recording)")
     mechanism, recording = recipe.mechanism(), averaged(recording, MAX_RATE)
     check(recording, mechanism.arm)
     return mechanism, joint_from_columns(mechanism.arm, tuple(recording.joints)), prepared(recipe, recording)

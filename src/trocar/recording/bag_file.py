@@ -59,10 +59,10 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         arms = {topic.removesuffix(TOPIC).strip("/") for topic in topics if not f"/{topic}".endswith(f"/{JAW_TOPIC}")}
         if not arms:
             raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
-        candidates = _candidates(arms, arm)
-        if namespace is None and len(candidates) > 1:
-            raise TrocarError(f"{path}: several arms ({', '.join(candidates)}); choose one by its namespace")
-        chosen = candidates[0] if namespace is None else namespace.strip("/")
+        possible = candidates(arms, arm)
+        if namespace is None and len(possible) > 1:
+            raise TrocarError(f"{path}: several arms ({', '.join(possible)}); choose one by its namespace")
+        chosen = possible[0] if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
         try:
             rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
@@ -75,7 +75,7 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
     return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": f"{chosen}/{TOPIC}"})
 
 
-def _candidates(namespaces: set[str], arm: Arm) -> list[str]:
+def candidates(namespaces: set[str], arm: Arm) -> list[str]:
     """Namespaces that may be those of an arm: not a gripper or set-up joints, and of its name if some are."""
     own = sorted(name for name in namespaces if not any(name.startswith(f"{other}/") for other in namespaces))
     own = [name for name in own if not f"/{name}".startswith(SET_UP)] or own

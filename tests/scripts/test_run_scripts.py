@@ -379,3 +379,9 @@ except rospy.ROSInterruptException:
 """
     assert run(robot, script(text)) == 0, capsys.readouterr().err
     assert capsys.readouterr().out == "goodbye\ncleaned up True\n"
+
+
+def test_a_session_can_be_closed_twice(robot):
+    session = Session(robot, "2.4")
+    session.close()
+    session.close()

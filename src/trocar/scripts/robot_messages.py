@@ -30,8 +30,9 @@ class RobotMessages:
         ]
 
     def close(self) -> None:
-        for subscription in self._subscriptions:
-            subscription.close()
+        """End the subscriptions; a second call does nothing."""
+        while self._subscriptions:
+            self._subscriptions.pop().close()
 
     def _take(self, device: str, level: str, message: Message) -> None:
         if message.stamp <= self._start or not isinstance(message, String):

@@ -119,6 +119,7 @@ class TaskEnv(gymnasium.Env):
         for hardware in world.arms.values():
             hardware.calibrate()
         world.loop.place(tuple(world.arms))
+        world.forget()
         for name, hardware in world.arms.items():
             q = hardware.q.copy()
             q[-1] = task.gripped.get(name, q[-1])

@@ -18,6 +18,8 @@ from trocar.spatial import Array, inverse
 
 __all__ = ["FREQUENCY", "PERIOD", "World"]
 
+NEVER = (-1, np.eye(4))  # cycle and value of a pose that was not read
+
 
 class World:
     """The simulated side of an environment: scene, 1500 Hz loop and motors of every arm.
@@ -37,8 +39,10 @@ class World:
         self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
         self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
         self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
-        # cycle of the last reading and its value, by arm
-        self._tips: dict[str, tuple[int, Array]] = {}
+        # cycle of the last reading and its value, by arm or object
+        self._measured: dict[str, tuple[int, Array]] = {}
+        self._true: dict[str, tuple[int, Array]] = {}
+        self._objects: dict[str, tuple[int, Array]] = {}
         self._forces: dict[str, tuple[int, float]] = {}
 
     @property
@@ -53,12 +57,33 @@ class World:
 
     def T_world_measured(self, arm: str) -> Array:
         """Tip (4, 4) in the world from the measured joints."""
-        cycle, T = self._tips.get(arm, (-1, np.eye(4)))
+        cycle, T = self._measured.get(arm, NEVER)
         if cycle != self.loop.cycle:
             tip = self.tips[arm]
             T = self.T_world_base[arm] @ tip.pose(self.arms[arm].q[: tip.n])
-            self._tips[arm] = self.loop.cycle, T
+            self._measured[arm] = self.loop.cycle, T
         return T.copy()
+
+    def T_world_tip(self, arm: str) -> Array:
+        """Tip (4, 4) in the world, of the simulated arm."""
+        cycle, T = self._true.get(arm, NEVER)
+        if cycle != self.loop.cycle:
+            T = self.T_world_base[arm] @ self.scene.arms[arm].tip_pose()
+            self._true[arm] = self.loop.cycle, T
+        return T.copy()
+
+    def T_world_object(self, name: str) -> Array:
+        """Pose (4, 4) of an object in the world."""
+        cycle, T = self._objects.get(name, NEVER)
+        if cycle != self.loop.cycle:
+            T = self.scene.objects[name].pose
+            self._objects[name] = self.loop.cycle, T
+        return T.copy()
+
+    def forget(self) -> None:
+        """Forget readings of this cycle: arms or objects were placed elsewhere."""
+        for readings in (self._measured, self._true, self._objects, self._forces):
+            readings.clear()
 
     def joints(self, arm: str, T_world: Array, seed: Array) -> Array:
         """Joints (n,) for a tip pose (4, 4) in the world, clipped to the limits, with the seed's jaw.

@@ -416,8 +416,12 @@ class Scene:
         self.restore(snapshot)
 
     def fixed_poses(self) -> dict[str, Array]:
-        """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""
+        """Poses (4, 4) in the world of bodies that have no joints of the engine but move, by their names in `spec`.
+
+        Set-up joints move the bases of arms; some objects follow the time.
+        """
         poses = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.prefix}
+        poses |= {OBJECT + name: placed.pose for name, placed in self.objects.items() if placed.driven}
         for name, mount in self._mounts().items():
             if self.cart is not None:
                 poses |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}

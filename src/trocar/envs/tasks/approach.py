@@ -43,10 +43,10 @@ class ApproachTask(NeedlePickTask):
         self.T_needle_grip = max(options, key=lambda T: float(np.trace(here[:3, :3].T @ (placed.pose @ T)[:3, :3])))
 
     def grip(self, world: World) -> Array:
-        return np.asarray(world.scene.objects["needle"].pose @ self.T_needle_grip)
+        return np.asarray(world.T_world_object("needle") @ self.T_needle_grip)
 
     def achieved(self, world: World) -> Array:
-        return world.scene.T_world_tip("PSM")[:3, 3]
+        return world.T_world_tip("PSM")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.grip(world)[:3, 3]
@@ -58,7 +58,7 @@ class ApproachTask(NeedlePickTask):
 
     def errors(self, world: World) -> tuple[float, float]:
         """Distance [m] and angle [rad] of the tip from the grip."""
-        T, goal = world.scene.T_world_tip("PSM"), self.grip(world)
+        T, goal = world.T_world_tip("PSM"), self.grip(world)
         turn = Rotation.from_matrix(T[:3, :3].T @ goal[:3, :3]).magnitude()
         return float(np.linalg.norm(T[:3, 3] - goal[:3, 3])), float(turn)
 

@@ -58,7 +58,7 @@ class CameraCentreTask(Task):
         return np.array([-x, y]) / (max(z, 1e-3) * HALF_VIEW)  # x of the tip frame points left
 
     def achieved(self, world: World) -> Array:
-        return self.image(world.scene.T_world_tip("ECM"), world.time)
+        return self.image(world.T_world_tip("ECM"), world.time)
 
     def desired(self, world: World) -> Array:
         return np.zeros(2)

@@ -81,12 +81,12 @@ class PlaceTask(Task):
     def _point(self, world: World) -> tuple[Array, Array]:
         """Place [m] and direction of the needle's point in the world."""
         place, direction = SHAPE.at(0.0)
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         return (T @ [*place, 1.0])[:3], T[:3, :3] @ direction
 
     def observation(self, world: World) -> Array:
         """Pose of the needle (position, quaternion), place and direction of its point, mark, planned direction."""
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), *self._point(world), self.mark, self.direction])
 
     def after_period(self, world: World, force: float) -> None:

@@ -40,7 +40,7 @@ class ReachTask(Task):
         self.goal = world.scene.arms["PSM"].mechanism.forward_kinematics(self.q_goal)[:3, 3]
 
     def achieved(self, world: World) -> Array:
-        return world.scene.arms["PSM"].tip_pose()[:3, 3]
+        return world.T_world_tip("PSM")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.goal

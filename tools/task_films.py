@@ -30,7 +30,7 @@ from trocar.spatial import Array
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "tasks"
 SIZE = (320, 240)  # [pixels]
-FRAMES, FPS = 60, 12.0  # at most so many pictures, shown at this rate
+FRAMES, FPS = 48, 12.0  # at most so many pictures, shown at this rate
 LAST = 6  # repetitions of the last picture
 MAX_BYTES = 250_000
 QUALITIES = (60, 45, 30, 20)  # of the compression, until the film is small enough
@@ -75,36 +75,29 @@ SHOTS = {
 
 def film(task: str) -> tuple[list[Picture], float]:
     """Pictures of a successful episode of the expert, and the simulated time between two of them [s]."""
-    shot = SHOTS[task]
     for seed in SEEDS:
-        actions = _successful(task, seed, shot.duration)
-        if actions:
-            break
-    else:
-        raise TrocarError(f"the expert of {task} solves none of the seeds {SEEDS.start} to {SEEDS.stop - 1}")
-    env = make_task(task)
-    env.reset(seed=seed)
-    every = max(1, -(-len(actions) // FRAMES))
-    camera = _camera(env, shot)
-    pictures = []
-    for k, action in enumerate(actions):
-        if k % every == 0:
-            pictures.append(_picture(env, camera))
-        env.step(action)
-    pictures.append(_picture(env, camera))
-    return pictures, every * env.period
+        pictures, interval, success = _episode(task, seed, SHOTS[task])
+        if success:
+            return pictures, interval
+    raise TrocarError(f"the expert of {task} solves none of the seeds {SEEDS.start} to {SEEDS.stop - 1}")
 
 
-def _successful(task: str, seed: int, duration: float) -> list[Array]:
-    """Actions of the expert; none if it fails."""
+def _episode(task: str, seed: int, shot: Shot) -> tuple[list[Picture], float, bool]:
+    """Pictures of an episode, the time between them [s], and its success."""
     env = make_task(task)
     observation, info = env.reset(seed=seed)
-    policy, actions, over = env.expert(), [], False
-    while not over and len(actions) < round(duration / env.period):
-        actions.append(np.array(policy(observation)))
-        observation, _, terminated, truncated, info = env.step(actions[-1])
+    policy, camera = env.expert(), _camera(env, shot)
+    pictures, every, over = [_picture(env, camera)], 2, False
+    for k in range(1, round(shot.duration / env.period) + 1):
+        observation, _, terminated, truncated, info = env.step(policy(observation))
         over = terminated or truncated
-    return actions if info["is_success"] else []
+        if k % every == 0 or over:
+            pictures.append(_picture(env, camera))
+        if len(pictures) > FRAMES and not over:
+            pictures, every = pictures[::2], 2 * every  # a longer episode: half as many, twice as far apart
+        if over:
+            break
+    return pictures, every * env.period, bool(info["is_success"])
 
 
 def _camera(env: TaskEnv, shot: Shot) -> mujoco.MjvCamera:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import spsolve
 
 from trocar.envs import make_task
 from trocar.envs.actions import jaw_action
@@ -36,6 +39,52 @@ def test_the_shared_area_of_circles_agrees_with_a_count_of_points():
     for a, b, d in [(1.0, 0.7, 1.2), (1.0, 0.7, 0.2), (0.5, 0.5, 0.9), (0.4, 1.3, 1.0), (0.3, 0.4, 1.0)]:
         inside = (np.hypot(*points.T) < a) & (np.hypot(points[:, 0] - d, points[:, 1]) < b)
         assert overlap(np.array(a), np.array(b), np.array(d)) == pytest.approx(1e-4 * inside.sum(), abs=2e-3)
+
+
+def punched(ball: StiffInclusion, edge: float = 5e-4) -> float:
+    """Stiffness [N/m] above the middle of the ball by axisymmetric finite elements: a rigid disc without friction."""
+    outer, a, nu = 0.03, ball.indenter, ball.poisson
+    nr, nz = round(outer / edge), round(ball.thickness / edge)
+    number = np.arange((nr + 1) * (nz + 1)).reshape(nr + 1, nz + 1)
+    i, j = (index.ravel() for index in np.meshgrid(np.arange(nr), np.arange(nz), indexing="ij"))
+    nodes = np.stack([number[i, j], number[i + 1, j], number[i + 1, j + 1], number[i, j + 1]], axis=1)
+    u = edge * (np.arange(4) + 0.5) / 4
+    r, z = edge * i[:, None, None] + u[:, None], edge * j[:, None, None] + u
+    filled = (r**2 + (z - ball.cover - ball.radius) ** 2 <= ball.radius**2).mean(axis=(1, 2))
+    D = np.full((3, 3), nu) + (1 - 2 * nu) * np.eye(3)
+    D = np.block([[D, np.zeros((3, 1))], [np.zeros((1, 3)), np.array([[(1 - 2 * nu) / 2]])]]) / (
+        (1 + nu) * (1 - 2 * nu)
+    )
+    K = np.zeros((len(i), 8, 8))
+    for x, y in product([-(3**-0.5), 3**-0.5], repeat=2):
+        shape = np.array([(1 - x) * (1 - y), (1 + x) * (1 - y), (1 + x) * (1 + y), (1 - x) * (1 + y)]) / 4
+        along_r = np.array([y - 1, 1 - y, 1 + y, -1 - y]) / (2 * edge)
+        along_z = np.array([x - 1, -1 - x, 1 + x, 1 - x]) / (2 * edge)
+        radius = edge * (i + (1 + x) / 2)
+        B = np.zeros((len(i), 4, 8))
+        B[:, 0, 0::2], B[:, 1, 1::2], B[:, 2, 0::2] = along_r, along_z, shape / radius[:, None]
+        B[:, 3, 0::2], B[:, 3, 1::2] = along_z, along_r
+        K += (np.pi * edge**2 / 2 * radius)[:, None, None] * (B.transpose(0, 2, 1) @ D @ B)
+    K *= ball.young * (1 + (ball.ratio - 1) * filled)[:, None, None]
+    rows = np.stack([2 * nodes, 2 * nodes + 1], axis=2).reshape(-1, 8)
+    every = np.repeat(rows, 8, axis=1).ravel(), np.tile(rows, 8).ravel()
+    whole = csr_matrix((K.ravel(), every))
+    disc = 2 * number[: round(a / edge) + 1, 0] + 1
+    held = np.unique(np.concatenate([disc, 2 * number[:, -1], 2 * number[:, -1] + 1, 2 * number[0]]))
+    free, moved = np.setdiff1d(np.arange(whole.shape[0]), held), np.zeros(whole.shape[0])
+    moved[disc] = 1.0
+    moved[free] = spsolve(whole[free][:, free].tocsc(), -(whole[free] @ moved))
+    return float((whole @ moved)[disc].sum())
+
+
+def test_the_stiffness_agrees_with_finite_elements():
+    plain = ball(ratio=1.0)
+    assert plain.stiffness(np.array(0.0)) == pytest.approx(punched(plain), rel=0.05)
+    for changes in ({}, {"radius": 3e-3, "ratio": 5.0}, {"radius": 3e-3, "ratio": 5.0, "cover": 3e-3}):
+        stiff = ball(**changes)
+        contrast = float(stiff.stiffness(np.array(0.0)) / plain.stiffness(np.array(0.0)))
+        assert contrast == pytest.approx(punched(stiff) / punched(plain), rel=0.15)
+        assert contrast > 1.05
 
 
 def test_stiffness_falls_with_the_distance_and_with_the_cover():

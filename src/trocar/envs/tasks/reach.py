@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -50,7 +51,7 @@ class ReachTask(Task):
 
     def distance(self, world: World) -> float:
         """Distance of the tip from the goal [m]."""
-        return float(np.linalg.norm(self.achieved(world) - self.goal))
+        return math.dist(self.achieved(world), self.goal)
 
     def solved(self, world: World) -> bool:
         return self.distance(world) <= self.goal_tolerance

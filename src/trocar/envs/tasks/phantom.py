@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
+from trocar.errors import TrocarError
 from trocar.simulation.objects.scene_object import OBJECT, PlacedObject
 from trocar.simulation.objects.solid import Solid
 from trocar.spatial import Array
@@ -191,6 +193,10 @@ class PlacedBreathing(PlacedObject):
         T = np.array(self.thing.pose, dtype=float)
         T[2, 3] += self.thing.height(float(self._data.time))
         return T
+
+    @pose.setter
+    def pose(self, T: ArrayLike) -> None:
+        raise TrocarError(f"{self.thing.name} breathes and cannot be moved")
 
     def after_step(self) -> None:
         self._model.body_pos[self.body, 2] = self._rest + self.thing.height(float(self._data.time))

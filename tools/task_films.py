@@ -30,7 +30,7 @@ from trocar.spatial import Array
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "tasks"
 SIZE = (320, 240)  # [pixels]
-FRAMES, FPS = 48, 12.0  # at most so many pictures, shown at this rate
+FRAMES, FPS = 40, 12.0  # at most so many pictures, shown at this rate
 LAST = 6  # repetitions of the last picture
 MAX_BYTES = 250_000
 QUALITIES = (60, 45, 30, 20)  # of the compression, until the film is small enough
@@ -61,7 +61,7 @@ SHOTS = {
     "CameraCentre": WHOLE,
     "ForceHold": CLOSE,
     "NeedlePick": CLOSE,
-    "PegTransfer": Shot((90.0, -35.0), 0.24, 0.0, 45.0),
+    "PegTransfer": Shot((90.0, -35.0), 0.24, 0.0, 36.0),
     "NeedleHandover": Shot((180.0, -15.0), 0.13, 0.0),
     "Approach": CLOSE,
     "Place": Shot((-60.0, -28.0), 0.11, 0.0),
@@ -87,7 +87,7 @@ def _episode(task: str, seed: int, shot: Shot) -> tuple[list[Picture], float, bo
     env = make_task(task)
     observation, info = env.reset(seed=seed)
     policy, camera = env.expert(), _camera(env, shot)
-    pictures, every, over = [_picture(env, camera)], 2, False
+    pictures, every, over = [_picture(env, camera)], 4, False
     for k in range(1, round(shot.duration / env.period) + 1):
         observation, _, terminated, truncated, info = env.step(policy(observation))
         over = terminated or truncated

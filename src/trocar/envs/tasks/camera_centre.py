@@ -47,7 +47,6 @@ class CameraCentreTask(Task):
         T = world.scene.T_world_tip("ECM")
         self.centre = (T @ np.array([x * depth * HALF_VIEW, 0.7 * y * depth * HALF_VIEW, depth, 1.0]))[:3]
         self.axes = T[:3, :2].copy()  # the circle is parallel to the first image
-        self._seen: tuple[int, Array] = -1, np.zeros(2)  # cycle of the last image coordinates, and them
 
     def target(self, t: float) -> Array:
         """Position (3,) of the target in the world [m]."""
@@ -60,11 +59,7 @@ class CameraCentreTask(Task):
         return np.array([-x, y]) / (max(z, 1e-3) * HALF_VIEW)  # x of the tip frame points left
 
     def achieved(self, world: World) -> Array:
-        cycle, image = self._seen
-        if cycle != world.loop.cycle:
-            image = self.image(world.T_world_tip("ECM"), world.time)
-            self._seen = world.loop.cycle, image
-        return image.copy()
+        return world.once("image", "ECM", lambda: self.image(world.T_world_tip("ECM"), world.time)).copy()
 
     def desired(self, world: World) -> Array:
         return np.zeros(2)

@@ -78,6 +78,8 @@ def page(episodes: Sequence[Episode]) -> str:
     tasks = [task for task in TASKS if any(e.task == task for e in episodes)]
     parts = [INTRODUCTION]
     for level in LEVELS:
+        if not any(e.level == level for e in episodes):
+            continue
         parts.append(f"## {TITLES[level]}\n\n{_table(episodes, tasks, level)}")
     parts.append(f"## Cost\n\n{COST}\n\n{_costs(episodes, tasks)}")
     parts.append(PEERS.read_text(encoding="utf-8"))
@@ -86,7 +88,7 @@ def page(episodes: Sequence[Episode]) -> str:
 
 def _table(episodes: Sequence[Episode], tasks: Sequence[str], level: str) -> str:
     bar = level == "nominal"
-    rows = [("task", *POLICIES, *(["expert should reach"] if bar else []))]
+    rows: list[tuple[str, ...]] = [("task", *POLICIES, *(["expert should reach"] if bar else []))]
     rows.append(("---",) * len(rows[0]))
     for task in tasks:
         groups = [[e for e in episodes if (e.task, e.level, e.policy) == (task, level, p)] for p in POLICIES]
@@ -107,7 +109,7 @@ def _rate(group: Sequence[Episode]) -> str:
 
 
 def _costs(episodes: Sequence[Episode], tasks: Sequence[str]) -> str:
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             "task",
             "periods per second",

@@ -15,6 +15,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -113,7 +114,8 @@ def _camera(env: TaskEnv, shot: Shot) -> mujoco.MjvCamera:
 
 def _goals(env: TaskEnv) -> list[Array]:
     """Places (3,) in the world to be marked."""
-    task, world = env.task, env.world
+    world = env.world
+    task: Any = env.task
     if hasattr(task, "target"):
         return [task.target(world.time)]
     if hasattr(task, "entry"):

@@ -58,7 +58,7 @@ class World:
         if cycle != self.loop.cycle:
             value = read()
             self._readings[what, of] = self.loop.cycle, value
-        return value  # type: ignore[return-value]
+        return value
 
     def forget(self) -> None:
         """Forget the readings of this cycle: arms or objects were placed elsewhere."""

@@ -18,7 +18,7 @@ from gymnasium.utils.env_checker import check_env
 from trocar.envs import TASKS, make_task
 from trocar.errors import TrocarError
 
-REPLAYED, STEPS = "Reach", 400  # task and steps of hindsight replay
+REPLAYED, STEPS = "Reach", 260  # task and steps of hindsight replay
 ACCEPTED = "we recommend|render|not within"  # opinions of the checkers, not faults
 
 

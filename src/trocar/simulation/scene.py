@@ -371,7 +371,7 @@ class Scene:
         return list(pairs.values())
 
     def _contacts(self, arm: str | None = None) -> list[tuple[Contact, tuple[str, ...]]]:
-        """Contacts, of one arm if given, deepest first, with the arms involved; not those of the jaws of an instrument."""
+        """Contacts, of one arm if given, deepest first, with the arms involved; not between jaws of one instrument."""
         contacts: list[tuple[Contact, tuple[str, ...]]] = []
         members = None if arm is None else self._geoms_of(arm)
         if not self.data.ncon:

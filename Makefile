@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-envs check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -40,6 +40,7 @@ help:
 	@echo 'make lock    resolve all extras again and write requirements.lock'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make check-lerobot  record 20 episodes with stereo as LeRobot v3.0 and v2.1, load them with lerobot, train a policy'
+	@echo 'make check-envs  run the checkers of Gymnasium and Stable-Baselines3 on every task, and hindsight replay on one'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
 
@@ -108,6 +109,12 @@ gpu: $(TEST_STAMP)
 	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
+
+# An environment of its own: torch is large and no part of the tests.
+check-envs: $(TEST_STAMP)
+	$(BIN)/python -m venv build/check-envs
+	build/check-envs/bin/python -m pip install -qq -e '.[envs]' stable-baselines3
+	build/check-envs/bin/python -m tools.check_envs
 
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=

@@ -26,6 +26,7 @@ TASKS = MappingProxyType(
         "Regrasp": "regrasp",
         "Pullout": "pullout",
         "Retract": "retract",
+        "Palpate": "palpate",
     }
 )
 

@@ -32,7 +32,7 @@ class TaskEnv(gymnasium.Env):
 
     Observation: joints, joint velocities and mean efforts of every arm as its sensors report them, the last action and
     the numbers of the task, as float32. With `reward="goal"` a dictionary of observation, achieved_goal and
-    desired_goal, as hindsight replay needs it.
+    desired_goal, and the method `compute_reward(achieved_goal, desired_goal, info)`, as hindsight replay needs them.
 
     `info` has `is_success` (the condition has held for the task's time, 0.5 s unless stated), `first_success` (it has
     been met once), `peak_force` [N], `path` (length of all tips' paths [m]), `drops`, `saturation` (share of control
@@ -77,6 +77,9 @@ class TaskEnv(gymnasium.Env):
         self._last = np.zeros(size)
         self.observation_space = self._space(self._observed())
         self._running = False
+        if reward == "goal":
+            # only then: trainers take any environment that has this method for a goal-conditioned one
+            self.compute_reward = self._goal_reward
 
     @staticmethod
     def _space(value: Any) -> spaces.Space:
@@ -119,6 +122,7 @@ class TaskEnv(gymnasium.Env):
         for hardware in world.arms.values():
             hardware.calibrate()
         world.loop.place(tuple(world.arms))
+        world.forget()
         for name, hardware in world.arms.items():
             q = hardware.q.copy()
             q[-1] = task.gripped.get(name, q[-1])
@@ -171,8 +175,10 @@ class TaskEnv(gymnasium.Env):
             if task.force_arms and (cycle + 1) % FORCE_CYCLES == 0:
                 force = max(force, *(world.contact_force(arm) for arm in task.force_arms))
         efforts = np.array(applied)
-        self._measure(efforts.mean(axis=0))
-        self._saturated += int((np.abs(efforts) >= self._limits).any(axis=1).sum())
+        self._measure(np.add.reduce(efforts) / len(efforts))
+        saturated = np.abs(efforts) >= self._limits
+        if saturated.any():
+            self._saturated += int(saturated.any(axis=1).sum())
         self._last, self._steps = values, self._steps + 1
         self._peak = max(self._peak, force)
         self._clipped += any(mode.clipped for mode in modes)
@@ -187,7 +193,7 @@ class TaskEnv(gymnasium.Env):
         self._success = self._solved_for >= max(1, round(task.held * RATE))
         observed = self._observed()
         if self.reward_kind == "goal":
-            reward = self.compute_reward(observed["achieved_goal"], observed["desired_goal"], {})
+            reward = self._goal_reward(observed["achieved_goal"], observed["desired_goal"], {})
         else:
             reward = task.reward(world) if self.reward_kind == "dense" else float(solved) - 1.0
         terminated = bool((self._success and not task.continues) or task.failed(world))
@@ -205,6 +211,10 @@ class TaskEnv(gymnasium.Env):
 
     def _checked(self, action: Any) -> Array:
         shape = self.action_space.shape
+        if type(action) is np.ndarray and action.shape == shape and action.dtype.kind == "f":
+            values = action.astype(float)
+            if np.isfinite(values).all():
+                return np.asarray(np.minimum(np.maximum(values, -1.0), 1.0))
         return np.clip(checks.finite("action", action, shape, f"{shape[0]} finite numbers in [-1, 1]"), -1.0, 1.0)  # type: ignore[index, arg-type]
 
     def _observed(self) -> Any:
@@ -215,7 +225,7 @@ class TaskEnv(gymnasium.Env):
         if self.observation_kind == "privileged":
             parts += [arm.q for arm in world.scene.arms.values()] + [arm.dq for arm in world.scene.arms.values()]
             parts += [np.array([self.draw.delay, self.draw.wrist_friction]), self.task.privileged(world)]
-        state = np.clip(np.concatenate(parts), -MAX_OBSERVED, MAX_OBSERVED).astype(np.float32)
+        state = np.minimum(np.maximum(np.concatenate(parts), -MAX_OBSERVED), MAX_OBSERVED).astype(np.float32)
         if self.reward_kind != "goal":
             return state
         achieved, desired = (
@@ -223,10 +233,8 @@ class TaskEnv(gymnasium.Env):
         )
         return {"observation": state, "achieved_goal": achieved, "desired_goal": desired}
 
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """Sparse reward of goals (..., k): 0 within the task's tolerance, otherwise -1."""
-        if self.task.goal_tolerance is None:
-            raise TrocarError("this task has no goal to condition on")
+    def _goal_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Sparse reward of goals (..., k), `compute_reward`: 0 within the task's tolerance, otherwise -1."""
         away = np.linalg.norm(np.asarray(achieved_goal, dtype=float) - np.asarray(desired_goal, dtype=float), axis=-1)
         reward = np.where(away <= self.task.goal_tolerance, 0.0, -1.0)
         return float(reward) if reward.ndim == 0 else reward

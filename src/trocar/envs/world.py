@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from trocar.simulation.forces.faults import Fault
 from trocar.spatial import Array, inverse
 
 __all__ = ["FREQUENCY", "PERIOD", "World"]
+
+Value = TypeVar("Value")
 
 
 class World:
@@ -37,9 +40,7 @@ class World:
         self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
         self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
         self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
-        # cycle of the last reading and its value, by arm
-        self._tips: dict[str, tuple[int, Array]] = {}
-        self._forces: dict[str, tuple[int, float]] = {}
+        self._readings: dict[tuple[str, str], tuple[int, Any]] = {}  # cycle and value of the last ones
 
     @property
     def time(self) -> float:
@@ -51,14 +52,30 @@ class World:
         hardware = self.arms[arm]
         return State(self.scene.time, hardware.q, hardware.dq)
 
+    def once(self, what: str, of: str, read: Callable[[], Value]) -> Value:
+        """A reading of this cycle: `read` is called once, the first time that `what` `of` an arm or object is asked."""
+        cycle, value = self._readings.get((what, of), (-1, None))
+        if cycle != self.loop.cycle:
+            value = read()
+            self._readings[what, of] = self.loop.cycle, value
+        return value
+
+    def forget(self) -> None:
+        """Forget the readings of this cycle: arms or objects were placed elsewhere."""
+        self._readings.clear()
+
     def T_world_measured(self, arm: str) -> Array:
         """Tip (4, 4) in the world from the measured joints."""
-        cycle, T = self._tips.get(arm, (-1, np.eye(4)))
-        if cycle != self.loop.cycle:
-            tip = self.tips[arm]
-            T = self.T_world_base[arm] @ tip.pose(self.arms[arm].q[: tip.n])
-            self._tips[arm] = self.loop.cycle, T
-        return T.copy()
+        tip, part = self.tips[arm], self.arms[arm]
+        return self.once("measured", arm, lambda: self.T_world_base[arm] @ tip.pose(part.q[: tip.n])).copy()
+
+    def T_world_tip(self, arm: str) -> Array:
+        """Tip (4, 4) in the world, of the simulated arm."""
+        return self.once("tip", arm, lambda: self.T_world_base[arm] @ self.scene.arms[arm].tip_pose()).copy()
+
+    def T_world_object(self, name: str) -> Array:
+        """Pose (4, 4) of an object in the world."""
+        return self.once("object", name, lambda: self.scene.objects[name].pose).copy()
 
     def joints(self, arm: str, T_world: Array, seed: Array) -> Array:
         """Joints (n,) for a tip pose (4, 4) in the world, clipped to the limits, with the seed's jaw.
@@ -72,11 +89,7 @@ class World:
 
     def contact_force(self, arm: str) -> float:
         """Magnitude of the force of all objects on the instrument [N]."""
-        cycle, force = self._forces.get(arm, (-1, 0.0))
-        if cycle != self.loop.cycle:
-            force = self.scene.arms[arm].contact_force()
-            self._forces[arm] = self.loop.cycle, force
-        return force
+        return self.once("force", arm, self.scene.arms[arm].contact_force)
 
     def inject(self, arm: str, *faults: Fault) -> None:
         """Inject faults without memory into an arm; unlike those of a scene, they are pickled."""

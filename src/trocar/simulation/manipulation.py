@@ -148,7 +148,7 @@ def pick_up(
 def held_by(scene: Scene, arm: str) -> str | None:
     """Object that touches both fingers of an arm, at the start of the last step: one that moves freely, if any."""
     touched: dict[str, set[str]] = {}
-    for contact in scene.touching():
+    for contact in scene.touching(arm):
         for finger, thing in ((contact.first, contact.second), (contact.second, contact.first)):
             if finger in (f"finger_left of {arm}", f"finger_right of {arm}"):
                 touched.setdefault(thing, set()).add(finger)

@@ -143,6 +143,7 @@ class Scene:
         engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
         # arm and name of every body of an arm, by its id; other bodies are added when they first touch
         self._owner: dict[int, tuple[str | None, str]] = {}
+        self._geoms: dict[str, frozenset[int]] = {}  # by arm, when they are first asked for
         self._owner |= {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed}
         self._owner |= {
             stepped.body(body.name): (name, f"{body.name} of {name}")
@@ -361,24 +362,37 @@ class Scene:
 
         arm: only the deepest contact of each pair of bodies of which one belongs to this arm.
         """
+        contacts = [contact for contact, _ in self._contacts(arm)]
         if arm is None:
-            return [contact for contact, _ in self._contacts()]
+            return contacts
         pairs: dict[tuple[str, str], Contact] = {}
-        for contact, arms in self._contacts():
-            if self._check_arm(arm) in arms:
-                pairs.setdefault((contact.first, contact.second), contact)
+        for contact in contacts:
+            pairs.setdefault((contact.first, contact.second), contact)
         return list(pairs.values())
 
-    def _contacts(self) -> list[tuple[Contact, tuple[str, ...]]]:
-        """Contacts, deepest first, with the arms involved; the jaws of one instrument are excluded."""
-        contacts, active = [], self.data.contact  # whole arrays: objects of single contacts are slow
+    def _contacts(self, arm: str | None = None) -> list[tuple[Contact, tuple[str, ...]]]:
+        """Contacts, of one arm if given, deepest first, with the arms involved; not between jaws of one instrument."""
+        contacts: list[tuple[Contact, tuple[str, ...]]] = []
+        members = None if arm is None else self._geoms_of(arm)
+        if not self.data.ncon:
+            return contacts
+        active = self.data.contact  # whole arrays: objects of single contacts are slow
         rows = zip(active.geom.tolist(), active.flex.tolist(), active.dist.tolist(), strict=True)
         for geoms, flexes, distance in rows:
+            if members is not None and members.isdisjoint(geoms):
+                continue
             (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
             if first_arm is None or first_arm != second_arm:
-                arms = tuple(arm for arm in (first_arm, second_arm) if arm is not None)
+                arms = tuple(name for name in (first_arm, second_arm) if name is not None)
                 contacts.append((Contact(first, second, distance), arms))
         return sorted(contacts, key=lambda entry: entry[0].distance)
+
+    def _geoms_of(self, arm: str) -> frozenset[int]:
+        """Ids of all geoms of an arm."""
+        if arm not in self._geoms:
+            bodies = [body for body, (owner, _) in self._owner.items() if owner == self._check_arm(arm)]
+            self._geoms[arm] = frozenset(np.flatnonzero(np.isin(self.model.geom_bodyid, bodies)).tolist())
+        return self._geoms[arm]
 
     def snapshot(self) -> Snapshot:
         """A copy of the complete state, for `restore`; set-up joints are not included."""
@@ -416,8 +430,12 @@ class Scene:
         self.restore(snapshot)
 
     def fixed_poses(self) -> dict[str, Array]:
-        """Poses (4, 4) in the world of all bodies that only set-up joints move, by their names in `spec`."""
+        """Poses (4, 4) in the world of bodies that have no joints of the engine but move, by their names in `spec`.
+
+        Set-up joints move the bases of arms; some objects follow the time.
+        """
         poses = {f"{name}/{BASE}": self.T_world_base(name) for name, stepped in self._items if stepped.prefix}
+        poses |= {OBJECT + name: placed.pose for name, placed in self.objects.items() if placed.driven}
         for name, mount in self._mounts().items():
             if self.cart is not None:
                 poses |= {f"{name}/{SET_UP}{joint}": T for joint, T in set_up_poses(self.cart, mount).items()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.envs.task import Policy
 from trocar.envs.tasks.needle_pick import ABOVE, OPEN, NeedlePickTask
@@ -43,10 +43,10 @@ class ApproachTask(NeedlePickTask):
         self.T_needle_grip = max(options, key=lambda T: float(np.trace(here[:3, :3].T @ (placed.pose @ T)[:3, :3])))
 
     def grip(self, world: World) -> Array:
-        return np.asarray(world.scene.objects["needle"].pose @ self.T_needle_grip)
+        return world.once("grip", "needle", lambda: world.T_world_object("needle") @ self.T_needle_grip).copy()
 
     def achieved(self, world: World) -> Array:
-        return world.scene.T_world_tip("PSM")[:3, 3]
+        return world.T_world_tip("PSM")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.grip(world)[:3, 3]
@@ -58,9 +58,12 @@ class ApproachTask(NeedlePickTask):
 
     def errors(self, world: World) -> tuple[float, float]:
         """Distance [m] and angle [rad] of the tip from the grip."""
-        T, goal = world.scene.T_world_tip("PSM"), self.grip(world)
-        turn = Rotation.from_matrix(T[:3, :3].T @ goal[:3, :3]).magnitude()
-        return float(np.linalg.norm(T[:3, 3] - goal[:3, 3])), float(turn)
+        return world.once("errors", "PSM", lambda: self._errors(world))
+
+    def _errors(self, world: World) -> tuple[float, float]:
+        T, goal = world.T_world_tip("PSM"), self.grip(world)
+        cosine = (float(np.vdot(T[:3, :3], goal[:3, :3])) - 1.0) / 2.0  # half of the trace of R' R_goal, less 1
+        return math.dist(T[:3, 3], goal[:3, 3]), math.acos(min(max(cosine, -1.0), 1.0))
 
     def solved(self, world: World) -> bool:
         distance, turn = self.errors(world)

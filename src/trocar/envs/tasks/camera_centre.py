@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -50,7 +51,7 @@ class CameraCentreTask(Task):
     def target(self, t: float) -> Array:
         """Position (3,) of the target in the world [m]."""
         a = self.rate * t + self.phase
-        return np.asarray(self.centre + self.radius * self.axes @ np.array([np.cos(a), np.sin(a)]))
+        return np.asarray(self.centre + self.axes.dot([self.radius * math.cos(a), self.radius * math.sin(a)]))
 
     def image(self, T_world_tip: Array, t: float) -> Array:
         """Image coordinates (2,) of the target for a pose of the lens: to the right, upwards."""
@@ -58,7 +59,7 @@ class CameraCentreTask(Task):
         return np.array([-x, y]) / (max(z, 1e-3) * HALF_VIEW)  # x of the tip frame points left
 
     def achieved(self, world: World) -> Array:
-        return self.image(world.scene.T_world_tip("ECM"), world.time)
+        return world.once("image", "ECM", lambda: self.image(world.T_world_tip("ECM"), world.time)).copy()
 
     def desired(self, world: World) -> Array:
         return np.zeros(2)
@@ -70,10 +71,10 @@ class CameraCentreTask(Task):
         return self.target(world.time)
 
     def solved(self, world: World) -> bool:
-        return float(np.linalg.norm(self.achieved(world))) <= self.goal_tolerance
+        return math.hypot(*self.achieved(world).tolist()) <= self.goal_tolerance
 
     def reward(self, world: World) -> float:
-        return -float(np.linalg.norm(self.achieved(world)))
+        return -math.hypot(*self.achieved(world).tolist())
 
     def expert(self, env: TaskEnv) -> Policy:
         """Inverse kinematics of the lens for the place of the target when the action has taken effect."""

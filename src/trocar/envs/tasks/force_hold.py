@@ -1,4 +1,4 @@
-"""ForceHold: press on a surface of unknown stiffness with a set force."""
+"""ForceHold: press with a set force on a surface of unknown stiffness that breathes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from trocar.envs.actions import TIP_SPEED, jaw_action
 from trocar.envs.task import Policy, Task
+from trocar.envs.tasks.phantom import BreathingSolid
 from trocar.envs.world import PERIOD, World
 from trocar.simulation import Scene, SceneArm
-from trocar.simulation.objects.solid import Box, Solid
+from trocar.simulation.objects.solid import Box
 from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 FORCE = (0.5, 2.0)  # set force [N]
 STIFFNESS = (200.0, 3000.0)  # of the surface [N/m]
 GAP = (2e-3, 5e-3)  # between jaws and surface at the start [m]
+# Motion of the surface: a ventilated liver is 2.9 (SD 1.03) mm from its mean place on average (Galmen et al. 2018), and
+# the amplitude of a sine is pi/2 times that [m]; 10 to 15 breaths per minute [Hz].
+AMPLITUDE, BREATHS = (0.5e-3 * np.pi * (2.90 - 1.03), 0.5e-3 * np.pi * (2.90 + 1.03)), (10 / 60, 15 / 60)
 TOLERANCE, MAX_OVERSHOOT = 0.10, 0.5  # shares of the set force
 NOISE = 0.01  # of the force sensor per sigma [N]
 PAD = np.array([0.08, 0.08, 0.02])  # [m]
@@ -35,8 +39,9 @@ INTEGRAL = 0.3 / STIFFNESS[1]  # fixed gain [m/N per period]: stable on the stif
 
 
 class ForceHoldTask(Task):
-    """Press with a set force of 0.5 to 2 N on a flat surface of 200 to 3000 N/m, within 2 s.
+    """Press with a set force of 0.5 to 2 N on a surface of 200 to 3000 N/m that moves as a liver under ventilation.
 
+    The surface moves up and down by 2.9 to 6.2 mm, 10 to 15 times per minute (Galmen et al. 2018). The time is 2 s.
     Success: the contact force is within 10 % of the set force for 0.5 s and has never exceeded 150 % of it. People
     distinguish forces that differ by 7 to 10 % (Jones 1989, Weber fraction of force); 2 N is the force of a study of
     liver damage by graspers. Beyond 150 % the episode ends.
@@ -54,8 +59,16 @@ class ForceHoldTask(Task):
         tip = mechanism.forward_kinematics(q)
         lowest = (tip @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0])[2]
         top = lowest - 2e-3 - rng.uniform(*GAP)  # the jaws are up to 2 mm wider than their axis
-        pad = Solid(
-            "pad", Box(np.zeros(3), PAD), pose(p=[*tip[:2, 3], top - PAD[2] / 2]), stiffness=stiffness, damping=2.0
+        amplitude, rate, phase = rng.uniform(*AMPLITUDE), rng.uniform(*BREATHS), rng.uniform(0.0, 2.0 * np.pi)
+        pad = BreathingSolid(
+            "pad",
+            Box(np.zeros(3), PAD),
+            pose(p=[*tip[:2, 3], top - amplitude * np.sin(phase) - PAD[2] / 2]),
+            stiffness=stiffness,
+            damping=2.0,
+            amplitude=amplitude,
+            rate=rate,
+            phase=phase,
         )
         return Scene({"PSM": arm}, objects=[pad], timestep=PERIOD)
 
@@ -76,7 +89,8 @@ class ForceHoldTask(Task):
         return np.array([self.wanted, self.measured, *world.T_world_measured("PSM")[:3, 3]])
 
     def privileged(self, world: World) -> Array:
-        return np.array([self.force, world.scene.objects["pad"].thing.stiffness])  # type: ignore[attr-defined]
+        pad = _pad(world)
+        return np.array([self.force, float(pad.stiffness or 0.0) / 1e3, pad.height(world.time)])
 
     def solved(self, world: World) -> bool:
         return abs(self.force - self.wanted) <= TOLERANCE * self.wanted
@@ -88,12 +102,12 @@ class ForceHoldTask(Task):
         return -10.0 if self.excess else -min(abs(self.force - self.wanted) / self.wanted, 1.0)
 
     def expert(self, env: TaskEnv) -> Policy:
-        """Approach the known height of the surface, then correct the force with the estimated stiffness."""
+        """Follow the known motion of the surface, and correct the force with the estimated stiffness."""
         world = env.world
-        arm, pad = world.arms["PSM"].arm, world.scene.objects["pad"].thing
+        arm, pad = world.arms["PSM"].arm, _pad(world)
         top = float(np.asarray(pad.pose)[2, 3]) + PAD[2] / 2
         wait = env.draw.delay + 2  # periods from a step of the command to its effect
-        depths: list[float] = [0.0]  # commanded [m]
+        depths: list[float] = [0.0]  # commanded, from the surface when they take effect [m]
         pairs: list[tuple[float, float]] = []  # depth whose effect is measured, and force [m, N]
         stiffness = STIFFEST
         touched = 3.0 * self.noise + 0.05
@@ -104,8 +118,9 @@ class ForceHoldTask(Task):
             touching = [pair for pair in pairs if pair[1] > touched]
             if not touching:
                 tip = world.T_world_measured("PSM")
-                height = (tip @ [0.0, 0.0, arm.jaw_length, 1.0])[2] - top - NEAR
+                lowest = float((tip @ [0.0, 0.0, arm.jaw_length, 1.0])[2])
                 coming = depths[-1] - depths[max(0, len(depths) - wait)]
+                height = lowest - top - pad.height(world.time) - NEAR
                 step = max(min(APPROACH * TIP_SPEED * env.period, height - coming), SLOW)
             else:
                 z, f = np.array(touching[-12:]).T
@@ -117,7 +132,9 @@ class ForceHoldTask(Task):
                 step = SHARE / wait * missing / stiffness if abs(missing) > DEADBAND * self.wanted else 0.0
             step = float(np.clip(step, -FAST, FAST if touching else 1.0))
             depths.append(depths[-1] + step)
-            return _press(step / (TIP_SPEED * env.period))
+            effect = world.time + wait * env.period
+            rise = pad.height(effect) - pad.height(effect - env.period)
+            return _press((step - rise) / (TIP_SPEED * env.period))
 
         return policy
 
@@ -128,6 +145,12 @@ class ForceHoldTask(Task):
             return _press(INTEGRAL * (self.wanted - self.measured) / (TIP_SPEED * env.period))
 
         return policy
+
+
+def _pad(world: World) -> BreathingSolid:
+    pad = world.scene.objects["pad"].thing
+    assert isinstance(pad, BreathingSolid)
+    return pad
 
 
 def _press(speed: float) -> Array:

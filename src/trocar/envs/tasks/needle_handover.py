@@ -63,14 +63,14 @@ class NeedleHandoverTask(Task):
         self.lost = 0
 
     def achieved(self, world: World) -> Array:
-        return world.scene.objects["needle"].pose[:3, 3]
+        return world.T_world_object("needle")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.goal
 
     def observation(self, world: World) -> Array:
         """Pose of the needle (position, quaternion) and its goal."""
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), self.goal])
 
     def after_period(self, world: World, force: float) -> None:
@@ -90,7 +90,7 @@ class NeedleHandoverTask(Task):
         return bool(self.achieved(world)[2] < MEETING[2] - 0.1)
 
     def reward(self, world: World) -> float:
-        tip = world.scene.T_world_tip(TAKER)[:3, 3]
+        tip = world.T_world_tip(TAKER)[:3, 3]
         away = float(np.linalg.norm(tip - self.achieved(world)))
         return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 1.0) / 0.1
 
@@ -103,7 +103,7 @@ class NeedleHandoverTask(Task):
         """The same motions, with the position of the grips but without orientations."""
         world = env.world
         giver, taker = (world.T_world_measured(arm) for arm in (GIVER, TAKER))
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         T_meeting = pose(T[:3, :3], MEETING)
         plan = HandoverPlan(T_meeting, pose(giver[:3, :3], giver[:3, 3] + MEETING - T[:3, 3]), np.eye(4), 0.0)
         return following(self._passing(env, plan, pose(taker[:3, :3])))

@@ -55,14 +55,14 @@ class NeedlePickTask(Task):
         self.lost, self.was_held, self.held_now = 0, False, False
 
     def achieved(self, world: World) -> Array:
-        return world.scene.objects["needle"].pose[:3, 3]
+        return world.T_world_object("needle")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.goal
 
     def observation(self, world: World) -> Array:
         """Pose of the needle (position, quaternion) and its goal."""
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), self.goal])
 
     def after_period(self, world: World, force: float) -> None:
@@ -77,7 +77,7 @@ class NeedlePickTask(Task):
         return self.held_now and float(np.linalg.norm(self.achieved(world) - self.goal)) <= TOLERANCE
 
     def reward(self, world: World) -> float:
-        tip = world.scene.T_world_tip("PSM")[:3, 3]
+        tip = world.T_world_tip("PSM")[:3, 3]
         away = float(np.linalg.norm(tip - self.achieved(world)))
         return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 1.0) / 0.1
 

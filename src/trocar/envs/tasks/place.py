@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -73,20 +74,18 @@ class PlaceTask(Task):
 
     def achieved(self, world: World) -> Array:
         point, _ = self._point(world)
-        return point
+        return point.copy()
 
     def desired(self, world: World) -> Array:
         return self.mark
 
     def _point(self, world: World) -> tuple[Array, Array]:
         """Place [m] and direction of the needle's point in the world."""
-        place, direction = SHAPE.at(0.0)
-        T = world.scene.objects["needle"].pose
-        return (T @ [*place, 1.0])[:3], T[:3, :3] @ direction
+        return world.once("point", "needle", lambda: _pointed(world.T_world_object("needle")))
 
     def observation(self, world: World) -> Array:
         """Pose of the needle (position, quaternion), place and direction of its point, mark, planned direction."""
-        T = world.scene.objects["needle"].pose
+        T = world.T_world_object("needle")
         return np.concatenate([T[:3, 3], quaternion(T[:3, :3]), *self._point(world), self.mark, self.direction])
 
     def after_period(self, world: World, force: float) -> None:
@@ -99,8 +98,8 @@ class PlaceTask(Task):
     def errors(self, world: World) -> tuple[float, float]:
         """Distance of the point from the mark [m], angle of its direction to the planned one [rad]."""
         place, direction = self._point(world)
-        turn = np.arccos(np.clip(direction @ self.direction, -1.0, 1.0))
-        return float(np.linalg.norm(place - self.mark)), float(turn)
+        turn = math.acos(min(max(float(direction.dot(self.direction)), -1.0), 1.0))
+        return math.dist(place, self.mark), turn
 
     def solved(self, world: World) -> bool:
         distance, turn = self.errors(world)
@@ -132,3 +131,9 @@ class PlaceTask(Task):
         while True:
             yield from tips.wait(0.3)
             yield from tips.move("PSM", towards(goal), GENTLE)
+
+
+def _pointed(T_needle: Array) -> tuple[Array, Array]:
+    """Place [m] and direction of the point of a needle at a pose (4, 4)."""
+    place, direction = SHAPE.at(0.0)
+    return (T_needle @ [*place, 1.0])[:3], T_needle[:3, :3] @ direction

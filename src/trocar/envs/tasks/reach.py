@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -40,7 +41,7 @@ class ReachTask(Task):
         self.goal = world.scene.arms["PSM"].mechanism.forward_kinematics(self.q_goal)[:3, 3]
 
     def achieved(self, world: World) -> Array:
-        return world.scene.arms["PSM"].tip_pose()[:3, 3]
+        return world.T_world_tip("PSM")[:3, 3]
 
     def desired(self, world: World) -> Array:
         return self.goal
@@ -50,7 +51,7 @@ class ReachTask(Task):
 
     def distance(self, world: World) -> float:
         """Distance of the tip from the goal [m]."""
-        return float(np.linalg.norm(self.achieved(world) - self.goal))
+        return math.dist(self.achieved(world), self.goal)
 
     def solved(self, world: World) -> bool:
         return self.distance(world) <= self.goal_tolerance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ FREQUENCY = (0.25, 0.6)  # [Hz]
 FRICTION_STEP = 0.005  # at which friction is integrated along the reference [s]
 RESIDUAL_BANDWIDTH = 4.0  # of PID in addition to computed torque of 15 rad/s [rad/s]
 RAMP = 1.0  # the motion fades in from rest [s]
+PREVIEW = 0.02 * np.arange(5)  # of the observed reference [s]
 
 
 class ReferenceTask(Task):
@@ -58,13 +60,20 @@ class ReferenceTask(Task):
 
     def tip_error(self, world: World) -> float:
         """Distance of the tip from its reference [m]."""
-        arm = world.scene.arms["PSM"]
-        goal = arm.mechanism.forward_kinematics(self.reference(world.time).q)
-        return float(np.linalg.norm(arm.tip_pose()[:3, 3] - goal[:3, 3]))
+        tip = world.tips["PSM"]
+        goal = world.T_world_base["PSM"] @ tip.pose(self._positions(np.array([world.time]))[0, : tip.n])
+        return math.dist(world.T_world_tip("PSM")[:3, 3], goal[:3, 3])
 
     def observation(self, world: World) -> Array:
         """Five samples of the reference, 20 ms apart."""
-        return np.concatenate([self.reference(world.time + 0.02 * k).q for k in range(5)])
+        return self._positions(world.time + PREVIEW).ravel()
+
+    def _positions(self, times: Array) -> Array:
+        """Positions (k, 7) of the reference at times (k,) [s]: as `reference`, at once."""
+        t = times if self.stopped is None else np.minimum(times, self.stopped)
+        u = np.minimum(t / RAMP, 1.0)
+        r = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)  # the quintic of `SCALINGS`, for arrays
+        return np.asarray(self.centre + r[:, None] * self.size * np.sin(np.outer(t, self.rate) + self.phase))
 
 
 class ModelResidual:

@@ -62,7 +62,7 @@ class RegraspTask(SutureTask):
 
     def errors(self, world: World) -> tuple[float, float]:
         """Distance of the jaws from the place of the grip [m], angle between wire and jaws' x axis [rad]."""
-        T, place = world.scene.T_world_tip(ARM), self.place(world)
+        T, place = world.T_world_tip(ARM), self.place(world)
         away = float(np.linalg.norm((T @ [0.0, 0.0, REACH, 1.0])[:3] - place[:3]))
         return away, float(np.arccos(min(abs(float(T[:3, 0] @ place[3:])), 1.0)))
 

@@ -106,7 +106,7 @@ class RetractTask(Task):
     def reward(self, world: World) -> float:
         if self.failed(world):
             return -10.0
-        tip = (world.scene.T_world_tip("PSM") @ [0.0, 0.0, 0.01, 1.0])[:3]
+        tip = (world.T_world_tip("PSM") @ [0.0, 0.0, 0.01, 1.0])[:3]
         away = float(np.linalg.norm(tip - self.achieved(world)))
         return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 0.1) / 0.1
 

@@ -70,7 +70,7 @@ class SutureTask(Task):
 
     def T_needle(self, world: World) -> Array:
         """Pose (4, 4) of the needle in the world."""
-        return world.scene.objects["needle"].pose
+        return world.T_world_object("needle")
 
     def passed(self, world: World) -> float:
         """Length of the needle, and thread, that has left the tissue, from its point on [m]; 0 in it or before it."""

@@ -85,7 +85,12 @@ class PlacedObject:
 
     An object with a process of its own, such as tissue that a needle pierces, overrides `after_step`, which the engine
     calls after every step, and `memory`, its state outside MuJoCo's.
+
+    Attributes:
+        driven: its pose follows from the time alone, and pictures ask for it.
     """
+
+    driven: ClassVar[bool] = False
 
     def __init__(self, thing: SceneObject, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         self.thing, self._model, self._data = thing, model, data

@@ -1,0 +1,172 @@
+"""The benchmark page of the tasks, docs/benchmark.md, from the episodes of `trocar bench-tasks`.
+
+    python -m tools.benchmark_page                       # write the page from docs/benchmark.csv
+    python -m tools.benchmark_page a.jsonl b.jsonl       # add the episodes of these files first; later files win
+    python -m tools.benchmark_page --drop ForceHold ...  # forget the episodes of tasks that have changed
+
+A test compares the page with docs/benchmark.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import numpy as np
+
+from trocar.envs import LEVELS, TASKS
+from trocar.envs.bench import POLICIES, Episode, clopper_pearson, read
+from trocar.files import write_whole
+
+DOCS = Path(__file__).parents[1] / "docs"
+EPISODES, PAGE, PEERS = DOCS / "benchmark.csv", DOCS / "benchmark.md", Path(__file__).parent / "benchmark_peers.md"
+PERIOD = 0.02  # of control [s]
+# Success rates that the experts should reach on nominal robots [%]
+BARS = dict.fromkeys(("Reach", "Track", "Payload", "FaultAdapt", "CameraCentre", "ForceHold"), 95) | dict.fromkeys(
+    ("NeedlePick", "NeedleHandover", "Approach", "Place", "Regrasp"), 90
+)
+BARS |= dict.fromkeys(("Retract", "Palpate", "Insert", "Pullout"), 80)
+
+
+def load(file: Path) -> list[Episode]:
+    """Episodes of a table that `text` wrote."""
+    kinds = {
+        "held": bool,
+        "first": bool,
+        "seed": int,
+        "steps": int,
+        "drops": int,
+        "seconds": float,
+        "peak_force": float,
+    }
+
+    def value(name: str, entry: str) -> object:
+        kind = kinds.get(name, str)
+        return entry == "1" if kind is bool else kind(entry)
+
+    with file.open(encoding="utf-8", newline="") as stream:
+        return [Episode(**{k: value(k, v) for k, v in row.items()}) for row in csv.DictReader(stream)]  # type: ignore[arg-type]
+
+
+def text(episodes: Iterable[Episode]) -> str:
+    """A table of comma-separated values, one episode per line."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, [field.name for field in fields(Episode)], lineterminator="\n")
+    writer.writeheader()
+    for e in episodes:
+        row = asdict(e) | {"held": int(e.held), "first": int(e.first)}
+        writer.writerow(row | {"seconds": f"{e.seconds:.3f}", "peak_force": f"{e.peak_force:.3f}"})
+    return stream.getvalue()
+
+
+def merged(*groups: Iterable[Episode]) -> list[Episode]:
+    """All episodes, sorted; of two of the same task, policy, level and seed the later one."""
+    known = {(e.task, e.level, e.policy, e.seed): e for group in groups for e in group}
+    order = list(TASKS), list(LEVELS), list(POLICIES)
+    return sorted(
+        known.values(),
+        key=lambda e: (order[0].index(e.task), order[1].index(e.level), order[2].index(e.policy), e.seed),
+    )
+
+
+def page(episodes: Sequence[Episode]) -> str:
+    """The page."""
+    tasks = [task for task in TASKS if any(e.task == task for e in episodes)]
+    parts = [INTRODUCTION]
+    for level in LEVELS:
+        if not any(e.level == level for e in episodes):
+            continue
+        parts.append(f"## {TITLES[level]}\n\n{_table(episodes, tasks, level)}")
+    parts.append(f"## Cost\n\n{COST}\n\n{_costs(episodes, tasks)}")
+    parts.append(PEERS.read_text(encoding="utf-8"))
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _table(episodes: Sequence[Episode], tasks: Sequence[str], level: str) -> str:
+    bar = level == "nominal"
+    rows: list[tuple[str, ...]] = [("task", *POLICIES, *(["expert should reach"] if bar else []))]
+    rows.append(("---",) * len(rows[0]))
+    for task in tasks:
+        groups = [[e for e in episodes if (e.task, e.level, e.policy) == (task, level, p)] for p in POLICIES]
+        if any(groups):
+            rows.append(
+                (f"`{task}`", *map(_rate, groups), *([f"{BARS[task]} %" if task in BARS else ""] if bar else []))
+            )
+    return _markdown(rows)
+
+
+def _rate(group: Sequence[Episode]) -> str:
+    """Success rate with its interval, the share of episodes in which the condition was met once, and their number."""
+    if not group:
+        return "not run"
+    n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)
+    low, high = clopper_pearson(held, n)
+    return f"**{100 * held / n:.0f} %** ({100 * low:.0f} to {100 * high:.0f}), first {100 * first / n:.0f} %, n = {n}"
+
+
+def _costs(episodes: Sequence[Episode], tasks: Sequence[str]) -> str:
+    rows: list[tuple[str, ...]] = [
+        (
+            "task",
+            "periods per second",
+            "real-time factor",
+            "time of a success [s]",
+            "peak force, median and largest [N]",
+        )
+    ]
+    rows.append(("---",) * len(rows[0]))
+    for task in tasks:
+        group = [e for e in episodes if (e.task, e.policy, e.level) == (task, "expert", "nominal")]
+        if not group:
+            continue
+        rate = sum(e.steps for e in group) / sum(e.seconds for e in group)
+        times = [PERIOD * e.steps for e in group if e.held]
+        forces = [e.peak_force for e in group]
+        force = f"{np.median(forces):.2f}, {max(forces):.2f}" if max(forces) > 0.0 else ""
+        rows.append(
+            (f"`{task}`", f"{rate:.0f}", f"{rate * PERIOD:.1f}", f"{np.median(times):.1f}" if times else "", force)
+        )
+    return _markdown(rows)
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+TITLES = {"nominal": "Nominal robots", "1sigma": "1 sigma", "3sigma": "3 sigma"}
+INTRODUCTION = """\
+# Benchmark of the tasks
+
+Success of scripted policies on the [tasks](tasks.md), from the episodes in `docs/benchmark.csv`.
+`python -m tools.benchmark_page` writes this page from them; `trocar bench-tasks TASK -n 100 -o episodes.jsonl` runs
+more, and `python -m tools.benchmark_page episodes.jsonl` adds them. Seeds start at 0.
+
+**Bold** is the share of episodes in which the condition was held for the required time, with the exact 95 % interval
+(Clopper and Pearson); *first* is the share in which it was met at least once, which most published figures count; n is
+the number of episodes. `random`: uniform actions. `pid`: fixed gains, no model, no planned orientations. `expert`: a
+scripted policy that may use what the simulation knows. Levels: [Randomisation](tasks.md#randomisation).
+"""
+COST = """\
+Expert on nominal robots, one thread, by processor time of `step` and policy on a machine with other load; a period is
+20 ms."""
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--drop", action="append", default=[], choices=list(TASKS))
+    options = parser.parse_args()
+    known = [e for e in (load(EPISODES) if EPISODES.exists() else []) if e.task not in options.drop]
+    episodes = merged(known, *(read(file) for file in options.files))
+    write_whole(EPISODES, text(episodes))
+    write_whole(PAGE, page(episodes))
+    print(f"{len(episodes)} episodes, {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ import pytest
 import typer.main
 
 from trocar.cli import app
+from trocar.commands.terminal import own_command
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -43,3 +44,16 @@ def test_make_demo_installs_what_the_first_commands_need():
     recipe = (ROOT / "Makefile").read_text("utf-8").partition("$(DEMO_STAMP): pyproject.toml")[2].partition("\n\n")[0]
     assert "-e '.[view,envs,bags]'" in recipe
     assert ".[view,envs,bags]" in README  # by hand, elsewhere
+
+
+def test_the_demo_names_the_next_command_as_it_was_called(tmp_path, monkeypatch):
+    program = tmp_path / ".venv" / "bin" / "trocar"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert own_command() == ".venv/bin/trocar"
+    monkeypatch.setenv("PATH", str(program.parent))  # activated
+    assert own_command() == "trocar"

@@ -141,6 +141,8 @@ TITLES = {"nominal": "Nominal robots", "1sigma": "1 sigma", "3sigma": "3 sigma"}
 INTRODUCTION = """\
 # Benchmark of the tasks
 
+With this page you can judge your policy: success rates of scripted policies to compare it with.
+
 Success of scripted policies on the [tasks](tasks.md), from the episodes in `docs/benchmark.csv`.
 `python -m tools.benchmark_page` writes this page from them; `trocar bench-tasks TASK -n 100 -o episodes.jsonl` runs
 more, and `python -m tools.benchmark_page episodes.jsonl` adds them. Seeds start at 0.

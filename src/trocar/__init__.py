@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from trocar.lazy_names import loaded, origins
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 _ORIGINS = origins(__file__)
 __all__ = list(_ORIGINS)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,21 +30,51 @@ class TaskCamera:
         T_world_middle: optical frame (4, 4) midway between the eyes: x right, y down, z away.
     """
 
-    def __init__(self, scene: Scene, T_world_middle: Array, size: tuple[int, int]) -> None:
-        self.T_world_middle = T_world_middle
-        watched: Any = _Watched(scene, T_world_middle @ pose(R_TIP_OPTICAL))
+    def __init__(self, scene: Scene, size: tuple[int, int]) -> None:
+        self.size, self._watched = size, _Watched(scene)
+        watched: Any = self._watched
         self._endoscope = StereoEndoscope(watched, CAMERA, Lens.of_view(VIEW, *size))
+        self.aim()
+
+    def shows(self, scene: Scene, size: tuple[int, int]) -> bool:
+        """True if these cameras look at this scene and have this size."""
+        return self._watched.scene is scene and self.size == size
+
+    def aim(self) -> None:
+        """Look at the middle of the tips."""
+        scene = self._watched.scene
+        tips = [scene.T_world_tip(arm)[:3, 3] for arm in scene.arms]
+        self.T_world_middle = looking_at(np.mean(tips, axis=0), DISTANCE * unit(_aside(tips)))
+        self._watched.T = self.T_world_middle @ pose(R_TIP_OPTICAL)
 
     def pair(self) -> dict[str, Picture]:
         """Pictures (height, width, 3) of both eyes in the current state."""
         return dict(zip(EYES, self._endoscope.pair(), strict=True))
 
 
+_cameras: list[TaskCamera] = []  # the last one: episodes that share a scene share its cameras
+
+
 def task_camera(env: TaskEnv, size: tuple[int, int]) -> TaskCamera:
-    """Cameras of the environment's current episode, aimed at its tips; `size`: width and height [pixels]."""
+    """Cameras of the environment's current episode, aimed at its tips; `size`: width and height [pixels].
+
+    The cameras of an earlier episode in the same scene are aimed again: each has OpenGL resources of its own.
+    """
     scene = env.world.scene
-    tips = [scene.T_world_tip(arm)[:3, 3] for arm in scene.arms]
-    return TaskCamera(scene, looking_at(np.mean(tips, axis=0), DISTANCE * unit(ASIDE)), size)
+    if _cameras and _cameras[0].shows(scene, size):
+        _cameras[0].aim()
+    else:
+        _cameras[:] = [TaskCamera(scene, size)]
+    return _cameras[0]
+
+
+def _aside(tips: Sequence[Array]) -> Array:
+    """Direction to the cameras: for two tips across the line between them, so that none hides the other."""
+    if len(tips) < 2:
+        return ASIDE
+    x, y, _ = tips[1] - tips[0]
+    across = np.array([-y, x, 0.0]) if math.hypot(x, y) > 1e-3 else ASIDE[:3] * [1.0, 1.0, 0.0]
+    return np.asarray(math.hypot(*ASIDE[:2]) * unit(across) + [0.0, 0.0, ASIDE[2]])
 
 
 def looking_at(point: Array, away: Array) -> Array:
@@ -61,14 +93,18 @@ class _Arms(dict[str, Any]):
 
 
 class _Watched:
-    """A scene with an endoscope that no arm holds."""
+    """A scene with an endoscope that no arm holds.
 
-    def __init__(self, scene: Scene, T_world_tip: Array) -> None:
-        self._scene, self._T = scene, T_world_tip
+    Attributes:
+        T: pose (4, 4) of the endoscope's tip in the world.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.T = scene, np.eye(4)
         self.arms = _Arms(scene.arms)
 
     def T_world_tip(self, arm: str) -> Array:
-        return self._T if arm == CAMERA else self._scene.T_world_tip(arm)
+        return self.T if arm == CAMERA else self.scene.T_world_tip(arm)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._scene, name)
+        return getattr(self.scene, name)

@@ -170,8 +170,13 @@ def with_parameters(c: BatchCaller) -> Any:
 
 
 def gradients(c: BatchCaller) -> Any:
-    names = c.pick((), ("payload",), [c.word()], c.odd())
-    return arms().gradients(c.initial(), c.over_time(), c.dt(), c.joints(), c.pick(None, c.joints()), names)
+    """Valid arguments, of which a third are replaced."""
+    n, home = c.arm.n, np.array(c.arm.home)
+    usual = [arms().state(home), 0.1 * c.rng.normal(size=(2, n)), DT, c.rng.normal(size=n), None, ()]
+    odd: list[Callable[[], Any]] = [c.initial, c.over_time, c.dt, c.joints, c.joints]
+    odd.append(lambda: c.pick(("payload",), [c.word()], c.odd()))
+    arguments = [make() if c.rng.integers(3) == 0 else value for value, make in zip(usual, odd, strict=True)]
+    return arms().gradients(*arguments)
 
 
 def scene(c: BatchCaller) -> Any:

@@ -46,6 +46,19 @@ def test_random_joint_states_are_rows_or_messages_in_a_bounded_number() -> None:
     assert np.isfinite(shadow.efforts(0.1).predicted).all()
 
 
+def test_a_twin_hears_the_next_message_after_a_number_beyond_reason() -> None:
+    """Its filters would keep a part of the number for thousands of messages."""
+    shadow = Shadow(ArmSettings(arm="PSM"), "PSM1/measured_js")
+    names, rest = list(shadow.arm.joint_names)[:6], [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]
+    for k in range(20):
+        dq = [1e300 if k == 5 else 0.0] * 6
+        shadow.receive(10**9 + k * 10**7, names, rest, dq, rest)
+        shadow.receive_jaw(10**9 + k * 10**7, ["jaw"], [0.0], [0.0], [0.0])
+    assert len(shadow) >= 18
+    assert len(shadow.messages) == 1
+    assert np.isfinite(shadow.efforts(0.1).predicted).all()
+
+
 def test_random_messages_to_the_page_of_a_twin_change_nothing_of_it(capfd: pytest.CaptureFixture[str]) -> None:
     """Its browsers may only choose what is shown: the twin goes on, and nothing is printed."""
     pytest.importorskip("viser")

@@ -102,7 +102,11 @@ class Shadow(DescribedArm):
     def _add(self, row: Row) -> None:
         if self._first < 0:
             self._first = row.stamp
-        effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
+        try:
+            effort = self._stream.update(1e-9 * (row.stamp - self._first), row.q, row.dq, row.tau)
+        except TrocarError:  # after a number of 1e300, the filter would be beyond all limits for thousands of rows
+            self._stream = EffortStream(self.description.mechanism())
+            raise
         self._samples.append(_Sample(row, np.array(effort)))
 
     @property

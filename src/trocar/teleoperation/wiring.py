@@ -176,7 +176,7 @@ class Teleoperation(Closable):
         """Replace the samples of a master by a function's, such as those of an input device; None restores them.
 
         The function gets the `PairSample` of the simulated MTM and returns another. If it has none, `fault` is the
-        reason. For MTML_MTMR_ECM the samples are `CameraSample`s.
+        reason. For MTML_MTMR_ECM the samples are of the class `CameraSample`.
         """
         check_known("master", [*self._masters(), *self.sources, CAMERA], master)
         with self._bus.lock:

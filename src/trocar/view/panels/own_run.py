@@ -57,6 +57,7 @@ class RunCurvePanel(Panel, tab=TAB, left=True, interval=0.25):
 
     def __init__(self, run: OwnRun) -> None:
         self._run = run
+        self._drawn: tuple[float, int, int] | None = None
 
     def build(self, page: Page) -> None:
         self.joint = page.add("dropdown", "Joint", None, page.selection.about.arm.joint_names)
@@ -70,6 +71,10 @@ class RunCurvePanel(Panel, tab=TAB, left=True, interval=0.25):
             return
         arm = self.page.mechanism.arm
         j = chosen_joint(self.joint, arm)
+        drawn, before = (rows[-1][0], len(rows), j), self._drawn
+        self._drawn = drawn
+        if drawn == before:  # ended or paused
+            return
         t = np.array([row[0] for row in rows])
         q, tau = np.array([row[1][j] for row in rows]), np.array([row[3][j] for row in rows])
         references = [row[2][j] for row in rows if row[2] is not None]

@@ -17,7 +17,7 @@ from trocar.robot import messages as m
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.spatial import pose, rotation
 from trocar.transports.camera import CameraSettings
-from trocar.transports.codec import MAX_BYTES, Decoder, Encoder, codec
+from trocar.transports.codec import MAX_BYTES, Decoder, Encoder, _codec, codec
 from trocar.transports.ros_conversion import answer, ask, from_ros, to_ros
 from trocar.transports.scene_topics import CLOCK_TOPIC, TF, CameraInfo, CompressedImage, Image, Transforms
 
@@ -294,7 +294,7 @@ def test_bytes_that_are_not_messages_are_rejected(data, reason):
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setattr("trocar.transports.codec.find_spec", lambda name: None)
-    codec.cache_clear()
+    _codec.cache_clear()
     with pytest.raises(TrocarError, match=r"ROS 1 requires the Python package rosbags: pip install 'trocar\[ros1\]'"):
         codec(1)
 

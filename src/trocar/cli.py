@@ -27,6 +27,7 @@ from trocar.commands.options import Folder, argument, flag, option
 from trocar.commands.record import record
 from trocar.commands.recordings import compare, fetch, render
 from trocar.commands.robot import crtk_check, run, serve
+from trocar.commands.score import score
 from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop
@@ -196,7 +197,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep, bench_tasks, record, convert, evaluate),
+    "Simulate": (sim, scene, sweep, score, bench_tasks, record, convert, evaluate),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),

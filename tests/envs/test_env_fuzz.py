@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
+from trocar.commands.contest import client_words, image_size
 from trocar.envs import TaskEnv, make_task
+from trocar.envs.policies import load_policy
 from trocar.errors import TrocarError
 
 DOORS: dict[str, Callable[[TaskEnv, np.random.Generator], Any]] = {
@@ -43,3 +46,37 @@ def test_odd_values_of_an_environment_give_an_answer_or_one_clear_line(door: str
             env.reset(seed=0)
     observation, _ = env.reset(seed=0)
     assert np.isfinite(observation).all()
+
+
+LINES = (
+    "def policy(env):",
+    "    return lambda observation: [0.0] * 7",
+    "policy = 3",
+    "raise KeyError",
+    "return",
+    "\0",
+    "",
+)
+
+
+def test_odd_policy_files_give_a_policy_or_one_clear_line(tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(SEED), tmp_path / "odd.py"
+    for _ in range(rounds(20)):
+        INPUTS["Policy file"] += 1
+        lines = [text(rng) if rng.integers(4) == 0 else str(rng.choice(LINES)) for _ in range(rng.integers(6))]
+        path.write_bytes("\n".join(lines).encode(errors="replace"))
+        try:
+            assert callable(load_policy(path))
+        except TrocarError as error:
+            check_line(error)
+
+
+def test_odd_commands_and_sizes_of_clients_give_an_answer_or_one_clear_line() -> None:
+    rng = np.random.default_rng(SEED)
+    for _ in range(rounds(100)):
+        INPUTS["Client command"] += 1
+        for read in (client_words, image_size):
+            try:
+                assert read(text(rng))
+            except TrocarError as error:
+                check_line(error)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from trocar.simulation.contest import Referee, contest_scene, draw_setting, referee
-from trocar.simulation.contest.peg_board import LEFT, PEGS, RIGHT, post_places, used_posts
+from trocar.simulation.contest.layouts import LAYOUTS, LEFT, RIGHT
+from trocar.simulation.contest.peg_board import PEGS
 from trocar.simulation.skills.hands import Hands
 from trocar.spatial import pose, rotation
 
+USED = LAYOUTS["contest"].used_on
 STEP = 0.25  # between looks of the referee [s]
 
 
@@ -37,7 +39,7 @@ class Trial:
             self.holder[peg] = arm
             self.scene.objects[peg].pose = pose(p=[0.0, 0.0, -0.1])
             self.look()
-        x, y = post_places()[post]
+        x, y = LAYOUTS["contest"].posts[post]
         board = self.scene.objects["board"].pose
         self.scene.objects[peg].pose = board @ pose(p=[x, y, height])
         self.holder[peg] = None
@@ -65,7 +67,7 @@ def test_pegs_start_at_rest_on_posts_of_the_left_side():
 
 
 def test_a_peg_on_each_post_of_the_other_side_gives_a_point_and_then_the_way_back_counts(trial):
-    left, right = used_posts(LEFT), used_posts(RIGHT)
+    left, right = USED(LEFT), USED(RIGHT)
     trial.carry("blue", right[0])
     assert (trial.score.points, trial.referee.target) == (1, RIGHT)
     trial.carry("red", right[-1])
@@ -76,7 +78,7 @@ def test_a_peg_on_each_post_of_the_other_side_gives_a_point_and_then_the_way_bac
 
 
 def test_a_move_out_of_order_gives_no_point(trial):
-    left, right = used_posts(LEFT), used_posts(RIGHT)
+    left, right = USED(LEFT), USED(RIGHT)
     trial.carry("blue", right[0])
     trial.carry("blue", left[0])  # before red is on the right
     trial.carry("blue", right[0])
@@ -87,7 +89,7 @@ def test_a_move_out_of_order_gives_no_point(trial):
 
 
 def test_a_peg_without_a_handover_gives_no_point(trial):
-    trial.carry("blue", used_posts(RIGHT)[0], arms=("PSM2",))
+    trial.carry("blue", USED(RIGHT)[0], arms=("PSM2",))
     assert trial.score.points == 0
     assert trial.score.placements[0].reason == "no handover"
 
@@ -105,3 +107,15 @@ def test_a_peg_that_leaves_the_board_ends_the_trial(trial):
     trial.scene.objects["red"].pose = pose(p=[0.2, 0.0, -0.1])
     trial.look(2)
     assert trial.score.ended == "the red peg left the workspace"
+
+
+def test_the_variant_of_surrol_has_its_board_and_starts_at_rest():
+    scene = contest_scene(draw_setting(np.random.default_rng(4), "surrol"))
+    judge = Referee(scene)
+    Hands(scene).hold(0.1)
+    judge.update(scene)
+    assert (len(judge.layout.posts), judge.layout.wall) == (12, None)
+    assert [judge.side(name) for name in PEGS] == [LEFT, LEFT]
+    hexagon = judge.layout.posts[judge.layout.used_on(LEFT)]
+    radii = np.linalg.norm(hexagon - hexagon.mean(axis=0), axis=1)
+    np.testing.assert_allclose(radii, 0.023, atol=1e-4)  # peg_board.urdf: six posts on a circle of 23 mm

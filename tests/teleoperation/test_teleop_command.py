@@ -87,9 +87,20 @@ def test_phones_and_a_headset_get_addresses(tmp_path: Path, monkeypatch: pytest.
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_person_who_plays_the_peg_transfer_gets_a_score() -> None:
+    arguments = ["--task", "peg_transfer", "--seed", "2", "--master", "scripted", "--no-page", "--duration", "2.5"]
+    result = CliRunner().invoke(app, ["teleop", *arguments])
+    assert result.exit_code == 0, result.output
+    found = re.search(r"Score: 0 points, .* 0 drops, path (\d+) \+ (\d+) mm", result.output)
+    assert found, result.output
+    first, second = map(int, found.groups())
+    assert sorted([first > 2, second > 2]) == [False, True]  # the script draws a circle with PSM1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--master", "scripted", "--seed", "2"], "--seed"),
         (["--bench", "--master", "scripted"], "do not go together"),
         (["--master", "joystick"], "master 'joystick'"),
         (["--master", "keyboard", "--no-page", "--duration", "1"], "a part of the page"),

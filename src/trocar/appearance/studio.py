@@ -174,6 +174,14 @@ class Studio:
             geom.size[2] *= 2.0  # drawn from the tail on, but MuJoCo's connector is half as long
             geom.specular = 0.0  # a highlight would change the colour, which has a meaning
 
+    def add_spheres(self, centres: Array, rgb: Sequence[float], radius: float) -> None:
+        """Add spheres with centres (k, 3) and this radius [m] to the scene; see `update`."""
+        for centre in centres[: self.scene.maxgeom - self.scene.ngeom]:
+            geom, colour = self.scene.geoms[self.scene.ngeom], np.array([*rgb, 1.0], dtype=np.float32)
+            size, R = np.full(3, radius), np.eye(3).ravel()
+            mujoco.mjv_initGeom(geom, mujoco.mjtGeom.mjGEOM_SPHERE, size, np.asarray(centre, dtype=float), R, colour)
+            self.scene.ngeom += 1
+
     def prepare(self, size: tuple[int, int]) -> None:
         """The OpenGL context, with an off-screen buffer of this size."""
         gl_context().make_current()

@@ -14,6 +14,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options
+from trocar.commands.contest import contest_camera, open_contest
 from trocar.commands.options import STARTS, argument, check_positive, flag, option
 from trocar.commands.terminal import INTERRUPTED, plain_errors, show_table, status_line, termination_interrupts
 from trocar.commands.view import open_browser, open_page, wait_for_browser
@@ -22,11 +23,13 @@ from trocar.files import check_writable, write_json
 
 if TYPE_CHECKING:
     from trocar.robot.conformance import Subject
+    from trocar.robot.contest import ContestTrial
     from trocar.scripts.session import Session
     from trocar.transports.remote_bus import RemoteBus
 
 SPEEDS = ("real", "fast")
 OWN_MASTER = "own"
+CONTEST = "peg_transfer"
 POLL_INTERVAL = 0.2  # between checks of the simulation [s]
 METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
 COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
@@ -48,6 +51,8 @@ def run(
         list[str] | None,
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
     ] = None,
+    seed: Annotated[int, option("K", "With --scene peg_transfer: seed of the board's and the pegs' places.")] = 0,
+    image_size: Annotated[str, option("WxH", "With --scene peg_transfer: size of the images.")] = "640x400",
     duration: Annotated[
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
     ] = None,
@@ -95,15 +100,17 @@ def run(
         judgement = judge(script)
         api = judgement.api
         typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
+    from trocar.robot.contest import score_line
     from trocar.scripts.launcher import run_script
     from trocar.scripts.session import FOREVER, Session
+    from trocar.scripts.stereo_topics import StereoPublisher
     from trocar.teleoperation import Teleoperation
     from trocar.transports.bags import bags_of
 
     with ExitStack() as running:  # stopped in reverse order
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
-        built = _built(scene, options.arm_names(arms), parameters)
-        robot = running.enter_context(tr.Robot(built, speed=speed, start=start))
+        names = options.arm_names(arms)
+        robot, trial = _script_robot(running, scene, names, parameters, speed, start, seed)
         Teleoperation(robot)
         running.enter_context(bags_of(robot, record, None, lambda text: typer.echo(f"trocar run: {text}", err=True)))
         page = open_page(running, "script_page", robot, port=port) if view else None
@@ -111,17 +118,40 @@ def run(
             wait_for_browser(page, "trocar run", browser)
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
+        if trial is not None:
+            StereoPublisher(session, contest_camera(robot.scene, None, image_size))
         for press in presses:
             _schedule(session, *press)
         if duration is not None:
             session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
         status = run_script(session, script, arguments or [], lines)
+        if trial is not None:
+            typer.echo(f"trocar run: {score_line(trial.score)}", err=True)
         if page is not None and status != INTERRUPTED:
             session.close()
             typer.echo(f"trocar run: the script has ended with status {status}; end the page with Ctrl-C", err=True)
             with suppress(KeyboardInterrupt):
                 page.wait()
     raise typer.Exit(status)
+
+
+def _script_robot(
+    running: ExitStack,
+    scene: str,
+    arms: list[str],
+    parameters: list[str] | None,
+    speed: str,
+    start: str,
+    seed: int,
+) -> tuple[tr.Robot, ContestTrial | None]:
+    """The robot of a script, with the referee of the peg transfer if it is its scene."""
+    if scene == CONTEST:
+        if arms or parameters or start != "ready":
+            raise TrocarError(f"{CONTEST} has both arms, ready and with their best parameters; omit other options")
+        return open_contest(running, seed, speed)
+    if seed:
+        raise TrocarError(f"--seed applies to --scene {CONTEST} only")
+    return running.enter_context(tr.Robot(_built(scene, arms, parameters), speed=speed, start=start)), None
 
 
 def _built(scene: str, arms: list[str], parameters: list[str] | None, *, only: bool = True) -> tr.Scene:
@@ -176,7 +206,7 @@ def _schedule(session: Session, pedal: str, begin: float, duration: float) -> No
 @termination_interrupts()
 def serve(
     scene: Annotated[
-        str | None, argument("SCENE", "dvrk (default), dvrk_si or a .toml file.", show_default=False)
+        str | None, argument("SCENE", "dvrk (default), dvrk_si, peg_transfer or a .toml file.", show_default=False)
     ] = None,
     ros1: Annotated[bool, flag("Serve ROS 1 (requires Debian's rospy).", "--ros1")] = False,
     ros2: Annotated[bool, flag("Serve ROS 2 over DDS (requires cyclonedds).", "--ros2")] = False,
@@ -191,7 +221,14 @@ def serve(
     rate: Annotated[float, option("HZ", "Rate of state topics, at most 1500.")] = 100.0,
     start: options.Start = "ready",
     speed: Annotated[float, option("FACTOR", "Speed relative to real time; if not 1, time comes from /clock.")] = 1.0,
-    images: Annotated[float, option("HZ", "Publish images of the endoscope at this rate. 0: none.")] = 0.0,
+    images: Annotated[
+        float | None,
+        option("HZ", "Publish images of the endoscope at this rate. 0: none. Default: 0; peg_transfer: 30."),
+    ] = None,
+    image_size: Annotated[
+        str | None, option("WxH", "With peg_transfer: size of the images in pixels. Default: 1280x800.")
+    ] = None,
+    seed: Annotated[int, option("K", "With peg_transfer: seed of the board's and the pegs' places.")] = 0,
     hold_when_lost: Annotated[
         bool, flag("Hold an arm in effort control when its client disconnects.", "--hold-when-lost")
     ] = False,
@@ -256,6 +293,9 @@ def serve(
 
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
+    [bold]trocar serve peg_transfer --ros2[/bold] offers the board, topics and cameras of the ICRA 2026 peg transfer,
+    with poses relative to the left camera, and prints the referee's score at the end.
+
     More: [bold]trocar serve --fpga --config system-PSM1.json[/bold] (the dVRK's own software),
     [bold]trocar serve --ros1 --record run.bag[/bold] (record a bag),
     [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
@@ -305,6 +345,22 @@ def serve(
             "--torque, --no-counterweight, --place and --log apply to --coppelia without SCENE only, "
             "--zmq to --coppelia only"
         )
+    if scene == CONTEST:
+        from trocar.commands.contest import serve_contest
+
+        if not ros2 or fpga or coppelia or names or record or replay or start != "ready":
+            raise TrocarError(
+                f"{CONTEST} is served with --ros2, by both arms and ready; omit --fpga, --coppelia, --arms, --record, "
+                "--replay and --start"
+            )
+        check_positive(rate=rate, speed=speed)
+        number = _checked_domain(domain, interface, distro)
+        page = (8080 if port is None else port) if view else None
+        ros: Any = {"domain": number, "interface": interface, "distro": distro, "rate": rate, "speed": speed}
+        serve_contest(seed, images, image_size, page, **ros)
+        return
+    if image_size is not None or seed:
+        raise TrocarError(f"--image-size and --seed apply to {CONTEST} only")
     scene = scene or "dvrk"
     check_known("start", STARTS, start)
     check_positive(rate=rate, speed=speed)

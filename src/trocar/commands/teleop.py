@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
 MAX_DELAY = 5000.0  # [ms]
+CONTEST = "peg_transfer"
 NPZ = ".npz"
 CRTK = "crtk:"  # of a master in ROS, before its name
 COUNTS = {1: "once", 2: "twice"}
@@ -63,7 +64,8 @@ def teleop(
     passivity: Annotated[
         str, option("NAME", "Passivity control of the delayed loop: none, damping, wave or time-domain.")
     ] = "none",
-    task: Annotated[str, option("NAME", "practice (plate, block, needle), suture or none.")] = "practice",
+    task: Annotated[str, option("NAME", "practice (plate, block, needle), suture, peg_transfer or none.")] = "practice",
+    seed: Annotated[int, option("K", "With --task peg_transfer: seed of the board's and the pegs' places.")] = 0,
     duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
     output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
     record: Annotated[
@@ -97,6 +99,7 @@ def teleop(
     [bold]trocar teleop --master gamepad --delay 250 -o results[/bold] (a slow network; recordings at the end);
     [bold]trocar teleop --master phone --host 0.0.0.0[/bold] (a phone; [bold]vr[/bold]: a headset);
     [bold]trocar teleop --task suture --master gamepad --master spacemouse[/bold] (needle, thread and tissue);
+    [bold]trocar teleop --task peg_transfer --master vr[/bold] (the ICRA 2026 competition, scored at the end);
     [bold]trocar teleop --master keyboard --scheme position-force --passivity time-domain --delay 100[/bold] (live
     bilateral control); [bold]trocar teleop --master crtk:MTMR --ros2 --allow-motion[/bold] (a real MTM or haptic device
     by its CRTK topics); [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need
@@ -125,6 +128,8 @@ def teleop(
         raise TrocarError("--allow-motion is for --master crtk:NAME")
     check_known("master", [*DEVICES, *in_ros], *master)
     check_known("task", TASKS, task)
+    if seed < 0 or (seed and task != CONTEST):
+        raise TrocarError(f"--seed must be at least 0 and goes with --task {CONTEST}, got {seed}")
     if scheme is not None or passivity != "none":
         from trocar.teleoperation.coupling import PASSIVITIES, SCHEMES
 
@@ -151,17 +156,20 @@ def teleop(
     arms = _checked_arms(arm or [], len(master))
     _check_files(output, record, arms)
 
+    from trocar.robot.contest import ContestTrial, score_line
     from trocar.teleoperation.devices import DeviceConsole, MotionLog, RunMetrics, training_scene
 
     with ExitStack() as running:  # ends in the opposite order what was started
         if in_ros:
             system = running.enter_context(options.connected(ros1, ros_master, ros2, domain, interface))
             kinds = [_crtk_kind(name, system, allow_motion, kind) for name, kind in zip(master, kinds, strict=True)]
+        scene = training_scene(tuple(arms), task, seed=seed)
         devices = {}
         for k, (psm, kind) in enumerate(zip(arms, kinds, strict=True)):
             devices[psm] = device = kind.open(master[:k].count(master[k]))
             running.callback(device.close)
-        robot = running.enter_context(tr.Robot(training_scene(tuple(devices), task), start="ready", speed="real"))
+        robot = running.enter_context(tr.Robot(scene, start="ready", speed="real"))
+        trial = running.enter_context(ContestTrial(robot)) if task == CONTEST else None
         console = DeviceConsole(robot, devices, scale=scale, delay=1e-3 * delay, scheme=scheme, passivity=passivity)
         table = record if record is not None and record.suffix == NPZ else None
         log = MotionLog(robot, console)
@@ -175,6 +183,8 @@ def teleop(
             serve_tracked(running, console, endoscope, host or TRACKED_HOST, device_port)
         typer.echo(f"One-way delay of the network: {delay:g} ms. End with Ctrl-C.")
         _drive(robot, console, duration)
+        if trial is not None:
+            typer.echo(f"Score: {score_line(trial.score)}")
         for psm, recording in log.recordings().items():
             typer.echo(f"{psm}: {RunMetrics.of_recording(recording)}")
         written = [] if output is None else log.save(output)

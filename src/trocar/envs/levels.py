@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from trocar.appearance.stereo_camera import Lighting
 from trocar.arms.parameters import Drive, Parameters, load_parameters
 from trocar.envs.world import PERIOD
 from trocar.errors import TrocarError, check_known
@@ -21,6 +22,8 @@ from trocar.simulation.forces.arm_forces import check_resolved
 NOMINAL = MappingProxyType({"PSM": "wang2019_refit", "ECM": "gondokaryono2019"})
 # Factor of wrist friction between two sessions: 0.5 to 2 at 3 sigma.
 WRIST_FRICTION = 2.0
+# Factors of light at 3 sigma, up or down: brightness by 1.6, each colour by 1.15; it comes from any side. Assumed.
+BRIGHTNESS, COLOUR = 1.6, 1.15
 MAX_DRAWS = 20  # attempts for one arm
 WRIST = ("roll", "wrist_pitch", "finger_left", "finger_right", "finger_difference", "disc_3", "disc_4")
 
@@ -72,6 +75,20 @@ def draw(level: str, arms: Mapping[str, str], rng: np.random.Generator) -> Draw:
         name: _drawn(kind, setting.sigma, seed, factor) for (name, kind), seed in zip(arms.items(), seeds, strict=False)
     }
     return Draw(parameters, delay, Sensors(seed=seeds[-1], bias=False), factor)
+
+
+def lighting(sigma: float, rng: np.random.Generator) -> Lighting | None:
+    """Light of an episode's images: brightness, colour and direction vary with the level; None for the nominal one.
+
+    Drawn from the state of the generator, which it leaves as it is: images do not change an episode.
+    """
+    if not sigma:
+        return None
+    own = np.random.default_rng(rng.bit_generator.state["state"]["state"])
+    share = min(sigma / 3.0, 1.0)
+    brightness = float(BRIGHTNESS ** (share * own.uniform(-1.0, 1.0)))
+    red, green, blue = (COLOUR ** (share * own.uniform(-1.0, 1.0, 3))).tolist()
+    return Lighting(brightness, (red, green, blue), float(share * own.uniform(-np.pi, np.pi)))
 
 
 def _drawn(kind: str, sigma: float, seed: int, wrist_friction: float) -> Parameters:

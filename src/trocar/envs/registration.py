@@ -6,7 +6,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from trocar.errors import check_known
+from trocar.errors import TrocarError, check_known
 
 # Module of every task in `trocar.envs.tasks`.
 TASKS = MappingProxyType(
@@ -47,9 +47,12 @@ def register() -> None:
 
 
 def make_task(task: str, **options: Any) -> Any:
-    """The environment of a named task; see `TaskEnv` for the options."""
+    """The environment of a named task; see `TaskEnv` for the options. A `variant` is that of the task."""
     from trocar.envs.task_env import TaskEnv
 
     check_known("task", TASKS, task)
     kind = getattr(import_module(f"trocar.envs.tasks.{TASKS[task]}"), f"{task}Task")
-    return TaskEnv(kind(), **options)
+    if "variant" in options and kind.__init__ is object.__init__:
+        raise TrocarError(f"{task} has no variants; leave out variant")
+    own = {"variant": options.pop("variant")} if "variant" in options else {}
+    return TaskEnv(kind(**own), **options)

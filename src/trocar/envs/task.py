@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from trocar.control import Setpoint
+from trocar.envs.cameras import CameraPlace, beside
 from trocar.envs.levels import NOMINAL
 from trocar.envs.world import PERIOD, World
 from trocar.simulation import Scene, SceneArm
@@ -97,6 +98,20 @@ class Task(ABC):
     def details(self) -> dict[str, Any]:
         """Figures of this task for `info`."""
         return {}
+
+    def camera(self, world: World, middle: Array) -> CameraPlace:
+        """The stereo camera of images and films. Default: beside the tips and above them.
+
+        Args:
+            middle: position (3,) between tips and objects at the start of the episode [m].
+        """
+        bases = [T[:3, 3] for T in world.T_world_base.values()]
+        return CameraPlace(beside(middle, np.mean(bases, axis=0) - middle))
+
+    def marks(self, world: World) -> Array:
+        """Points (k, 3) of the world to draw in images [m]. Default: a desired goal that is a point."""
+        goal = np.zeros(0) if self.goal_tolerance is None else self.desired(world)
+        return goal[None] if goal.shape == (3,) else np.zeros((0, 3))
 
     def reference(self, t: float) -> Setpoint:
         """Motion that the arm should follow, for tasks that have one."""

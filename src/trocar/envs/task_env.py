@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -12,8 +12,10 @@ import numpy as np
 from gymnasium import spaces
 
 from trocar import checks
+from trocar.appearance.films import Picture
 from trocar.envs.actions import MODES, ActionMode
-from trocar.envs.levels import LEVELS, Draw, draw
+from trocar.envs.cameras import EpisodeCamera, ImageOptions, Images
+from trocar.envs.levels import LEVELS, Draw, draw, lighting
 from trocar.envs.task import Policy, Task, nominal_options
 from trocar.envs.world import FREQUENCY, World
 from trocar.errors import TrocarError, check_known, shown
@@ -23,6 +25,7 @@ from trocar.spatial import Array
 RATE = 50  # control rate [Hz]
 FORCE_CYCLES = 15  # cycles between readings of the contact force; the last is at the end of the period
 MAX_OBSERVED = 1e4  # any number of an observation [SI]: beyond all that an arm can reach
+IMAGE_SIZE, PICTURE_SIZE = (320, 200), (640, 400)  # [pixels]
 OBSERVATIONS = ("state", "privileged")
 REWARDS = ("dense", "sparse", "goal")
 
@@ -45,6 +48,14 @@ class TaskEnv(gymnasium.Env):
         level: nominal, 1sigma or 3sigma; see `trocar.envs.levels`.
         observation: state, or privileged, with numbers that no sensor gives.
         reward: dense, sparse (0 while the success condition is met, otherwise -1) or goal (sparse, goal-conditioned).
+        images: of the task's stereo camera: stereo, depth, segmentation, or several of them. The observation is then a
+            dictionary of state, left and right (height, width, 3), depth [m] and segmentation (height, width) of the
+            left camera. Images show the state at the beginning of the last control period; see `trocar.envs.cameras`.
+        image_size: (width, height) [pixels]. image_rate: largest number of new images per second; between them the
+            observation repeats the last ones.
+
+    Attributes:
+        labels: names of the numbers of a segmentation.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": RATE}  # noqa: RUF012 - Gymnasium's own type
@@ -58,6 +69,9 @@ class TaskEnv(gymnasium.Env):
         observation: str = "state",
         reward: str = "dense",
         render_mode: str | None = None,
+        images: str | Sequence[str] = (),
+        image_size: tuple[int, int] = IMAGE_SIZE,
+        image_rate: float = RATE,
     ) -> None:
         self.task, self.mode, self.level = task, task.mode if mode is None else mode, level
         check_known("action mode", MODES, self.mode)
@@ -70,21 +84,27 @@ class TaskEnv(gymnasium.Env):
             raise TrocarError(f"render_mode must be None or 'rgb_array', got {shown(render_mode)}")
         self.observation_kind, self.reward_kind, self.render_mode = observation, reward, render_mode
         self._cycles = FREQUENCY // RATE
+        self._image_options = ImageOptions.of(images, image_size, image_rate) if images else None
+        self._images: Images | None = None  # made when the first one is needed
+        self._film: tuple[World, tuple[int, int], EpisodeCamera] | None = None  # camera of `picture`
         self._fixed: Scene | None = None  # the nominal scene, if all episodes can share it
         self._begin(np.random.default_rng(0))
         size = len(self.task.extra) + sum(mode.size for mode in self._modes)
         self.action_space = spaces.Box(-1.0, 1.0, (size,), np.float32)
         self._last = np.zeros(size)
-        self.observation_space = self._space(self._observed())
+        self.observation_space = self._space(self._numbers())
         self._running = False
         if reward == "goal":
             # only then: trainers take any environment that has this method for a goal-conditioned one
             self.compute_reward = self._goal_reward
 
-    @staticmethod
-    def _space(value: Any) -> spaces.Space:
+    def _space(self, value: Any) -> spaces.Space:
         if isinstance(value, dict):
-            return spaces.Dict({name: TaskEnv._space(part) for name, part in value.items()})
+            entries: dict[str, spaces.Space] = {name: self._space(part) for name, part in value.items()}
+            if self._image_options is not None:
+                for name, (shape, kind, most) in self._image_options.shapes().items():
+                    entries[name] = spaces.Box(0, most, shape, kind)
+            return spaces.Dict(entries)
         return spaces.Box(-MAX_OBSERVED, MAX_OBSERVED, value.shape, np.float32)
 
     @property
@@ -111,6 +131,10 @@ class TaskEnv(gymnasium.Env):
         self._begin(self.np_random, level)
         self._last = np.zeros(self.action_space.shape[0])  # type: ignore[index]
         self._running = True
+        if self._image_options is not None:
+            if self._images is None:
+                self._images = Images(self._image_options)
+            self._images.begin(self._camera(self._image_options.size))
         return self._observed(), self._info()
 
     def _begin(self, rng: np.random.Generator, level: str = "nominal") -> None:
@@ -135,6 +159,8 @@ class TaskEnv(gymnasium.Env):
         self._pending: deque[Array] = deque([resting] * self.draw.delay)
         self._measure(world.loop.applied)
         self._tips = {arm: world.T_world_measured(arm)[:3, 3] for arm in world.arms}
+        self._middle = _middle(world, task.marks(world))
+        self._lighting = lighting(LEVELS[level].sigma, rng)
         self._steps = self._solved_for = self._saturated = self._clipped = 0
         self._first = self._success = False
         self._path = self._peak = 0.0
@@ -166,6 +192,8 @@ class TaskEnv(gymnasium.Env):
             mode.accept(world, acting[place : place + mode.size])
             place += mode.size
         task.act(world, acting[place:])
+        if self._images is not None:
+            self._images.request(world.time)  # drawn while the period is simulated
         loop, force, applied = world.loop, 0.0, []
         for cycle in range(self._cycles):
             for mode in modes:
@@ -218,6 +246,11 @@ class TaskEnv(gymnasium.Env):
         return np.clip(checks.finite("action", action, shape, f"{shape[0]} finite numbers in [-1, 1]"), -1.0, 1.0)  # type: ignore[index, arg-type]
 
     def _observed(self) -> Any:
+        numbers = self._numbers()
+        return numbers if self._images is None else numbers | self._images.collect()
+
+    def _numbers(self) -> Any:
+        """An observation without images."""
         world, parts = self.world, []
         for name, hardware in world.arms.items():
             parts += [hardware.q, hardware.dq, self._efforts[name]]
@@ -227,7 +260,7 @@ class TaskEnv(gymnasium.Env):
             parts += [np.array([self.draw.delay, self.draw.wrist_friction]), self.task.privileged(world)]
         state = np.minimum(np.maximum(np.concatenate(parts), -MAX_OBSERVED), MAX_OBSERVED).astype(np.float32)
         if self.reward_kind != "goal":
-            return state
+            return state if self._image_options is None else {"state": state}
         achieved, desired = (
             np.asarray(x, dtype=np.float32) for x in (self.task.achieved(world), self.task.desired(world))
         )
@@ -252,13 +285,46 @@ class TaskEnv(gymnasium.Env):
             **self.task.details(),
         }
 
-    def render(self) -> Any:
-        """A picture (height, width, 3) of the scene, uint8."""
-        if self.render_mode is None:
-            return None
-        from trocar.appearance.rendering import render
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the numbers of a segmentation."""
+        return () if self._images is None else self._images.labels
 
-        return render(self.world.scene)
+    def render(self) -> Any:
+        """A picture (height, width, 3) of the task's left camera, uint8; see `picture`."""
+        return None if self.render_mode is None else self.picture()
+
+    def picture(self, size: tuple[int, int] = PICTURE_SIZE) -> Picture:
+        """A picture (height, width, 3) of the current state from the task's left camera. size: (width, height)."""
+        if self._film is None or self._film[0] is not self.world or self._film[1] != size:
+            self._film = self.world, size, self._camera(size)
+        camera = self._film[2]
+        camera.look()
+        return camera.picture()
+
+    def _camera(self, size: tuple[int, int]) -> EpisodeCamera:
+        task, world, middle = self.task, self.world, self._middle
+        place, marks = lambda: task.camera(world, middle), lambda: task.marks(world)
+        return EpisodeCamera(world.scene, place, marks, size, self._lighting)
+
+    def close(self) -> None:
+        """End the thread of the images."""
+        if self._images is not None:
+            self._images.close()
+            self._images = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without cameras, which are made again."""
+        memory = None if self._images is None else self._images.memory()
+        return {**vars(self), "_images": None, "_film": None, "image_memory": memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        memory = state.pop("image_memory")
+        self.__dict__.update(state)
+        if memory is not None:
+            assert self._image_options is not None
+            self._images = Images(self._image_options)
+            self._images.resume(self._camera(self._image_options.size), memory)
 
     def expert(self) -> Policy:
         """The task's scripted policy for the current episode."""
@@ -267,3 +333,11 @@ class TaskEnv(gymnasium.Env):
     def pid(self) -> Policy:
         """The task's policy of fixed gains for the current episode."""
         return self.task.pid(self)
+
+
+def _middle(world: World, marks: Array) -> Array:
+    """Position (3,) between the tips and the objects, otherwise the marks, where a camera looks [m]."""
+    scene = world.scene
+    tips = [scene.T_world_tip(arm)[:3, 3] for arm in world.arms]
+    others = [placed.pose[:3, 3] for placed in scene.objects.values()] or list(marks) or tips
+    return np.asarray((np.mean(tips, axis=0) + np.mean(others, axis=0)) / 2)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trocar.arms import ARMS
+from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
 from trocar.errors import TrocarError, UnknownName, check_known
@@ -25,6 +26,8 @@ from trocar.toml_file import read_toml
 SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si", "suture")
+CONTEST = "peg_transfer"  # built by `trocar.simulation.contest`
+CONTEST_ARMS = ("PSM1", "PSM2")
 FILES = ("parameters", "instrument")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
@@ -38,7 +41,7 @@ def load_scene(
     **options: Any,
 ) -> Scene:
     """Load a scene from a file (NAME.toml), or a built-in one: psm, cart_classic, cart_si, masters, dvrk,
-    dvrk_si, suture.
+    dvrk_si, suture, peg_transfer.
 
     Args:
         arms: names of the arms to load. Default: all of the file.
@@ -46,6 +49,14 @@ def load_scene(
         options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
             They may be a function of the arms and the cart.
     """
+    if source == CONTEST:
+        from trocar.simulation.contest import contest_scene
+
+        check_known(f"arm of the scene {CONTEST}", CONTEST_ARMS, *(arms or ()), *(parameters or ()))
+        if arms is not None and set(arms) != set(CONTEST_ARMS):
+            raise TrocarError(f"the scene {CONTEST} needs both of its arms; leave out arms")
+        sets = {arm: {"parameters": _absolute(chosen)} for arm, chosen in (parameters or {}).items()}
+        return contest_scene(options=sets, **options)
     table, name = _read(source)
     if arms is not None:
         entries = Fields(table, name).tables("arms")
@@ -67,12 +78,16 @@ def _absolute(parameters: str | PathLike[str]) -> str:
 
 def arms_of(source: str | PathLike[str]) -> tuple[str, ...]:
     """Names of the arms of a scene."""
+    if source == CONTEST:
+        return CONTEST_ARMS
     table, name = _read(source)
     return tuple(Fields(table, name).tables("arms"))
 
 
 def timestep_of(source: str | PathLike[str]) -> float | None:
     """The time step that a scene specifies [s]; None if it specifies none."""
+    if source == CONTEST:
+        return 1.0 / CONTROL_RATE
     table, name = _read(source)
     return Fields(table, name).number("timestep") if "timestep" in table else None
 
@@ -83,7 +98,7 @@ def _read(source: str | PathLike[str]) -> tuple[dict[str, Any], str]:
     if name.endswith(".toml"):
         return read_toml(name, "scene file"), name
     if name not in BUILT_IN:
-        raise UnknownName("scene", source, (*BUILT_IN, "a path ending in .toml"))
+        raise UnknownName("scene", source, (*BUILT_IN, CONTEST, "a path ending in .toml"))
     return read_toml(SCENES / f"{name}.toml", "scene file"), name
 
 

@@ -18,11 +18,12 @@ from trocar.appearance import Picture
 from trocar.appearance.endoscope_camera import BASELINE, VIEW, StereoEndoscope
 from trocar.appearance.films import jpeg
 from trocar.appearance.lens import Lens
+from trocar.appearance.stereo_camera import StereoCamera
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Message, String
 from trocar.robot.robot import Robot
-from trocar.simulation import load_scene
+from trocar.simulation import Scene, load_scene
 from trocar.spatial import Array
 from trocar.transports.codec import codec
 from trocar.transports.link import ConnectedProcess, NodeFailed, Publish, receive, send
@@ -37,19 +38,37 @@ KINDS = {RAW: Image, COMPRESSED: CompressedImage, INFO: CameraInfo}  # with the 
 
 
 @dataclass(frozen=True)
-class CameraSettings:
-    """The cameras of an endoscope.
+class FixedCamera:
+    """A stereo camera that does not move.
 
     Attributes:
-        scene: name or file of the scene. arm: its ECM. namespace: namespace of the topics left and right.
-        rate: largest number of pairs per second. size: (width, height) [pixels].
+        T_world_middle: optical frame (4, 4) midway between the two cameras: x right, y down, z away.
+        view: horizontal angle of view [rad]. baseline: distance of the cameras [m].
     """
 
-    scene: str
+    T_world_middle: Array
+    view: float
+    baseline: float
+
+
+@dataclass(frozen=True)
+class CameraSettings:
+    """The cameras of an endoscope, or fixed ones.
+
+    Attributes:
+        scene: the scene, its name or its file. arm: its ECM, or the first part of the cameras' frames.
+        namespace: namespace of the topics left and right. rate: largest number of pairs per second.
+        size: (width, height) [pixels]. fixed: cameras that are not at the tip of an ECM.
+        compressed: offer compressed images, too.
+    """
+
+    scene: str | Scene
     arm: str = "ECM"
     namespace: str = "stereo"
     rate: float = RATE
     size: tuple[int, int] = SIZE
+    fixed: FixedCamera | None = None
+    compressed: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.rate <= 100.0:
@@ -57,7 +76,20 @@ class CameraSettings:
 
     @property
     def lens(self) -> Lens:
-        return Lens.of_view(VIEW, *self.size)
+        return Lens.of_view(VIEW if self.fixed is None else self.fixed.view, *self.size)
+
+    @property
+    def baseline(self) -> float:
+        """Distance of the cameras [m]."""
+        return BASELINE if self.fixed is None else self.fixed.baseline
+
+    def camera(self, scene: Scene) -> StereoCamera:
+        """The cameras in a scene."""
+        if self.fixed is None:
+            return StereoEndoscope(scene, self.arm, self.lens)
+        camera = StereoCamera(scene, self.fixed.T_world_middle, self.lens, self.baseline)
+        camera.sky = True
+        return camera
 
     @property
     def topics(self) -> tuple[Topic, ...]:
@@ -65,6 +97,7 @@ class CameraSettings:
             Topic(f"{self.namespace}/{eye}/{name}", kind, Direction.state, f"sensor_msgs/{kind.__name__}")
             for eye in EYES
             for name, kind in KINDS.items()
+            if self.compressed or name != COMPRESSED
         )
 
 
@@ -129,8 +162,8 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_versio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
     try:
-        scene = load_scene(settings.scene)
-        endoscope = StereoEndoscope(scene, settings.arm, settings.lens)
+        scene = settings.scene if isinstance(settings.scene, Scene) else load_scene(settings.scene)
+        endoscope = settings.camera(scene)
         endoscope.pair()
         encode, types = codec(ros_version).encode, {topic.name: topic.ros for topic in settings.topics}
         send(pipe, None)
@@ -154,7 +187,8 @@ def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_versio
 def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Picture]) -> list[tuple[str, Message]]:
     """The messages of a pair of pictures, for topics with readers."""
     by_topic: dict[str, Message] = {}
-    for (eye, aside), picture in zip(EYES.items(), pair, strict=True):
+    apart = {"left": 0.0, "right": settings.baseline}
+    for eye, picture in zip(EYES, pair, strict=True):
         prefix, frame = f"{settings.namespace}/{eye}", optical_frame(settings.arm, eye)
         about: dict[str, Any] = {"stamp": moment.stamp, "frame_id": frame}
         height, width, _ = picture.shape
@@ -163,5 +197,5 @@ def messages(settings: CameraSettings, moment: Moment, pair: tuple[Picture, Pict
         if (compressed := f"{prefix}/{COMPRESSED}") in moment.topics:
             by_topic[compressed] = CompressedImage(data=jpeg(picture, QUALITY), **about)
         if (info := f"{prefix}/{INFO}") in moment.topics:
-            by_topic[info] = CameraInfo.of_lens(settings.lens, BASELINE / 2 - aside, **about)
+            by_topic[info] = CameraInfo.of_lens(settings.lens, apart[eye], **about)
     return list(by_topic.items())

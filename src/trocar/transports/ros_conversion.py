@@ -61,7 +61,7 @@ def from_ros(message: Any, ros_type: str, kind: Callable[..., Any]) -> Any:
         values: dict[str, Any] = {}
         names = _attributes(kind)
         for name, attribute, convert in _plan(ros_type):
-            part = getattr(message, name)
+            part = getattr(message, name) if hasattr(message, name) else getattr(message, name.lower())  # D, d in ROS 2
             if attribute == "header":
                 values |= {"stamp": nanoseconds(part.stamp), "frame_id": part.frame_id}
             elif convert is _VALID:
@@ -185,6 +185,8 @@ def _conversion(kind: str) -> Convert:
     number, element = float if kind.startswith("float") else int, kind.partition("[")[0]
     if element == kind:
         return Convert(_as_it_is, number)
+    if element == "uint8":  # pixels: a tuple of millions of numbers would take a second
+        return Convert(lambda values, f: f.numbers(element, values), bytes)
     return Convert(lambda values, f: f.numbers(element, values), lambda part: tuple(map(number, part)))
 
 

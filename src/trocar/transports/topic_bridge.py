@@ -10,13 +10,13 @@ import re
 import select
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
 from trocar.closing import Closable
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.robot.bus import Subscription
 from trocar.robot.interface import INTERFACES, RATE, Direction, Service
 from trocar.robot.messages import Empty, Message, String
@@ -26,6 +26,7 @@ from trocar.transports.camera import Camera, CameraSettings
 from trocar.transports.codec import Encoder, codec
 from trocar.transports.link import Answer, Call, Publish, Ready
 from trocar.transports.priority import urgent_thread
+from trocar.transports.remote_bus import CLOCK_TOPIC
 from trocar.transports.sampling import Sampler, Stamped
 from trocar.transports.scene_topics import SceneTopics
 
@@ -54,6 +55,7 @@ class BridgeOptions(TypedDict, total=False):
     camera: CameraSettings | None
     hold_when_lost: bool
     priority: bool
+    offered: Collection[str] | None
 
 
 class TopicBridge(Closable):
@@ -70,6 +72,7 @@ class TopicBridge(Closable):
             disconnects; otherwise it keeps the effort. An arm in position control always holds.
         priority: ask the system for real-time priority of the node's process. It shortens delays where every process
             has a processor; where they share one, the node starves its clients.
+        offered: names of the robot's topics to offer, and no services. Default: all, with those of the scene.
 
     Attributes:
         topics, services: offered topics and services. error: reason for the end of the node, if it ended.
@@ -87,6 +90,7 @@ class TopicBridge(Closable):
         camera: CameraSettings | None = None,
         hold_when_lost: bool = False,
         priority: bool = False,
+        offered: Collection[str] | None = None,
     ) -> None:
         if not (math.isfinite(speed) and speed > 0.0):
             raise TrocarError(f"the speed must be positive, got {speed}")
@@ -96,11 +100,20 @@ class TopicBridge(Closable):
         self._sampler = Sampler(robot, self._scene, rate, self._simulated_time)
         self._served = self._bus.topics
         images = camera.topics if camera else ()
-        self.topics = (*self._served.values(), *self._scene.sources, *self._scene.fixed, *images)
-        self.services = tuple(
-            Service(f"{device}/{service.name}", service.ros)
-            for device, kind in robot.devices.items()
-            for service in INTERFACES[kind].services
+        if offered is None:
+            self.topics = (*self._served.values(), *self._scene.sources, *self._scene.fixed, *images)
+        else:
+            check_known("topic of the robot", self._served, *offered)
+            clock = [topic for topic in self._scene.sources if topic is CLOCK_TOPIC]
+            self.topics = (*(self._served[name] for name in offered), *clock, *images)
+        self.services = (
+            ()
+            if offered is not None
+            else tuple(
+                Service(f"{device}/{service.name}", service.ros)
+                for device, kind in robot.devices.items()
+                for service in INTERFACES[kind].services
+            )
         )
         self._version, self._priority = version, priority
         self._encoders = {topic.name: Encoder(topic.ros, codec(version)) for topic in self.topics}
@@ -136,9 +149,10 @@ class TopicBridge(Closable):
         self._subscriptions: list[Subscription] = []
         with self._bus.lock:
             for topic, message in self._scene.fixed.items():
-                self._enqueue(topic.name, message)
+                if topic.name in self._encoders:
+                    self._enqueue(topic.name, message)
         for name, topic in self._served.items():
-            if topic.direction is Direction.event:
+            if topic.direction is Direction.event and name in self._encoders:
                 self._subscriptions.append(self._bus.subscribe(name, partial(self._enqueue, name)))
         self._arrivals = select.poll()
         self._arrivals.register(self._pipe.fileno(), select.POLLIN)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL, VIEW
 from trocar.envs.actions import JointTarget
+from trocar.envs.cameras import CameraPlace
 from trocar.envs.task import Policy, Task
 from trocar.envs.world import World
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
     from trocar.envs.task_env import TaskEnv
@@ -63,6 +65,13 @@ class CameraCentreTask(Task):
 
     def desired(self, world: World) -> Array:
         return np.zeros(2)
+
+    def camera(self, world: World, middle: Array) -> CameraPlace:
+        """The endoscope."""
+        return CameraPlace(world.scene.T_world_tip("ECM") @ pose(R_TIP_OPTICAL), VIEW, BASELINE)
+
+    def marks(self, world: World) -> Array:
+        return self.target(world.time)[None]
 
     def observation(self, world: World) -> Array:
         return self.achieved(world)

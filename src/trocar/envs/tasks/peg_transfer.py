@@ -9,11 +9,21 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
+from trocar.envs.cameras import CameraPlace
 from trocar.envs.task import Policy, Task
 from trocar.envs.world import World
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_known
 from trocar.simulation import Scene
-from trocar.simulation.contest.peg_board import PEGS, T_camera_world, contest_scene, draw_setting
+from trocar.simulation.contest.layouts import LAYOUTS
+from trocar.simulation.contest.peg_board import (
+    BASELINE,
+    PEGS,
+    VIEW,
+    T_camera_world,
+    T_world_camera,
+    contest_scene,
+    draw_setting,
+)
 from trocar.simulation.contest.referee import DURATION, Referee
 from trocar.simulation.contest.transfer_script import TransferScript
 from trocar.spatial import Array, quaternion
@@ -27,6 +37,9 @@ class PegTransferTask(Task):
 
     A point per peg placed in order after a handover; see `trocar.simulation.contest.Referee`. Success: both pegs have
     given a point, that is, are on the right. The episode continues until the time is over or a peg leaves the board.
+
+    Args:
+        variant: contest, or surrol: the board of SurRoL's bimanual peg transfer, without a wall.
     """
 
     arms: ClassVar[Mapping[str, str]] = {"PSM1": "PSM", "PSM2": "PSM"}
@@ -34,8 +47,12 @@ class PegTransferTask(Task):
     continues: ClassVar[bool] = True
     varies: ClassVar[bool] = True
 
+    def __init__(self, variant: str = "contest") -> None:
+        check_known("variant of the peg transfer", LAYOUTS, variant)
+        self.variant = variant
+
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
-        return contest_scene(draw_setting(rng), options)
+        return contest_scene(draw_setting(rng, self.variant), options)
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
         world.scene.reset()
@@ -52,6 +69,10 @@ class PegTransferTask(Task):
         poses = [self._T_camera_world @ T for T in poses]
         numbers = [np.concatenate([T[:3, 3], quaternion(T[:3, :3])]) for T in poses]
         return np.concatenate([*numbers, [self.referee.target, DURATION - world.time]])
+
+    def camera(self, world: World, middle: Array) -> CameraPlace:
+        """The competition's camera, which does not move."""
+        return CameraPlace(T_world_camera(), VIEW, BASELINE)
 
     def after_period(self, world: World, force: float) -> None:
         self._points = self.referee.score.points

@@ -13,6 +13,9 @@ import mujoco
 import numpy as np
 
 from trocar.arms.arm import CONTROL_RATE
+from trocar.errors import TrocarError, check_known
+from trocar.mechanics import load_mechanism
+from trocar.simulation.contest.layouts import LAYOUTS, LEFT, RIGHT, BoardLayout
 from trocar.simulation.objects.scene_object import OBJECT
 from trocar.simulation.objects.solid import GRIP_IMPRATIO, GRIP_SOLIMP, Box, Cylinder, Solid
 from trocar.simulation.scene import Scene
@@ -21,16 +24,10 @@ from trocar.spatial import Array, inverse, pose, rotation
 
 PEGS = ("blue", "red")
 COLOURS = {"blue": (0.10, 0.25, 0.80), "red": (0.82, 0.10, 0.12)}
-LEFT, RIGHT = -1, 1  # sides of the wall: signs of x
 HAND = {LEFT: "PSM2", RIGHT: "PSM1"}  # arm of each side, as a surgeon has them
 
-# Board of JHU in the simulators of the dVRK (dvrk_simulator_base, share/assets, Apache-2.0): 48 posts on a grid.
-PLATE = np.array([0.150, 0.110, 0.005])  # [m]
-COLUMNS, ROWS, PITCH = 8, 6, 0.020  # [m]
-POST_RADIUS, POST_HEIGHT = 2e-3, 0.020  # [m]
-# The competition's wall has no published size; assumed, 10 mm higher than the posts.
-WALL = np.array([0.004, 0.110, 0.030])  # [m]
-# Peg (ibid. and SurRoL's block.urdf): outer radius 10 mm, opening of radius 4.8 mm, depth 14.5 mm, 10 g.
+# Peg (dvrk_simulator_base, share/assets, and SurRoL's block.urdf): outer radius 10 mm, opening of radius 4.8 mm, depth
+# 14.5 mm, 10 g.
 PEG_RADIUS, HOLE_RADIUS, PEG_HEIGHT, PEG_MASS = 0.010, 4.8e-3, 0.0145, 0.010
 PEG_WALL = 2e-3  # thickness [m]; assumed
 CORNER_RADIUS = 1.2e-3  # of its rounded edges [m]
@@ -46,6 +43,7 @@ MAX_SHIFT, MAX_TURN = 0.008, np.radians(10.0)  # of the drawn board
 # The competition's camera, an OAK-D-SR: baseline [m], horizontal angle of view [rad], width and height [pixels]. With
 # square pixels the vertical angle is 55 degrees. Its place is not published: in front of the board and above it.
 BASELINE, VIEW, PIXELS = 0.020, np.radians(80.0), (1280, 800)
+BEHIND = 0.03  # tip of an ECM behind that place: its angle of view is smaller [m]
 CAMERA, LOOKED_AT = np.array([0.0, -0.105, -0.035]), np.array([0.0, 0.0, -0.125])  # [m]
 
 
@@ -67,42 +65,51 @@ class ContestSetting:
 
     Attributes:
         T_world_board: (4, 4). posts: index of the post on which each peg starts. turns: of the pegs about it [rad].
+        variant: contest, or surrol with its board.
     """
 
     T_world_board: Array = field(default_factory=lambda: pose(p=[0.0, 0.0, -DEPTH]))
     posts: tuple[int, int] = (13, 16)
     turns: tuple[float, float] = (0.0, 0.0)
+    variant: str = "contest"
 
 
-def post_places() -> Array:
-    """Axes (48, 2) of the posts in the board frame [m], row by row from the front left."""
-    x = PITCH * (np.arange(COLUMNS) - (COLUMNS - 1) / 2)
-    y = PITCH * (np.arange(ROWS) - (ROWS - 1) / 2)
-    return np.array([(a, b) for b in y for a in x])
-
-
-def used_posts(side: int) -> list[int]:
-    """Posts of a side of the wall on which pegs start: not those beside the wall or on the rim."""
-    places = post_places()
-    inside = (np.sign(places[:, 0]) == side) & (np.abs(places[:, 0]) > PITCH) & (np.abs(places[:, 0]) < 3 * PITCH)
-    return [int(k) for k in np.flatnonzero(inside & (np.abs(places[:, 1]) < 2 * PITCH))]
-
-
-def draw_setting(rng: np.random.Generator) -> ContestSetting:
+def draw_setting(rng: np.random.Generator, variant: str = "contest") -> ContestSetting:
     """Draw the pose of the board and the places of the pegs on its left side."""
+    check_known("variant of the peg transfer", LAYOUTS, variant)
+    layout = LAYOUTS[variant]
     x, y = rng.uniform(-MAX_SHIFT, MAX_SHIFT, 2)
     T = pose(rotation("z", rng.uniform(-MAX_TURN, MAX_TURN)), [x, y, -DEPTH])
-    places, first = post_places(), int(rng.choice(used_posts(LEFT)))
-    second = int(rng.choice([k for k in used_posts(LEFT) if np.linalg.norm(places[k] - places[first]) > MIN_APART]))
+    posts, left = layout.posts, layout.used_on(LEFT)
+    first = int(rng.choice(left))
+    second = int(rng.choice([k for k in left if np.linalg.norm(posts[k] - posts[first]) > MIN_APART]))
     a, b = rng.uniform(-np.pi, np.pi, 2).tolist()
-    return ContestSetting(T, (first, second), (a, b))
+    return ContestSetting(T, (first, second), (a, b), variant)
 
 
-def board(T: Array) -> Solid:
-    """The fixed board at T (4, 4), with its posts and its wall."""
-    shapes: list[Any] = [Box([0.0, 0.0, -PLATE[2] / 2], PLATE), Box([0.0, 0.0, WALL[2] / 2], WALL)]
-    shapes += [Cylinder([x, y, -1e-3], [x, y, POST_HEIGHT], POST_RADIUS) for x, y in post_places()]
-    return Solid("board", shapes, T, friction=0.3, colour=(0.86, 0.86, 0.84))
+@dataclass(frozen=True, kw_only=True)
+class Board(Solid):
+    """A fixed board with its posts and its wall."""
+
+    layout: BoardLayout
+
+
+def board(T: Array, layout: BoardLayout) -> Board:
+    """A board at T (4, 4)."""
+    thickness, wall = layout.plate[2], layout.wall
+    shapes: list[Any] = [Box([0.0, 0.0, -thickness / 2], layout.plate)]
+    if wall is not None:
+        shapes.append(Box([0.0, 0.0, wall[2] / 2], wall))
+    shapes += [Cylinder([x, y, -1e-3], [x, y, layout.post_height], layout.post_radius) for x, y in layout.posts]
+    return Board("board", shapes, T, friction=0.3, colour=(0.86, 0.86, 0.84), layout=layout)
+
+
+def layout_of(scene: Scene) -> BoardLayout:
+    """The layout of the board of a scene."""
+    thing = scene.objects["board"].thing if "board" in scene.objects else None
+    if not isinstance(thing, Board):
+        raise TrocarError("the scene has no peg board; use contest_scene")
+    return thing.layout
 
 
 @dataclass(frozen=True)
@@ -134,19 +141,22 @@ def peg(name: str, T: Array) -> Peg:
 
 
 def contest_scene(
-    setting: ContestSetting | None = None, options: Mapping[str, Mapping[str, Any]] | None = None, **changes: Any
+    setting: ContestSetting | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    endoscope: bool = False,
+    **changes: Any,
 ) -> Scene:
     """The scene of the peg transfer, at the period of the dVRK's controllers.
 
     Args:
         setting: the drawn part. Default: the board in the middle. options: of `SceneArm`, by arm.
-        changes: other arguments of `Scene`.
+        endoscope: add an ECM, 30 mm behind the cameras. changes: other arguments of `Scene`.
     """
     drawn = ContestSetting() if setting is None else setting
-    T = np.asarray(drawn.T_world_board)
-    places = post_places()
+    T, layout = np.asarray(drawn.T_world_board), LAYOUTS[drawn.variant]
     pegs = [
-        peg(name, T @ pose(rotation("z", turn), [*places[post], 1e-4]))
+        peg(name, T @ pose(rotation("z", turn), [*layout.posts[post], 1e-4]))
         for name, post, turn in zip(PEGS, drawn.posts, drawn.turns, strict=True)
     ]
     arms = {
@@ -158,4 +168,13 @@ def contest_scene(
         )
         for side in (RIGHT, LEFT)
     }
-    return Scene(arms, **{"objects": [board(T), *pegs], "timestep": 1.0 / CONTROL_RATE, **changes})
+    if endoscope:
+        arms["ECM"] = _endoscope()
+    return Scene(arms, **{"objects": [board(T, layout), *pegs], "timestep": 1.0 / CONTROL_RATE, **changes})
+
+
+def _endoscope() -> SceneArm:
+    """An ECM with its tip behind the camera: x left, y up, z away."""
+    mechanism = load_mechanism("ECM")
+    q, tip = np.array(mechanism.arm.home), T_world_camera() @ pose(np.diag([-1.0, -1.0, 1.0]), [0.0, 0.0, -BEHIND])
+    return SceneArm(arm="ECM", base=tip @ inverse(mechanism.forward_kinematics(q)), q=q)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trocar.simulation.contest.peg_board import HAND, LEFT, PEGS, PLATE, RIGHT, post_places
+from trocar.simulation.contest.layouts import RIGHT
+from trocar.simulation.contest.peg_board import HAND, PEGS, layout_of
 from trocar.simulation.scene import Scene
 
 DURATION = 180.0  # of a trial [s]
@@ -84,13 +85,14 @@ class Referee:
     """
 
     def __init__(self, scene: Scene) -> None:
-        self.score = Score(path=dict.fromkeys(scene.arms, 0.0))
+        arms = [arm for arm in scene.arms if arm in HAND.values()]
+        self.score = Score(path=dict.fromkeys(arms, 0.0))
         self.target = RIGHT  # side to fill
         self._begin = scene.time
         self._T_board_world = np.linalg.inv(scene.objects["board"].pose)
-        self._places = post_places()
-        self._tips = {arm: scene.T_world_tip(arm)[:3, 3] for arm in scene.arms}
-        self._tracks = {name: _Track(self._post(scene, name)) for name in PEGS}
+        self.layout = layout_of(scene)
+        self._tips = {arm: scene.T_world_tip(arm)[:3, 3] for arm in arms}
+        self._tracks = {name: _Track(self.post(scene, name)) for name in PEGS}
         self._done: set[str] = set()  # pegs that gave a point on this side
 
     def update(self, scene: Scene) -> Score:
@@ -113,7 +115,7 @@ class Referee:
     def side(self, peg: str) -> int | None:
         """Side of the post on which a peg rests; None if it is on none."""
         post = self._tracks[peg].post
-        return None if post is None else (RIGHT if self._places[post, 0] > 0 else LEFT)
+        return None if post is None else self.layout.side(post)
 
     def waiting(self) -> list[str]:
         """Pegs that can still give a point on this side."""
@@ -123,11 +125,11 @@ class Referee:
         track, now = self._tracks[name], self.score.time
         track.holders.update(holding)
         T = self._T_board_world @ scene.objects[name].pose
-        outside = np.abs(T[:2, 3]) > PLATE[:2] / 2 + MARGIN
+        outside = np.abs(T[:2, 3]) > self.layout.plate[:2] / 2 + MARGIN
         if outside.any() or T[2, 3] < -MARGIN:
             self.score.ended = f"the {name} peg left the workspace"
             return
-        post = self._post(scene, name)
+        post = self.post(scene, name)
         still = post is not None and not touched and np.linalg.norm(scene.objects[name].twist[:3]) < STILL
         if post is None:
             track.post = None
@@ -157,12 +159,12 @@ class Referee:
             self._done.add(name)
         track.holders = set()
 
-    def _post(self, scene: Scene, name: str) -> int | None:
+    def post(self, scene: Scene, name: str) -> int | None:
         """The post around which a peg is, down at the board and upright."""
         T = self._T_board_world @ scene.objects[name].pose
         if abs(T[2, 3]) > ABOVE or T[2, 2] < MAX_TILT:
             return None
-        away = np.linalg.norm(self._places - T[:2, 3], axis=1)
+        away = np.linalg.norm(self.layout.posts - T[:2, 3], axis=1)
         nearest = int(away.argmin())
         return nearest if away[nearest] <= ASIDE else None
 

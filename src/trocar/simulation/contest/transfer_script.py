@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
+from trocar.simulation.contest.layouts import LEFT, RIGHT
 from trocar.simulation.contest.peg_board import (
     HAND,
     HOLE_RADIUS,
@@ -20,26 +21,26 @@ from trocar.simulation.contest.peg_board import (
     PEG_HEIGHT,
     PEG_WALL,
     PEGS,
-    WALL,
-    post_places,
-    used_posts,
 )
-from trocar.simulation.contest.referee import FINGERS, REST, Referee, fingers_on
+from trocar.simulation.contest.referee import FINGERS, REST, STILL, Referee, fingers_on
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, inverse, pose
+from trocar.spatial import Array, inverse, pose, rotation
 
-SPEED, CARRYING, FINE = 0.05, 0.04, 0.025  # of free motions, with a peg, and near pegs and posts [m/s]
+SPEED, CARRYING, FINE = 0.05, 0.045, 0.03  # of free motions, with a peg, and near pegs and posts [m/s]
 TURN_SPEED = 2.0  # [rad/s]
-OPEN = 0.5  # commanded opening before a grip [rad]
+OPEN = 0.62  # commanded opening before a grip: 0.7 mm on both sides of a wall [rad]
+JAW_RATE = 1.8  # of closing and opening [rad/s]; faster jaws can flick a peg away
 SQUEEZE = 0.22  # commanded opening at a grip below the one at which the jaws touch both faces of a wall [rad]
-CLOSING, RELEASING = 0.35, 0.25  # time for the jaws [s]
+CLOSING, RELEASING = 0.40, 0.26  # time for the jaws [s]
 DEEP = 5e-3  # of the jaws' ends below the upper end of a gripped peg [m]
 ASIDE = 4e-3  # of the grip from the middle of a wall, clear of the post [m]
 UP = pose(p=[0.0, 0.0, 0.016])  # place of the jaws before and after a grip, from it
 ATTEMPTS = 3  # of the arm that takes a peg
-CARRIED = WALL[2] + 0.012  # height of a carried peg's lower end over the board [m]
+CARRIED = 0.012  # height of a carried peg's lower end over the highest part of the board, in the middle [m]
+CLEAR = 4e-3  # and over the posts, where a peg is lifted or lowered [m]
 LET_GO = 1e-3  # height over the board at which a peg is let go [m]
 WAIT = np.array([0.035, 0.0, -0.07])  # place of an idle tip: aside of the wall [m]
+MIN_UPRIGHT = np.cos(np.radians(40.0))  # of the axis of a loose peg that can be gripped
 MARGIN = 0.1  # of the joints from their limits [rad]
 
 
@@ -66,6 +67,11 @@ def grips() -> list[Array]:
     return frames
 
 
+def _upright(R: Array) -> Array:
+    """The rotation (3, 3) about the vertical that is next to another one."""
+    return rotation("z", float(np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])))
+
+
 class TransferScript:
     """Poses and openings that move pegs to and fro until the time is over.
 
@@ -85,42 +91,84 @@ class TransferScript:
         self._grips = [frame @ pose(p=[0.0, 0.0, -(length - DEEP)]) for frame in grips()]
         self._closed = 2.0 * float(np.arcsin(PEG_WALL / 2 / (length - DEEP))) - SQUEEZE
         self._T_board = scene.objects["board"].pose
-        self._places = post_places()
+        self._layout = layout = referee.layout
+        self._carried, self._clear = layout.height + CARRIED, layout.post_height + CLEAR
 
     def play(self) -> Iterator[None]:
         """Change the commands by one period per step."""
         while True:
-            name = self._next()
-            if name is None:
-                yield from self._wait(0.1)
+            target = self.referee.target
+            if (name := self._next(-target)) is not None and (grip := self._pick(HAND[-target], name)) is not None:
+                yield from self._transfer(name, grip, target)
+            elif (name := self._loose()) is not None:
+                yield from self._recover(name)
+            elif (name := self._next(target)) is not None and (grip := self._pick(HAND[target], name)) is not None:
+                yield from self._transfer(name, grip, -target)  # it came there without a handover
             else:
-                yield from self._transfer(name)
+                yield from self._wait(0.1)
 
-    def _next(self) -> str | None:
-        """The next peg to move: one that rests on the side to clear, the outer one first."""
-        side = -self.referee.target
-        pegs = [name for name in self.referee.waiting() if self.referee.side(name) == side]
+    def _next(self, side: int, but: str | None = None) -> str | None:
+        """The next peg to move from a side, the outer one first."""
+        pegs = [name for name in self.referee.waiting() if name != but and self.referee.side(name) == side]
         return max(pegs, key=lambda name: abs(self._peg(name)[0, 3]), default=None)
+
+    def _loose(self) -> str | None:
+        """A peg that rests on no post, nearly upright and within reach."""
+        for name in PEGS:
+            still = np.linalg.norm(self.scene.objects[name].twist[:3]) < STILL
+            if self.referee.side(name) is None and still and self._peg(name)[2, 2] > MIN_UPRIGHT:
+                if self.referee.post(self.scene, name) is not None:
+                    continue  # the referee is about to see it
+                if self._pick(HAND[self._half(name)], name) is not None:
+                    return name
+        return None
+
+    def _half(self, name: str) -> int:
+        """The side of the board on which a peg is."""
+        return RIGHT if (inverse(self._T_board) @ self._peg(name))[0, 3] > 0 else LEFT
+
+    def _recover(self, name: str) -> Iterator[None]:
+        """Put a loose peg onto a post of the side on which it is."""
+        side = self._half(name)
+        arm, other = HAND[side], HAND[-side]
+        grip = self._pick(arm, name)
+        if grip is None:
+            return
+        self.opening[arm] = OPEN
+        yield from self._move({arm: [Waypoint(UP @ grip)], other: [Waypoint(self._idle(other, -side))]})
+        yield from self._grip(arm, grip)
+        yield from self._lift(arm, name)
+        if self._holder(name) == arm:
+            yield from self._put(arm, name, side)
+        else:
+            yield from self._let_go(arm)
+        yield from self._wait(REST)
+
+    def _lift(self, arm: str, name: str) -> Iterator[None]:
+        """Lift a gripped peg over the posts."""
+        lifted = pose(p=[0.0, 0.0, self._clear - self._height(name)])
+        yield from self._move({arm: [Waypoint(lifted @ self.T[arm], CARRYING)]})
 
     def _peg(self, name: str) -> Array:
         return self.scene.objects[name].pose
 
-    def _transfer(self, name: str) -> Iterator[None]:
-        """Pick a peg, hand it over and place it; ends early if the grip fails, and is then tried again."""
-        target = self.referee.target
+    def _transfer(self, name: str, grip: Array, target: int) -> Iterator[None]:
+        """Pick a peg, hand it over and place it on a side; ends early if the grip fails, and is then tried again."""
         giver, taker = HAND[-target], HAND[target]
-        grip = self._pick(giver, self._peg(name))
         self.opening[giver] = OPEN
         yield from self._move({giver: [Waypoint(UP @ grip)], taker: [Waypoint(self._idle(taker, target))]})
         yield from self._grip(giver, grip)
-        lifted = pose(p=[0.0, 0.0, CARRIED - self._height(name)])
-        yield from self._move({giver: [Waypoint(lifted @ self.T[giver], CARRYING)]})
+        yield from self._lift(giver, name)
         if self._holder(name) != giver:
             yield from self._let_go(giver)
             return
         # meet over the wall
         T_tip_peg = self._held(giver, name)
-        T_giver, T_peg_taker = self._meeting(giver, taker, T_tip_peg)
+        meeting = self._meeting(giver, taker, T_tip_peg)
+        if meeting is None:  # another grip may allow one
+            yield from self._put(giver, name, -target)
+            return
+        T_giver, T_peg_taker = meeting
         self.opening[taker] = OPEN
         above = UP @ T_giver @ T_tip_peg @ T_peg_taker
         yield from self._move({giver: [Waypoint(T_giver, CARRYING)], taker: [Waypoint(above)]})
@@ -135,22 +183,26 @@ class TransferScript:
             return
         yield from self._let_go(giver)
         if self._holder(name) == taker:
-            away = {giver: [Waypoint(self._idle(giver, -target))]}
-            yield from self._put(taker, name, target, away)
+            # over the next peg, if there is one on this side
+            after = self._next(-target, but=name)
+            first = None if after is None else self._pick(giver, after)
+            away = self._idle(giver, -target) if first is None else UP @ first
+            yield from self._put(taker, name, target, {giver: [Waypoint(away)]})
+            if first is None:
+                yield from self._wait(REST)  # until the referee has seen it
 
     def _put(
         self, arm: str, name: str, side: int, meanwhile: Mapping[str, Sequence[Waypoint]] | None = None
     ) -> Iterator[None]:
         """Carry a held peg to a free post of a side and let it go there."""
         T_tip_peg = self._held(arm, name)
-        x, y = self._places[self._post(side, name)]
-        R = self.T[arm][:3, :3] @ T_tip_peg[:3, :3]
+        x, y = self._layout.posts[self._post(side, name)]
+        R = _upright(self.T[arm][:3, :3] @ T_tip_peg[:3, :3])
         over, down = (
-            pose(R, (self._T_board @ [x, y, height, 1.0])[:3]) @ inverse(T_tip_peg) for height in (CARRIED, LET_GO)
+            pose(R, (self._T_board @ [x, y, height, 1.0])[:3]) @ inverse(T_tip_peg) for height in (self._clear, LET_GO)
         )
         yield from self._move({**(meanwhile or {}), arm: [Waypoint(over, CARRYING), Waypoint(down, FINE)]})
         yield from self._let_go(arm)
-        yield from self._wait(REST)
 
     def _grip(self, arm: str, T: Array) -> Iterator[None]:
         """Lower open jaws to a tip pose, correct what the arm's friction leaves, and close them."""
@@ -186,27 +238,27 @@ class TransferScript:
         """The free post of a side nearest to the wall and the middle, away from the other peg."""
         (other,) = [peg for peg in PEGS if peg != name]
         there = (inverse(self._T_board) @ self._peg(other))[:2, 3]
-        free = [k for k in used_posts(side) if np.linalg.norm(self._places[k] - there) > MIN_APART]
-        return min(free, key=lambda k: float(np.linalg.norm(self._places[k])))
+        posts = self._layout.posts
+        free = [k for k in self._layout.used_on(side) if np.linalg.norm(posts[k] - there) > MIN_APART]
+        return min(free, key=lambda k: float(np.linalg.norm(posts[k])))
 
     # -- plans ---------------------------------------------------------------------------------------------------------
 
-    def _pick(self, arm: str, T_peg: Array) -> Array:
-        """The grip of a peg on a post that needs the smallest turns."""
+    def _pick(self, arm: str, name: str) -> Array | None:
+        """The grip of a peg that needs the smallest turns; None out of reach."""
+        T_peg = self._peg(name)
         options = [self._turned(arm, T_peg @ frame) for frame in self._grips]
         costs = [self._cost(arm, T) for T in options]
         best = int(np.argmin(costs))
-        if not np.isfinite(costs[best]):
-            raise TrocarError(f"{arm} does not reach the peg at {T_peg[:3, 3].tolist()} m")
-        return options[best]
+        return options[best] if np.isfinite(costs[best]) else None
 
-    def _meeting(self, giver: str, taker: str, T_tip_peg: Array) -> tuple[Array, Array]:
-        """Tip pose of the giver and T_peg_tip of the taker at a handover over the wall."""
-        middle = self._T_board[:3, 3] + [0.0, 0.0, CARRIED]
+    def _meeting(self, giver: str, taker: str, T_tip_peg: Array) -> tuple[Array, Array] | None:
+        """Tip pose of the giver and T_peg_tip of the taker at a handover over the wall; None if there are none."""
+        middle = self._T_board[:3, 3] + [0.0, 0.0, self._carried]
         towards = np.sign(self.scene.T_world_base(taker)[0, 3])
         best, chosen = np.inf, None
         for turn in np.linspace(-np.pi, np.pi, 24, endpoint=False):
-            R = Rotation.from_rotvec([0.0, 0.0, turn]).as_matrix() @ self.T[giver][:3, :3] @ T_tip_peg[:3, :3]
+            R = rotation("z", turn) @ _upright(self.T[giver][:3, :3] @ T_tip_peg[:3, :3])
             T_peg = pose(R, middle)
             T_giver = T_peg @ inverse(T_tip_peg)
             cost = self._cost(giver, T_giver)
@@ -220,8 +272,6 @@ class TransferScript:
                 total = cost + self._cost(taker, T_taker)
                 if total < best:
                     best, chosen = total, (T_giver, inverse(T_peg) @ T_taker)
-        if chosen is None:
-            raise TrocarError(f"{giver} and {taker} find no pose for a handover")
         return chosen
 
     def _turned(self, arm: str, T: Array) -> Array:
@@ -268,8 +318,13 @@ class TransferScript:
         return share == 1.0
 
     def _jaws(self, arm: str, opening: float, duration: float) -> Iterator[None]:
+        """Close or open jaws at a moderate rate, and wait until a time has passed [s]."""
+        start, steps = self.opening[arm], round(duration / self.period)
+        rise = min(1.0, JAW_RATE * self.period / max(abs(opening - start), 1e-9))
+        for k in range(1, steps + 1):
+            self.opening[arm] = start + min(1.0, k * rise) * (opening - start)
+            yield
         self.opening[arm] = opening
-        yield from self._wait(duration)
 
     def _wait(self, duration: float) -> Iterator[None]:
         for _ in range(round(duration / self.period)):

@@ -10,27 +10,34 @@ import numpy as np
 from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
+from trocar.simulation.contest import contest_scene, draw_setting
 from trocar.simulation.objects.solid import objects_below
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
 TASKS = {
     "practice": "a plate with a block and a needle",
     "suture": "tissue, and a needle with its thread on a tray",
+    "peg_transfer": "the board of the ICRA 2026 competition, two pegs and a wall",
     "none": "nothing to touch",
 }
 ROUND = 16.0  # duration of the demonstration [s]
 PSMS = ("PSM1", "PSM2", "PSM3")
 
 
-def training_scene(arms: Sequence[str] = PSMS[:1], task: str = "practice", *, contacts: bool = True) -> Scene:
+def training_scene(
+    arms: Sequence[str] = PSMS[:1], task: str = "practice", *, contacts: bool = True, seed: int = 0
+) -> Scene:
     """PSMs of a Classic cart, its ECM, and the objects of a task; the time step is that of the dVRK's controllers.
 
     Args:
         arms: names of the PSMs; for suturing PSM1, PSM2 or both. task: a key of `TASKS`.
-        contacts: False for a copy that is only rendered.
+        contacts: False for a copy that is only rendered. seed: of the board of the peg transfer, which has both arms.
     """
     check_known("PSM", PSMS, *arms)
     check_known("task", TASKS, task)
+    if task == "peg_transfer":
+        check_known("PSM of the peg transfer", PSMS[:2], *arms)
+        return contest_scene(draw_setting(np.random.default_rng(seed)), endoscope=True, contacts=contacts)
     if task == "suture":
         return load_scene("suture", arms=(*arms, "ECM"), contacts=contacts)
 

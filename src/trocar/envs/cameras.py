@@ -1,0 +1,208 @@
+"""Images of an episode: a stereo camera in the scene of a task, rendered in a thread of its own.
+
+An image shows the state at the beginning of a control period and is rendered while that period is simulated, so it is
+one period old when it is observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trocar import checks
+from trocar.appearance.films import Picture
+from trocar.appearance.lens import Lens
+from trocar.appearance.stereo_camera import Lighting, StereoCamera
+from trocar.errors import TrocarError, check_known, shown
+from trocar.simulation import Scene
+from trocar.spatial import Array, pose
+
+KINDS = ("stereo", "depth", "segmentation")
+MAX_SIZE = 4096  # [pixels]
+AWAY, ABOVE = 0.085, 0.06  # of a camera from what it looks at [m]
+TILTED, ROUND = 0.3, np.radians(130.0)  # share of a shaft that leans; angle from it to the camera, seen from above
+UPRIGHT = np.radians(-70.0)  # direction to the camera otherwise
+MAX_DEPTH = 5.0  # [m]; the background has it, too
+
+
+@dataclass(frozen=True)
+class CameraPlace:
+    """Place and optics of a task's stereo camera.
+
+    Attributes:
+        T_world_middle: optical frame (4, 4) midway between the two cameras: x right, y down, z away.
+        view: horizontal angle of view [rad]. baseline: distance of the cameras [m].
+    """
+
+    T_world_middle: Array
+    view: float = float(np.radians(60.0))
+    baseline: float = 5e-3
+
+
+def beside(at: Array, shaft: Array) -> Array:
+    """Optical frame (4, 4) that looks at a point (3,) [m], from the side that an instrument does not hide.
+
+    Args:
+        shaft: (3,) from the tip to the remote centre, in the world.
+    """
+    tilted = np.linalg.norm(shaft[:2]) > TILTED * np.linalg.norm(shaft)
+    angle = np.arctan2(shaft[1], shaft[0]) + ROUND if tilted else UPRIGHT
+    return looking(at, at + [*(AWAY * np.array([np.cos(angle), np.sin(angle)])), ABOVE])
+
+
+def looking(at: Array, eye: Array) -> Array:
+    """Optical frame (4, 4) at `eye` (3,) that looks at a point (3,), with a level x axis [m]."""
+    z = (at - eye) / np.linalg.norm(at - eye)
+    x = np.cross(z, [0.0, 0.0, 1.0])
+    x /= np.linalg.norm(x)
+    return pose(np.stack([x, np.cross(z, x), z], axis=1), eye)
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Images of an observation.
+
+    Attributes:
+        kinds: of `KINDS`. size: (width, height) [pixels]. rate: largest number of new images per second.
+    """
+
+    kinds: tuple[str, ...]
+    size: tuple[int, int]
+    rate: float
+
+    @classmethod
+    def of(cls, images: str | Sequence[str], size: Any, rate: Any) -> ImageOptions:
+        """Checked options."""
+        kinds = (images,) if isinstance(images, str) else tuple(images)
+        check_known("kind of image", KINDS, *kinds)
+        if isinstance(size, str | Mapping) or not hasattr(size, "__len__") or len(size) != 2:
+            raise TrocarError(f"image_size must be (width, height) in pixels, got {shown(size)}")
+        width, height = (checks.count("a side of image_size", side, 1, MAX_SIZE, "pixels") for side in size)
+        return cls(kinds, (width, height), checks.positive("image_rate", rate, "Hz"))
+
+    def shapes(self) -> dict[str, tuple[tuple[int, ...], type, float]]:
+        """Shape, type and largest value of every image, by its name in an observation."""
+        width, height = self.size
+        entries: dict[str, tuple[tuple[int, ...], type, float]] = {}
+        if "stereo" in self.kinds:
+            entries |= dict.fromkeys(("left", "right"), ((height, width, 3), np.uint8, 255))
+        if "depth" in self.kinds:
+            entries["depth"] = (height, width), np.float32, MAX_DEPTH
+        if "segmentation" in self.kinds:
+            entries["segmentation"] = (height, width), np.uint8, 255
+        return entries
+
+
+class EpisodeCamera:
+    """The stereo camera of an episode.
+
+    Args:
+        place: its place, asked for before every image. marks: points (k, 3) to draw [m], as they are then.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        place: Callable[[], CameraPlace],
+        marks: Callable[[], Array],
+        size: tuple[int, int],
+        lighting: Lighting | None = None,
+    ) -> None:
+        self._scene, self._place, self._marks = scene, place, marks
+        seen = place()
+        self._T = seen.T_world_middle
+        # the simulation goes on while a picture is drawn, so the camera sees a copy of the positions
+        self._drawn: Any = SimpleNamespace(
+            model=scene.model,
+            data=SimpleNamespace(qpos=np.array(scene.data.qpos)),
+            spec=scene.spec,
+            cart=scene.cart,
+            arms=scene.arms,
+            gravity=scene.gravity,
+            fixed_poses=scene.fixed_poses,
+        )
+        self.camera = StereoCamera(self._drawn, lambda: self._T, Lens.of_view(seen.view, *size), seen.baseline)
+        self.camera.lighting, self.camera.sky = lighting, True
+
+    def look(self) -> None:
+        """Take the positions of this moment; call it while no picture is drawn."""
+        self._drawn.data.qpos[:] = self._scene.data.qpos
+        self._T = self._place().T_world_middle
+        self.camera.marks = self._marks()
+
+    def picture(self) -> Picture:
+        """The left camera's picture of the moment of the last `look`."""
+        return self.camera.picture("left")
+
+    def images(self, kinds: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Images of that moment by name: left, right, depth [m] and segmentation of the left camera."""
+        images: dict[str, NDArray[Any]] = {}
+        if "stereo" in kinds:
+            images["left"], images["right"] = self.camera.pair()
+        if "depth" in kinds or "segmentation" in kinds:
+            view = self.camera.view("left")
+            if "depth" in kinds:
+                images["depth"] = np.minimum(view.depth, MAX_DEPTH).astype(np.float32)
+            if "segmentation" in kinds:
+                images["segmentation"] = view.segmentation.astype(np.uint8)
+        return images
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the numbers of a segmentation."""
+        return self.camera.labels
+
+
+class Images:
+    """The latest images of an environment, drawn by one thread, which owns OpenGL's resources."""
+
+    def __init__(self, options: ImageOptions) -> None:
+        self._options = options
+        self._camera: EpisodeCamera | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-images")
+        self._pending: Future[dict[str, NDArray[Any]]] | None = None
+        self._latest: dict[str, NDArray[Any]] = {}
+        self._taken = 0  # images of this episode
+
+    def begin(self, camera: EpisodeCamera) -> None:
+        """Start an episode, with an image of its first state."""
+        self.collect()
+        self._camera, self._taken = camera, 0
+        self.request(0.0)
+        self.collect()
+
+    def memory(self) -> tuple[int, dict[str, NDArray[Any]]]:
+        """The state of this object without its resources, for `resume`."""
+        return self._taken, self.collect()
+
+    def resume(self, camera: EpisodeCamera, memory: tuple[int, dict[str, NDArray[Any]]]) -> None:
+        """Continue an episode whose `memory` was kept."""
+        self._camera, (self._taken, self._latest) = camera, memory
+
+    def request(self, time: float) -> None:
+        """Draw the current state if an image is due at this time of the episode [s]."""
+        if self._camera is not None and time >= self._taken / self._options.rate - 1e-9:
+            self._taken = int(time * self._options.rate + 1e-6) + 1
+            self._camera.look()
+            self._pending = self._thread.submit(self._camera.images, self._options.kinds)
+
+    def collect(self) -> dict[str, NDArray[Any]]:
+        """Copies of the latest images."""
+        if self._pending is not None:
+            self._latest, self._pending = self._pending.result(), None
+        return {name: image.copy() for name, image in self._latest.items()}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the numbers of a segmentation."""
+        return () if self._camera is None else self._camera.labels
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.shutdown()

@@ -40,7 +40,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}  # not what NumPy makes of them
 autodoc_default_options = {"members": True}
-autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_use_ivar = True
 

@@ -143,7 +143,7 @@ INTRODUCTION = """\
 
 With this page you can judge your policy: success rates of scripted policies to compare it with.
 
-Success of scripted policies on the [tasks](tasks.md), from the episodes in `docs/benchmark.csv`.
+Compare your policy with scripted ones on the [tasks](tasks.md). The episodes are in `docs/benchmark.csv`.
 `python -m tools.benchmark_page` writes this page from them; `trocar bench-tasks TASK -n 100 -o episodes.jsonl` runs
 more, and `python -m tools.benchmark_page episodes.jsonl` adds them. Seeds start at 0.
 

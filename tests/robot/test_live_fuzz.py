@@ -35,8 +35,8 @@ def service(rng, n):
     def odd():
         return python_nonsense(rng)
 
-    def few(steps):  # a billion steps are valid but slow
-        return steps if not isinstance(steps, int) else min(steps, 6)
+    def few(steps):  # a billion steps are valid but slow, also as 1e9
+        return min(steps, 6) if isinstance(steps, int | float) else steps
 
     def vector(size):
         return sometimes(rng, lambda: numbers(rng, size), odd)

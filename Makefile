@@ -31,7 +31,7 @@ help:
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
 	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
-	@echo 'make gpu     test and time the CUDA backend of trocar.batch (needs an NVIDIA GPU)'
+	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
 	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there; with'
@@ -105,8 +105,9 @@ boards: $(TEST_STAMP)
 
 # Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)
-	@$(INSTALL) -e '.[batch]'
+	@$(INSTALL) -e '.[batch,gpu]'
 	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
+	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs tests/batch/test_scene_batch.py
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
 

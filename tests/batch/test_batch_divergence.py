@@ -64,7 +64,7 @@ def test_efforts_that_mujoco_would_ignore_are_refused(engine):
 
 
 def test_scenes_that_diverge_are_listed():
-    scenes = batch.SceneBatch(tr.Simulator("PSM"), threads=2)
+    scenes = batch.SceneRollouts(tr.Simulator("PSM"), threads=2)
     tau = np.zeros((50, 7, 6))
     tau[:, 0, [1, 4]] = 1e7
     with pytest.raises(NotFinite, match="2 of 6 scenes have diverged: 1, 4") as caught:

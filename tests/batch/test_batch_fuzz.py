@@ -29,8 +29,8 @@ def arms() -> batch.BatchArms:
 
 
 @cache
-def scenes() -> batch.SceneBatch:
-    return batch.SceneBatch(tr.Simulator("ECM", "gondokaryono2019", accuracy="fast"))
+def scenes() -> batch.SceneRollouts:
+    return batch.SceneRollouts(tr.Simulator("ECM", "gondokaryono2019", accuracy="fast"))
 
 
 class BatchCaller(Caller):
@@ -191,7 +191,7 @@ def scene(c: BatchCaller) -> Any:
 def scene_options(c: BatchCaller) -> None:
     options = {"threads": c.value, "mass": c.odd, "gravity": c.odd, "friction": c.odd}
     chosen: Any = {name: make() for name, make in options.items() if c.rng.integers(2)}
-    batch.SceneBatch(c.pick(scenes().sim, scenes().sim, c.odd()), **chosen)
+    batch.SceneRollouts(c.pick(scenes().sim, scenes().sim, c.odd()), **chosen)
 
 
 DOORS: dict[str, Callable[[BatchCaller], Any]] = {

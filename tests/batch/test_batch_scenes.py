@@ -29,7 +29,7 @@ def pressed():
 
 def test_scenes_move_as_the_simulator_does(pressed):
     sim, home, tau = pressed
-    scenes = batch.SceneBatch(sim, threads=2)
+    scenes = batch.SceneRollouts(sim, threads=2)
     end, log = scenes.rollout(scenes.state(np.repeat(home[:, None], 3, axis=1)), tau, every=5)
     assert log.q.shape == (STEPS // 5, 7, 3)
     for k in range(3):
@@ -50,7 +50,7 @@ def test_scenes_can_have_different_parameters(pressed):
     mass[names.index("insertion"), 1] *= 2.0
     gravity = np.repeat(sim.gravity_vector[:, None], 3, axis=1)
     gravity[:, 2] = 0.0
-    scenes = batch.SceneBatch(sim, mass=mass, gravity=gravity, friction=np.ones(3))
+    scenes = batch.SceneRollouts(sim, mass=mass, gravity=gravity, friction=np.ones(3))
     same = np.repeat(tau[:, :, 1:2], 3, axis=2)
     end, _ = scenes.rollout(scenes.state(np.repeat(home[:, None], 3, axis=1)), same)
     sim.reset(home)
@@ -63,13 +63,13 @@ def test_scenes_can_have_different_parameters(pressed):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda sim: batch.SceneBatch(tr.Simulator("MTML")), "outside MuJoCo's model"),
-        (lambda sim: batch.SceneBatch(tr.Simulator("PSM", accuracy="exact")), "accuracy"),
-        (lambda sim: batch.SceneBatch(sim, mass=np.ones(3)), "mass must be"),
-        (lambda sim: batch.SceneBatch(sim, threads=0), "threads must be"),
-        (lambda sim: batch.SceneBatch(sim, friction=np.ones(2), gravity=np.ones((3, 4))), "different sizes"),
-        (lambda sim: batch.SceneBatch(sim).state(np.zeros(7)), "must have shape"),
-        (lambda sim: batch.SceneBatch(sim, friction=np.ones(2)).state(np.zeros((7, 3))), "belong to 2 scenes"),
+        (lambda sim: batch.SceneRollouts(tr.Simulator("MTML")), "outside MuJoCo's model"),
+        (lambda sim: batch.SceneRollouts(tr.Simulator("PSM", accuracy="exact")), "accuracy"),
+        (lambda sim: batch.SceneRollouts(sim, mass=np.ones(3)), "mass must be"),
+        (lambda sim: batch.SceneRollouts(sim, threads=0), "threads must be"),
+        (lambda sim: batch.SceneRollouts(sim, friction=np.ones(2), gravity=np.ones((3, 4))), "different sizes"),
+        (lambda sim: batch.SceneRollouts(sim).state(np.zeros(7)), "must have shape"),
+        (lambda sim: batch.SceneRollouts(sim, friction=np.ones(2)).state(np.zeros((7, 3))), "belong to 2 scenes"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(pressed, make, message):

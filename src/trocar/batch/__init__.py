@@ -23,7 +23,9 @@ from trocar.batch.state import BatchLog, BatchState, NotFinite
 
 if TYPE_CHECKING:
     from trocar.batch.reduced_simulator import ReducedSimulator
-    from trocar.batch.scenes import SceneBatch, SceneState
+    from trocar.batch.scene_rollouts import SceneRollouts, SceneState
+    from trocar.batch.scenes import SceneBatch
+    from trocar.batch.worlds.status import WorldError
 
 # Short names: those of `trocar.control` and `trocar.simulation` are for one simulated arm.
 ComputedTorque, JointPD, JointPID, Sphere = BatchComputedTorque, BatchJointPD, BatchJointPID, TipSphere
@@ -40,13 +42,21 @@ __all__ = [
     "Plane",
     "ReducedSimulator",
     "SceneBatch",
+    "SceneRollouts",
     "SceneState",
     "Sphere",
+    "WorldError",
     "load",
 ]
 
 
-_IN_MUJOCO = {"ReducedSimulator": "reduced_simulator", "SceneBatch": "scenes", "SceneState": "scenes"}
+_IN_MUJOCO = {
+    "ReducedSimulator": "reduced_simulator",
+    "SceneBatch": "scenes",
+    "SceneRollouts": "scene_rollouts",
+    "SceneState": "scene_rollouts",
+    "WorldError": "worlds.status",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,172 +1,261 @@
-"""Many scenes with contact at once: copies of a MuJoCo simulator, stepped in parallel threads.
+"""Many scenes with contact at once, stepped in lockstep: threads of the processor, or worlds of MuJoCo Warp on a GPU.
 
-    scenes = batch.SceneBatch(tr.Simulator("PSM", objects=[...]), threads=2)
-    state = scenes.state(q, dq)                  # (n, N)
-    state, log = scenes.rollout(state, tau)      # tau (T, n) or (T, n, N)
-
-Arrays have the shapes of `BatchArms`, the mechanism is the closed chain with all its contacts, and the step is the
-simulator's. Efforts are given in advance: MuJoCo runs all steps of a scene without Python.
+worlds = batch.SceneBatch(scene, 4096, backend="warp")
+worlds.servo("PSM1", q)                      # the dVRK's PID follows q (n, joints)
+worlds.step(30)
+worlds.q["PSM1"], worlds.poses["needle"]     # (n, joints), (n, 7)
 """
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import mujoco
 import numpy as np
-from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.sources.c_source import MAX_THREADS
-from trocar.batch.state import REMEDY, BatchLog, NotFinite
-from trocar.errors import MAX_LISTED, TrocarError, shown
-from trocar.files import check_memory
-from trocar.simulation import Simulator
-from trocar.simulation.engine import MAX_EFFORT, RUNAWAY
+from trocar.batch.worlds.layout import SceneLayout, layouts
+from trocar.batch.worlds.status import EXERT, FAILURES, JOINT_PD, RAW, SERVO, WorldError
+from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
-STATE = int(mujoco.mjtState.mjSTATE_FULLPHYSICS)
-BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
-CONTROL = int(mujoco.mjtState.mjSTATE_CTRL | mujoco.mjtState.mjSTATE_QFRC_APPLIED)
+if TYPE_CHECKING:
+    from trocar.simulation import Scene, Simulator
 
-
-@dataclass(frozen=True, eq=False)
-class SceneState:
-    """States of N scenes: `rows` (N, S) in MuJoCo's order, q and dq (n, N) of the arm [rad, m; per s]."""
-
-    rows: Array
-    q: Array
-    dq: Array
+BACKENDS = ("threads", "warp")
+MAX_WORLDS = 1_000_000
+MAX_STEPS = 100_000
 
 
 class SceneBatch:
-    """Copies of a simulated arm and of the objects it can touch.
+    """n copies of a scene of any arms and rigid objects, with contact, Dahl friction and the dVRK's servos.
+
+    Arrays are NumPy's with threads, in double precision, and Warp's on the device with Warp, in float32: they have
+    `.numpy()`, and `torch.from_dlpack` and `jax.dlpack.from_dlpack` take them without a copy.
 
     Args:
-        sim: a `Simulator` with all forces in the MuJoCo model: no friction with memory, load-dependent friction or
-            cables.
-        threads: number of threads.
-        mass: masses (B, N) [kg] of the bodies in `sim.mechanism.tree.names`, for each of N scenes.
-        gravity: (3, N) [m/s^2]. friction: (N,), a factor for all sliding friction coefficients of contacts.
+        scene: a `Scene` or `Simulator` in its starting state, or several that differ in parameters only: world k has
+            those of scene k modulo their number. Draw them from an identification's covariance, for example.
+        n: number of worlds. backend: "threads" or "warp".
+        threads: of backend "threads". Default: all processors. device: of Warp, such as "cuda:0" or "cpu".
+            Default: the first GPU.
+        fields: values (n, ...) of MuJoCo's model of every world by MuJoCo's names, such as body_mass or geom_friction.
+        max_contacts, max_constraints: on Warp, contacts per world on average, and constraint rows of each world.
+
+    Attributes:
+        worlds: the backend, with its arrays. layout: rows of arms and objects.
+
+    On Warp the loops of an arm are 100 times softer than in a `Scene`, as stiff as float32 can factorise.
     """
 
     def __init__(
         self,
-        sim: Simulator,
+        scene: Scene | Simulator | SceneLayout | Sequence[Scene | SceneLayout],
+        n: int,
         *,
-        threads: int = 1,
-        mass: ArrayLike | None = None,
-        gravity: ArrayLike | None = None,
-        friction: ArrayLike | None = None,
+        backend: str = "threads",
+        threads: int | None = None,
+        device: str | None = None,
+        fields: Mapping[str, ArrayLike] | None = None,
+        max_contacts: int | None = None,
+        max_constraints: int | None = None,
     ) -> None:
-        threads = checks.count("threads", threads, high=MAX_THREADS)
-        if not isinstance(sim, Simulator):
-            raise TrocarError(f"sim must be a Simulator, got {shown(sim)}")
-        if sim.accuracy == "exact":
-            raise TrocarError('scenes require accuracy="fast" or "discrete"; the simulator has "exact"')
-        self.sim, self.mechanism = sim, sim.mechanism
-        self._stepped = sim.scene.stepped[sim.arm.name]
-        if self._stepped.forces.acts:
-            raise TrocarError(
-                f"{sim.arm.name} has friction with memory or by load, or cables, which act outside MuJoCo's model; "
-                "scenes require parameters without them (wang2019, gondokaryono2019) or friction=False"
+        check_known("backend", BACKENDS, backend)
+        self.n, self.backend = checks.count("n", n, high=MAX_WORLDS), backend
+        loaded = layouts(scene)
+        self.layout = loaded[0]
+        own = {name: self._checked_field(name, values) for name, values in (fields or {}).items()}
+        self.worlds: Any
+        if backend == "threads":
+            from trocar.batch.worlds.threaded_worlds import ThreadedWorlds
+
+            for name, value in (
+                ("device", device),
+                ("max_contacts", max_contacts),
+                ("max_constraints", max_constraints),
+            ):
+                if value is not None:
+                    raise TrocarError(f"{name} belongs to backend='warp'; with threads memory grows as needed")
+            count = 0 if threads is None else checks.count("threads", threads, high=1024)
+            self.worlds = ThreadedWorlds(loaded, self.n, threads=count, fields=own)
+        else:
+            from trocar.batch.worlds.warp_worlds import MAX_CONSTRAINTS, MAX_CONTACTS, WarpWorlds
+
+            if threads is not None:
+                raise TrocarError("threads belongs to backend='threads'")
+            self.worlds = WarpWorlds(
+                loaded,
+                self.n,
+                device=device,
+                fields=own,
+                max_contacts=MAX_CONTACTS if max_contacts is None else checks.count("max_contacts", max_contacts),
+                max_constraints=MAX_CONSTRAINTS
+                if max_constraints is None
+                else checks.count("max_constraints", max_constraints),
             )
-        acting = [name for name, placed in sim.objects.items() if placed.acts]
-        if acting:
-            raise TrocarError(f"{', '.join(acting)} acts between the steps of MuJoCo and cannot be part of a batch")
-        self.model, bodies = sim.model, len(self.mechanism.tree.names)
-        varied = {"mass": (mass, bodies), "gravity": (gravity, 3), "friction": (friction, None)}
-        self._varied = {name: _checked(name, x, rows) for name, (x, rows) in varied.items() if x is not None}
-        sizes = {x.shape[-1] for x in self._varied.values()}
-        if len(sizes) > 1:
-            raise TrocarError(f"parameters belong to batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
-        self._models = [self._world(k) for k in range(max(sizes))] if sizes else None
-        self._runner = Rollout(nthread=threads)
-        self._data = [mujoco.MjData(self.model) for _ in range(threads)]
+        self._columns = self.worlds.table.columns
 
-    def state(self, q: ArrayLike, dq: ArrayLike | None = None) -> SceneState:
-        """States with arms at q (n, N) with rates dq (n, N) and objects at their initial poses."""
-        q, n = checks.real_array("q", q), self.sim.n
-        dq = np.zeros_like(q) if dq is None else checks.real_array("dq", dq)
-        if q.ndim != 2 or q.shape[0] != n or q.shape != dq.shape or not q.size:  # MuJoCo crashes without scenes
-            raise TrocarError(f"q and dq must have shape ({n}, N), got {q.shape} and {dq.shape}")
-        if self._models is not None and len(self._models) != q.shape[1]:
-            raise TrocarError(f"the parameters belong to {len(self._models)} scenes, but q has {q.shape[1]}")
-        before = self.sim.snapshot()
-        rows = np.empty((q.shape[1], mujoco.mj_stateSize(self.model, STATE)))
-        for k, row in enumerate(rows):
-            self.sim.reset(q[:, k], dq[:, k])
-            mujoco.mj_getState(self.model, self.sim.data, row, STATE)
-        self.sim.restore(before)
-        return SceneState(rows, q, dq)
+    @property
+    def timestep(self) -> float:
+        """[s]."""
+        return float(self.worlds.dt)
 
-    def rollout(self, state: SceneState, tau: ArrayLike, *, every: int = 1) -> tuple[SceneState, BatchLog]:
-        """The states after the steps of tau (T, n) or (T, n, N) [N m, N], and a log sampled every `every` steps."""
-        every = checks.count("every", every)
-        if not isinstance(state, SceneState):
-            raise TrocarError(f"the state must be a SceneState from state() or rollout(), got {shown(state)}")
-        tau, (n, count) = checks.real_array("tau", tau), state.q.shape
-        if tau.ndim not in (2, 3) or tau.shape[1:] not in ((n,), (n, count)) or not len(tau):
-            raise TrocarError(f"tau must have shape (T, {n}) or (T, {n}, {count}), got {tau.shape}")
-        tau = np.broadcast_to(tau if tau.ndim == 3 else tau[..., None], (len(tau), n, count))
-        check_memory(len(tau) * count * 2 * state.rows.shape[1] * 8, f"a log of {len(tau)} steps", REMEDY)
-        if not (np.abs(tau) < MAX_EFFORT).all():
-            raise TrocarError(f"tau must be finite and below {MAX_EFFORT:g} [N m, N]")
-        motor = np.einsum("mj,tjk->ktm", self._stepped.motor_from_joint, tau)
-        constant = np.broadcast_to(self._stepped.forces.constant, (count, len(tau), self.model.nv))
-        applied = np.zeros((count, len(tau), self.model.nv))
-        applied[..., self._stepped.v] = constant[..., : len(self._stepped.forces.constant)]
-        models = self.model if self._models is None else self._models
-        rows, _ = self._runner.rollout(
-            models, self._data, state.rows, np.concatenate([motor, applied], axis=2), control_spec=CONTROL
+    @property
+    def q(self) -> dict[str, Any]:
+        """Joint positions (n, joints) of every arm [rad, m]."""
+        return self._split(self.worlds.read()[0])
+
+    @property
+    def dq(self) -> dict[str, Any]:
+        """Joint velocities (n, joints) of every arm [rad/s, m/s]."""
+        return self._split(self.worlds.read()[1])
+
+    @property
+    def poses(self) -> dict[str, Any]:
+        """Poses (n, 7) of the free objects in the world: position [m] and quaternion wxyz."""
+        qpos = self.worlds.qpos if self.backend == "threads" else self.worlds.d.qpos
+        return {name: qpos[:, o.q : o.q + 7] for name, o in self.layout.objects.items() if o.q >= 0}
+
+    @property
+    def status(self) -> Array:
+        """Bits (n,) of what went wrong in every world since its reset; see `trocar.batch.worlds.status`."""
+        return self.numpy(self.worlds.status)
+
+    def numpy(self, array: Any) -> Array:
+        """An array of this batch in NumPy."""
+        return np.array(array if isinstance(array, np.ndarray) else array.numpy())
+
+    def reset(
+        self,
+        mask: ArrayLike | None = None,
+        q: Mapping[str, ArrayLike] | None = None,
+        dq: Mapping[str, ArrayLike] | None = None,
+        poses: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Start the masked worlds (n,) again, with controllers at rest; Dahl friction is relaxed.
+
+        Args:
+            q, dq: joints and rates (n, joints) or (joints,) by arm. Default: the last start.
+            poses: (n, 7) or (7,) of objects by name, position and quaternion; fixed objects can be placed as well.
+        """
+        worlds = self.worlds
+        chosen = np.ones(self.n, dtype=bool) if mask is None else np.asarray(self._host(mask)).astype(bool)
+        if chosen.shape != (self.n,):
+            raise TrocarError(f"mask must have shape ({self.n},), got {chosen.shape}")
+        qpos, qvel = self.numpy(worlds.qpos_start), self.numpy(worlds.qvel_start)
+        for name in (*(q or {}), *(dq or {})):
+            check_known("arm of the scenes", self.layout.arms, name)
+        for values, start, rows in ((q, qpos, "q"), (dq, qvel, "v")):
+            for name, joints in (values or {}).items():
+                arm = self.layout.arms[name]
+                row = slice(*getattr(arm, rows))
+                start[chosen, row] = (self._rows(name, joints, arm.n) @ arm.E.T)[chosen]
+        for name, values in (poses or {}).items():
+            check_known("object of the scenes", self.layout.objects, name)
+            placed, rows7 = self.layout.objects[name], self._rows(name, values, 7)
+            if placed.q >= 0:
+                qpos[chosen, placed.q : placed.q + 7], qvel[chosen, placed.v : placed.v + 6] = rows7[chosen], 0.0
+            else:
+                worlds.place(placed.body, worlds.put(rows7), worlds.put(chosen))
+        if self.backend == "threads":
+            worlds.qpos_start, worlds.qvel_start = qpos, qvel
+        else:
+            worlds.qpos_start.assign(qpos)
+            worlds.qvel_start.assign(qvel)
+        worlds.reset(worlds.put(chosen))
+
+    def apply(self, arm: str, efforts: Any, *, limited: bool = False) -> None:
+        """Joint efforts (n, joints) [N m, N] from now on; limited: within the motors' limits, as on the dVRK."""
+        facts, rows = self._facts(arm), self._rows(arm, efforts, self._facts(arm).n)
+        self._command(arm, EXERT if limited else RAW, effort=rows @ facts.coupling)
+
+    def servo(self, arm: str, q: Any, dq: Any = None) -> None:
+        """The dVRK's PID follows joints (n, joints) that move at rates dq from now on."""
+        inverse = self.worlds.table.motor_from_joint[self._facts(arm).name]
+        rate = 0.0 if dq is None else self._rows(arm, dq, len(inverse)) @ inverse.T
+        self._command(arm, SERVO, ref=self._rows(arm, q, len(inverse)) @ inverse.T, rate=rate)
+
+    def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
+        """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
+        n, part = self._facts(arm).n, self._columns[self._facts(arm).name]
+        for name, gains in (("kp", kp), ("kd", kd)):
+            whole = np.broadcast_to(self.numpy(getattr(self.worlds, name)), (self.n, self.layout.model.nu)).copy()
+            whole[:, part] = self._rows(arm, gains, n)
+            setattr(self.worlds, name, self.worlds.put(whole))
+        self._command(arm, JOINT_PD, ref=self._rows(arm, q, n), rate=0.0 if dq is None else self._rows(arm, dq, n))
+        if self.backend == "warp":
+            self.worlds.forget_graphs()
+
+    def step(self, steps: int = 1, *, check: bool = True) -> None:
+        """Advance all worlds by `steps` timesteps under their commands.
+
+        check: raise `WorldError`, which names the worlds, if any has diverged or has too many contacts. Without it,
+        look at `status`.
+        """
+        self.worlds.step(checks.count("steps", steps, high=MAX_STEPS))
+        if check:
+            status = self.status
+            if (status & FAILURES).any():
+                raise WorldError(status)
+
+    def contact_forces(self) -> dict[str, Array]:
+        """Forces (n, 3) of objects on every instrument in the last step, world axes [N]."""
+        forces = self.numpy(self.worlds.contact_force())
+        return {name: forces[:, k] for k, name in enumerate(self.layout.arms)}
+
+    def held(self, arm: str, thing: str) -> Array:
+        """Worlds (n,) in which an object touches both fingers of an arm in the last step."""
+        check_known("object of the scenes", self.layout.objects, thing)
+        touched = self.numpy(self.worlds.touch())
+        return np.asarray(
+            touched[:, list(self.layout.arms).index(self._facts(arm).name), list(self.layout.objects).index(thing)] == 3
         )
-        whole = np.concatenate([state.rows[:, None], rows], axis=1)[..., 1:]  # without the time
-        qpos, qvel = whole[..., : self.model.nq], whole[..., self.model.nq :][..., : self.model.nv]
-        links = qpos[..., self._stepped.q], qvel[..., self._stepped.v]
-        q, dq = (np.einsum("jp,ktp->tjk", self._stepped.D, part) for part in links)
-        ddq = np.diff(dq, axis=0) / self.sim.timestep
-        self._check_diverged(qpos, qvel, count)
-        samples = np.concatenate([q[:-1], dq[:-1], tau, ddq], axis=1)[::every]
-        times = self.sim.timestep * every * np.arange(len(samples))
-        end = SceneState(rows[:, -1].copy(), q[-1], dq[-1])
-        return end, BatchLog(times, samples, self.mechanism, "mujoco")
 
-    def _check_diverged(self, qpos: Array, qvel: Array, count: int) -> None:
-        """Raise an error that lists the scenes beyond the bounds of a `Simulator`, or reset by MuJoCo."""
-        acceleration = np.linalg.norm(np.diff(qvel, axis=1), axis=2).max(axis=1) / self.sim.timestep
-        runaway = ~(acceleration < RUNAWAY)  # also True for NaN
-        for stop in self.sim.scene.engine.stops:
-            runaway |= (stop.violation(qpos[..., stop.address]) > stop.runaway).any(axis=1)
-        warned = sum(int(data.warning[kind].number) for data in self._data for kind in BAD)
-        if runaway.any():
-            bad = np.flatnonzero(runaway).tolist()
-            listed = f"{', '.join(map(str, bad[:MAX_LISTED]))}{', ...' if len(bad) > MAX_LISTED else ''}"
-            raise NotFinite(f"{len(bad)} of {count} scenes have diverged: {listed}; use lower efforts", bad[0])
-        if warned:
-            raise NotFinite(
-                f"{warned} of {count} scenes have diverged and were reset by MuJoCo; use lower efforts", None
-            )
+    def snapshot(self) -> Any:
+        """The state of all worlds and their controllers, for `restore`."""
+        return self.worlds.snapshot()
 
-    def _world(self, k: int) -> mujoco.MjModel:
-        """The model of one scene, with its own parameters."""
-        model = copy.copy(self.model)
-        if "mass" in self._varied:
-            for name, mass in zip(self.mechanism.tree.names, self._varied["mass"][:, k], strict=True):
-                model.body(name).mass = mass
-        if "gravity" in self._varied:
-            model.opt.gravity = self._varied["gravity"][:, k]
-        if "friction" in self._varied:
-            model.geom_friction[:, 0] *= self._varied["friction"][k]
-            model.pair_friction[:, :2] *= self._varied["friction"][k]
-        return model
+    def restore(self, snapshot: Any) -> None:
+        """Continue from a snapshot of this batch."""
+        self.worlds.restore(snapshot)
 
+    def _facts(self, arm: str) -> Any:
+        check_known("arm of the scenes", self.layout.arms, arm)
+        return self.layout.arms[arm]
 
-def _checked(name: str, values: ArrayLike, rows: int | None) -> Array:
-    array = checks.real_array(name, values)
-    fine = array.ndim == (1 if rows is None else 2) and (rows is None or array.shape[0] == rows)
-    if not fine or not np.isfinite(array).all() or (name != "gravity" and (array < 0).any()):
-        shape = "(N,)" if rows is None else f"({rows}, N)"
-        raise TrocarError(f"{name} must be finite numbers {shape}, not negative, got shape {array.shape}")
-    return array
+    def _command(self, arm: str, mode: int, **values: Any) -> None:
+        part, worlds = self._columns[arm], self.worlds
+        modes = self.numpy(worlds.mode)
+        modes[part] = mode
+        for name, rows in values.items():
+            whole = self.numpy(getattr(worlds, name))
+            whole[:, part] = rows
+            self._assign(name, whole)
+        self._assign("mode", modes)
+
+    def _assign(self, name: str, values: Array) -> None:
+        if self.backend == "threads":
+            setattr(self.worlds, name, values)
+        else:
+            getattr(self.worlds, name).assign(values)
+
+    def _split(self, joints: Any) -> dict[str, Any]:
+        return {name: joints[:, part] for name, part in self._columns.items()}
+
+    def _host(self, values: Any) -> Any:
+        return values.numpy() if hasattr(values, "numpy") else values
+
+    def _rows(self, name: str, values: Any, width: int) -> Array:
+        array = checks.real_array(f"values of {name}", self._host(values))
+        if array.shape not in ((width,), (self.n, width)) or not np.isfinite(array).all():
+            raise TrocarError(f"values of {name} must be finite, ({width},) or ({self.n}, {width}), got {array.shape}")
+        return np.broadcast_to(array, (self.n, width))
+
+    def _checked_field(self, name: str, values: ArrayLike) -> Array:
+        array = checks.real_array(name, values)
+        base = self.layout.model.opt.gravity if name == "opt.gravity" else getattr(self.layout.model, name, None)
+        shape = (self.n, *np.shape(base))
+        if not isinstance(base, np.ndarray) or array.shape != shape or not np.isfinite(array).all():
+            raise TrocarError(f"field {name} of MuJoCo's model must be finite numbers {shape}, got {array.shape}")
+        return array

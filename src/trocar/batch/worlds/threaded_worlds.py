@@ -1,0 +1,209 @@
+"""A batch of scenes in MuJoCo's own engine, in double precision on the threads of the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import mujoco.batch
+import numpy as np
+
+from trocar.batch.worlds.layout import SceneLayout
+from trocar.batch.worlds.motor_table import MotorTable, varied_fields
+from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED, JOINT_PD, RAW, SERVO
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
+MEMORY = ("ref", "rate", "effort", "integral", "explained", "observer", "applied", "commanded", "z", "s", "status")
+
+
+class ThreadedWorlds:
+    """State, motors and contacts of n worlds; the attributes of `WarpWorlds` as NumPy arrays."""
+
+    def __init__(
+        self,
+        layouts: Sequence[SceneLayout],
+        n: int,
+        *,
+        threads: int = 0,
+        fields: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.n, self.layout, self.table = n, layouts[0], MotorTable.of(layouts)
+        self.dt = float(self.layout.model.opt.timestep)
+        self._batch = mujoco.batch.Batch(self.layout.model, n, threads, persistent=True)
+        for name, values in (varied_fields(layouts) | dict(fields or {})).items():
+            self._batch.expand(name)[...] = values[np.arange(n) % len(values)]
+        self.qpos, self.qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
+        self._ctrl, self._applied = self._batch.bind("ctrl"), self._batch.bind("qfrc_applied")
+        self._warm, self._time, self._qacc = (self._batch.bind(k) for k in ("qacc_warmstart", "time", "qacc"))
+        table, N, K = self.table, len(self.table.limit), len(self.table.B)
+        self.mode = np.zeros(N, dtype=np.int32)
+        self.kp, self.ki, self.kd = (table.gains[key][None] for key in ("kp", "ki", "kd"))
+        for name in MEMORY:
+            setattr(self, name, np.zeros((n, K if name in ("z", "s") else N)))
+        self.status = np.zeros(n, dtype=np.int32)
+        nq, nv = self.layout.model.nq, self.layout.model.nv
+        self._A = _spread(table.A, table.first_q, nq), _spread(table.A, table.first_v, nv)
+        self._D = _spread(table.D, table.first_q, nq), _spread(table.D, table.first_v, nv)
+        self._B = _spread(table.B, table.element_q, nq), _spread(table.B, table.element_v, nv)
+        self._scene = np.arange(n) % len(layouts)
+        self._coupling = np.zeros((N, N))
+        for name, part in table.columns.items():
+            self._coupling[part, part] = self.layout.arms[name].coupling
+        self._warned = np.zeros(n, dtype=int)
+        self.qpos_start = np.repeat(self.layout.qpos[None], n, axis=0)
+        self.qvel_start = np.repeat(self.layout.qvel[None], n, axis=0)
+        self.reset()
+
+    def put(self, values: Any) -> Array:
+        """An array of this backend."""
+        return np.asarray(values)
+
+    def reset(self, mask: Array | None = None) -> None:
+        """Start the masked worlds (n,) at `qpos_start` and `qvel_start`, with controllers at rest there."""
+        chosen = np.arange(self.n) if mask is None else np.flatnonzero(mask)
+        self._batch.reset(chosen, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self.qpos[chosen], self.qvel[chosen] = self.qpos_start[chosen], self.qvel_start[chosen]
+        for name in MEMORY:
+            getattr(self, name)[chosen] = 0
+        s = self.qpos[chosen] @ self._A[0].T
+        self.ref[chosen] = np.where(self.mode == JOINT_PD, self.qpos[chosen] @ self._D[0].T, s)
+        self.s[chosen] = self.qpos[chosen] @ self._B[0].T
+        self._warned[chosen] = self._warnings()[chosen]
+        self._batch.forward(chosen)
+
+    def place(self, body: int, poses: Array, mask: Array | None = None) -> None:
+        """Put a fixed body of the masked worlds at poses (1 or n, 7), position and quaternion."""
+        poses = np.broadcast_to(poses, (self.n, 7))
+        chosen = slice(None) if mask is None else mask
+        self._batch.expand("body_pos")[chosen, body] = poses[chosen, :3]
+        self._batch.expand("body_quat")[chosen, body] = poses[chosen, 3:]
+
+    def step(self, steps: int = 1) -> None:
+        """Advance all worlds."""
+        for _ in range(steps):
+            self._control()
+            self._batch.step()
+            self._guard()
+
+    def _control(self) -> None:
+        mode, dt = self.mode, self.dt
+        self.ref += np.where((mode == SERVO) | (mode == JOINT_PD), dt * self.rate, 0.0)
+        tau = self.effort.copy()
+        if (mode == SERVO).any():
+            tau = np.where(mode == SERVO, self._servo(), tau)
+        if (mode == JOINT_PD).any():
+            q, dq = self.read()
+            tau = np.where(
+                mode == JOINT_PD, (self.kp * (self.ref - q) + self.kd * (self.rate - dq)) @ self._coupling, tau
+            )
+        limit = np.where(mode == RAW, np.inf, self.table.limit)
+        tau = np.clip(tau, -limit, limit)
+        self.applied += tau
+        self._ctrl[...] = tau
+        here = self.qpos @ self._B[0].T
+        path, self.s = here - self.s, here
+        d = np.sign(path)
+        self.z = d + (self.z - d) * np.exp(self.table.rate[self._scene] * np.abs(path))
+        force = (self.table.F[self._scene] + self.table.slope[self._scene] * here) * self.z
+        self._applied[...] = self.table.constant[self._scene] - force @ self._B[1]
+
+    def _servo(self) -> Array:
+        """Efforts (n, N) of the dVRK's PID with its deadband and disturbance observer."""
+        gains, dt = self.table.gains, self.dt
+        ds = self.qvel @ self._A[1].T
+        e, de = self.ref - self.qpos @ self._A[0].T, self.rate - ds
+        e = e - np.clip(e, -gains["deadband"], gains["deadband"])
+        de = np.where((e == 0.0) & (gains["deadband"] > 0.0), 0.0, de)
+        self.integral += np.where((self.mode == SERVO) & (self.ki != 0.0), dt * e, 0.0)
+        tau = self.kp * e + self.kd * de + self.ki * self.integral
+        observes = gains["cutoff"] > 0.0
+        momentum = gains["momentum"] * ds
+        self.observer += np.where(observes, (self.explained + momentum - self.observer) * gains["cutoff"] * dt, 0.0)
+        tau = np.clip(tau + np.where(observes, self.observer - momentum, 0.0), -gains["output"], gains["output"])
+        self.explained = np.where(observes, np.clip(tau, -self.table.limit, self.table.limit), 0.0)
+        return tau
+
+    def _warnings(self) -> Array:
+        return self._counts()[:, [int(kind) for kind in BAD]].sum(axis=1)
+
+    def _counts(self) -> Array:
+        """Numbers (n, kinds) of MuJoCo's warnings; each has its last value and its number."""
+        return np.asarray(self._batch.warning)[..., 1]
+
+    def _guard(self) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            sound = np.linalg.norm(self._qacc, axis=1) < self.layout.runaway  # False for NaN
+        stops = self.table.stops
+        q = self.qpos[:, self.table.stop_rows]
+        beyond = ~((q > stops[:, 0]) & (q < stops[:, 1])).all(axis=1)
+        full = self._counts() > 0
+        self.status |= np.where(sound & (self._warnings() == self._warned), 0, DIVERGED).astype(np.int32)
+        self.status |= np.where(beyond, BEYOND_STOP, 0).astype(np.int32)
+        self.status |= np.where(full[:, int(mujoco.mjtWarning.mjWARN_CONTACTFULL)], CONTACTS, 0).astype(np.int32)
+        self.status |= np.where(full[:, int(mujoco.mjtWarning.mjWARN_CNSTRFULL)], CONSTRAINTS, 0).astype(np.int32)
+
+    def read(self) -> tuple[Array, Array]:
+        """Joints and joint velocities (n, N) of all arms."""
+        return self.qpos @ self._D[0].T, self.qvel @ self._D[1].T
+
+    def touch(self) -> Array:
+        """Fingers (n, arms, objects) that touched every object in the last step: bits 1 left, 2 right."""
+        table = self.table
+        touched = np.zeros((self.n, len(self.layout.arms), max(1, len(self.layout.objects))), dtype=np.int32)
+        for w in range(self.n):
+            for a, b in self._batch.get_data(w).contact.geom.tolist():
+                for finger, other in ((a, b), (b, a)):
+                    if finger >= 0 and other >= 0 and table.thing[other] >= 0:
+                        touched[w, :, table.thing[other]] |= table.finger[:, finger]
+        return touched
+
+    def contact_force(self) -> Array:
+        """Forces (n, arms, 3) of objects on every instrument in the last step, world axes [N]."""
+        member, forces = self.table.member, np.zeros((self.n, len(self.layout.arms), 3))
+        local = np.zeros(6)
+        for w in range(self.n):
+            data = self._batch.get_data(w)
+            for k, (first, second) in enumerate(data.contact.geom.tolist()):
+                if first < 0 or second < 0 or data.contact.efc_address[k] < 0:
+                    continue
+                mujoco.mj_contactForce(self.layout.model, data, k, local)
+                force = data.contact.frame[k].reshape(3, 3).T @ local[:3]
+                for a in range(len(member)):
+                    if member[a, first] == 2 and member[a, second] == 0:
+                        forces[w, a] -= force
+                    elif member[a, second] == 2 and member[a, first] == 0:
+                        forces[w, a] += force
+        return forces
+
+    def contacts(self, world: int) -> int:
+        """Number of contacts of a world in the last step."""
+        return int(self._batch.get_data(world).ncon)
+
+    def snapshot(self) -> dict[str, Array]:
+        """Copies of the state of all worlds and their controllers."""
+        return {"state": self._batch.state.copy()} | {name: getattr(self, name).copy() for name in MEMORY}
+
+    def restore(self, saved: Mapping[str, Array]) -> None:
+        """Continue from a snapshot of this batch."""
+        self._batch.state[...] = saved["state"]
+        for name in MEMORY:
+            setattr(self, name, saved[name].copy())
+
+    def synchronize(self) -> None:
+        """Wait for nothing: steps are done when they return."""
+
+    def wrist(self, arm: str) -> Any:
+        """Constants of the inverse kinematics: tip increments run on Warp only."""
+        raise TrocarError("tip increments need backend='warp'; with threads command joint positions")
+
+
+def _spread(rows: Array, first: Array, width: int) -> Array:
+    """Rows (k, w) at their columns of a matrix (k, width)."""
+    wide = np.zeros((len(rows), width))
+    for k, (row, start) in enumerate(zip(rows, first, strict=True)):
+        count = min(len(row), width - start)
+        wide[k, start : start + count] = row[:count]
+    return wide

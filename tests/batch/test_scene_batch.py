@@ -1,0 +1,182 @@
+"""Batches of scenes: the same numbers as a single scene on threads, and within float32 on Warp; failures by world."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import trocar as tr
+from trocar import batch
+from trocar.batch.worlds.layout import SceneLayout
+from trocar.errors import TrocarError
+from trocar.identification.drawn_parameters import DrawnParameters
+from trocar.simulation import Box, Scene, SceneArm, Solid
+from trocar.spatial import pose
+
+Q = np.array([0.1, -0.1, 0.1, 0.2, 0.1, -0.1, 0.3])
+GAINS = np.array([20.0, 20.0, 200.0, 0.2, 0.2, 0.2, 0.2])
+COMPILES = "Warp compiles the kernels of a scene for minutes; TROCAR_WARP_TESTS=1 or make gpu runs them"
+needs_warp = pytest.mark.skipif(not os.environ.get("TROCAR_WARP_TESTS"), reason=COMPILES)
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    """A PSM with Dahl friction, and a free block on a fixed plate."""
+    objects = [
+        Solid("plate", Box((0.0, 0.0, -0.005), (0.1, 0.1, 0.01)), pose(p=[0.0, 0.0, -0.16])),
+        Solid("block", Box((0.0, 0.0, 0.0), (0.01, 0.01, 0.01)), pose(p=[0.03, 0.0, -0.1549]), mass=0.002),
+    ]
+    arm = SceneArm(arm="PSM", base=np.eye(4), q=Q, parameters="wang2019_refit")
+    return Scene({"PSM": arm}, objects=objects)
+
+
+@pytest.fixture(scope="module")
+def threads(scene: Scene) -> batch.SceneBatch:
+    scene.reset()
+    return batch.SceneBatch(scene, 3, threads=2)
+
+
+def test_threads_step_a_scene_with_a_free_object_as_the_scene_itself(scene: Scene, threads: batch.SceneBatch) -> None:
+    tau = scene.arms["PSM"].mechanism.gravity(Q) + [0.3, 0.1, 1.0, 0.0, 0.0, 0.0, 0.0]
+    scene.reset()
+    threads.reset()
+    threads.apply("PSM", tau)
+    for _ in range(40):
+        scene.step({"PSM": tau})
+    threads.step(40)
+    assert np.allclose(threads.q["PSM"], scene.arms["PSM"].q, rtol=0.0, atol=1e-12)
+    assert np.allclose(threads.poses["block"][:, :3], scene.objects["block"].pose[:3, 3], rtol=0.0, atol=1e-12)
+    assert np.abs(threads.dq["PSM"]).max() > 0.05
+
+
+def test_servo_and_pd_hold_against_gravity(threads: batch.SceneBatch) -> None:
+    threads.reset()
+    threads.servo("PSM", Q)
+    threads.step(100)
+    assert np.abs(threads.q["PSM"] - Q)[:, :2].max() < 0.05
+    threads.pd("PSM", Q + [0.2, 0, 0, 0, 0, 0, 0], GAINS, 0.1 * GAINS)
+    before = threads.q["PSM"][:, 0].copy()
+    threads.step(100)
+    assert (threads.q["PSM"][:, 0] > before + 0.01).all()
+
+
+def test_reset_by_mask_and_snapshots(threads: batch.SceneBatch) -> None:
+    threads.reset()
+    threads.apply("PSM", np.zeros(7))
+    threads.step(20)
+    moved = threads.q["PSM"].copy()
+    saved = threads.snapshot()
+    threads.step(10)
+    later = threads.q["PSM"].copy()
+    threads.restore(saved)
+    threads.step(10)
+    assert np.array_equal(threads.q["PSM"], later)
+    threads.restore(saved)
+    placed = np.array([0.02, 0.01, -0.14, 1.0, 0.0, 0.0, 0.0])
+    threads.reset([False, True, False], q={"PSM": Q + 0.01}, poses={"block": placed})
+    assert np.array_equal(threads.q["PSM"][[0, 2]], moved[[0, 2]])
+    assert np.allclose(threads.q["PSM"][1], Q + 0.01)
+    assert np.allclose(threads.poses["block"][1], placed)
+    threads.reset(q={"PSM": Q}, poses={"block": [0.03, 0.0, -0.1549, 1.0, 0.0, 0.0, 0.0]})
+
+
+def test_worlds_have_the_parameters_of_their_scenes(scene: Scene) -> None:
+    samples = DrawnParameters(scene.arms["PSM"].mechanism)
+    drawn = samples.parameters(samples.draw(1.0, 3)[0])
+    scene.reset()
+    light = scene.changed({"PSM": {"parameters": drawn}})
+    worlds = batch.SceneBatch([scene, light], 3)
+    worlds.apply("PSM", np.zeros(7))
+    worlds.step(20)
+    q = worlds.q["PSM"]
+    assert np.array_equal(q[0], q[2])
+    light.reset()
+    for _ in range(20):
+        light.step({"PSM": np.zeros(7)})
+    assert np.allclose(q[1], light.arms["PSM"].q, rtol=0.0, atol=1e-12)
+    assert np.abs(q[0] - q[1]).max() > 1e-6
+    heavy = np.repeat(scene.model.body_mass[None], 2, axis=0)
+    heavy[1] *= 1.5
+    own = batch.SceneBatch(scene, 2, fields={"body_mass": heavy})
+    own.apply("PSM", np.zeros(7))
+    own.step(20)
+    assert np.abs(np.diff(own.q["PSM"], axis=0)).max() > 1e-5
+
+
+def test_failed_worlds_are_named(threads: batch.SceneBatch) -> None:
+    threads.reset()
+    efforts = np.zeros((3, 7))
+    efforts[1] = 1e6
+    threads.apply("PSM", efforts)
+    with pytest.raises(batch.WorldError, match=r"1 of 3 worlds .*: 1; ") as error:
+        threads.step(50)
+    assert error.value.worlds.tolist() == [1]
+    threads.reset(threads.status != 0)
+    assert not threads.status.any()
+
+
+def test_contact_forces_and_layouts_without_a_scene(scene: Scene) -> None:
+    scene.reset()
+    worlds = batch.SceneBatch(pickle.loads(pickle.dumps(SceneLayout.of(scene))), 1)
+    worlds.apply("PSM", scene.arms["PSM"].mechanism.gravity(Q) + [0, 0, 6.0, 0, 0, 0, 0])
+    worlds.step(300, check=False)
+    forces = worlds.contact_forces()["PSM"]
+    assert forces[0, 2] > 1.0  # the plate pushes the instrument up
+    assert not worlds.held("PSM", "block").any()
+
+
+def test_given_efforts_run_with_a_free_object() -> None:
+    block = Solid("block", Box((0.0, 0.0, 0.0), (0.01, 0.01, 0.01)), pose(p=[0.2, 0.0, -0.1]), mass=0.002)
+    rollouts = batch.SceneRollouts(tr.Simulator("PSM", "wang2019", objects=[block]))
+    state, _ = rollouts.rollout(rollouts.state(np.tile(Q[:, None], 2)), np.zeros((5, 7)))
+    assert np.isfinite(state.rows).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: batch.SceneBatch(tr.Simulator("MTML"), 2), "outside MuJoCo's model"),
+        (lambda s: batch.SceneBatch(tr.Simulator("PSM", accuracy="exact"), 2), "accuracy"),
+        (lambda s: batch.SceneBatch(s, 0), "n must be"),
+        (lambda s: batch.SceneBatch(s, 2, backend="cuda"), "Known: threads, warp"),
+        (lambda s: batch.SceneBatch(s, 2, device="cpu"), "belongs to backend='warp'"),
+        (lambda s: batch.SceneBatch(s, 2, fields={"body_mass": np.ones(3)}), "body_mass"),
+        (lambda s: batch.SceneBatch("PSM", 2), "a Scene, a Simulator"),
+        (lambda s: batch.SceneBatch([s, s.rebuilt({"PSM": {"parameters": "wang2019"}})], 2), "Dahl elements"),
+    ],
+)
+def test_bad_batches_are_refused(scene: Scene, call: object, words: str) -> None:
+    with pytest.raises(TrocarError, match=words):
+        call(scene)  # type: ignore[operator]
+
+
+@needs_warp
+def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) -> None:
+    """Positions after 60 steps of the servo within 1e-6; failures named as on threads."""
+    scene.reset()
+    warp = batch.SceneBatch(scene, 3, backend="warp", device="cpu")
+    for worlds in (warp, threads):
+        worlds.reset()
+        worlds.servo("PSM", Q + 0.05)
+        worlds.step(60)
+    assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=1e-6)
+    assert np.allclose(warp.numpy(warp.poses["block"]), threads.poses["block"], rtol=0.0, atol=1e-6)
+    warp.apply("PSM", np.array([np.zeros(7), np.full(7, 1e6), np.zeros(7)]))
+    with pytest.raises(batch.WorldError, match="1 of 3 worlds"):
+        warp.step(50)
+    small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=8)
+    with pytest.raises(batch.WorldError, match="constraint rows"):
+        small.step(2)
+
+
+@needs_warp
+def test_a_missing_gpu_is_named(scene: Scene) -> None:
+    import warp
+
+    if warp.is_cuda_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(TrocarError, match="no NVIDIA GPU"):
+        batch.SceneBatch(scene, 2, backend="warp")

@@ -7,6 +7,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def speeds(scene: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
         except TrocarError as error:
             rows[str(n)] = str(error)
             continue
-        seconds = best(lambda w=worlds: w.worlds.step(STEPS), worlds.worlds.synchronize)
+        seconds = best(partial(worlds.worlds.step, STEPS), worlds.worlds.synchronize)
         count = np.bincount(worlds.worlds.d.contact.worldid.numpy()[: worlds.worlds.d.nacon.numpy()[0]], minlength=n)
         failed = int((worlds.status & 15 != 0).sum())
         rows[str(n)] = {"steps_per_s": n * STEPS / seconds, "contacts": float(count.mean()), "failed": failed}
@@ -138,7 +139,7 @@ def main(bundle: str, out: str, device: str = "cuda:0", *sizes: str) -> None:
     figures: dict[str, Any] = {}
     parts: list[tuple[str, str, Callable[[], Any]]] = []
     for name, scene in scenes.items():
-        parts.append((name, "speed", lambda s=scene: speeds(s, device, chosen)))
+        parts.append((name, "speed", partial(speeds, scene, device, chosen)))
     parts.append(("needle", "parity", lambda: parity(scenes["needle"], device, 1000 if max(chosen) > 100 else 8)))
     parts.append(("needle", "costs", lambda: costs(scenes["needle"], device, min(8192, max(chosen)))))
     parts.append(("PSM", "costs", lambda: costs(scenes["PSM"], device, min(8192, max(chosen)))))

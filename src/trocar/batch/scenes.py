@@ -151,9 +151,9 @@ class SceneBatch:
                 arm = self.layout.arms[name]
                 row = slice(*getattr(arm, rows))
                 start[chosen, row] = (self._rows(name, joints, arm.n) @ arm.E.T)[chosen]
-        for name, values in (poses or {}).items():
+        for name, places in (poses or {}).items():
             check_known("object of the scenes", self.layout.objects, name)
-            placed, rows7 = self.layout.objects[name], self._rows(name, values, 7)
+            placed, rows7 = self.layout.objects[name], self._rows(name, places, 7)
             if placed.q >= 0:
                 qpos[chosen, placed.q : placed.q + 7], qvel[chosen, placed.v : placed.v + 6] = rows7[chosen], 0.0
             else:
@@ -254,7 +254,8 @@ class SceneBatch:
 
     def _checked_field(self, name: str, values: ArrayLike) -> Array:
         array = checks.real_array(name, values)
-        base = self.layout.model.opt.gravity if name == "opt.gravity" else getattr(self.layout.model, name, None)
+        model = self.layout.model
+        base: Any = model.opt.gravity if name == "opt.gravity" else getattr(model, name, None)
         shape = (self.n, *np.shape(base))
         if not isinstance(base, np.ndarray) or array.shape != shape or not np.isfinite(array).all():
             raise TrocarError(f"field {name} of MuJoCo's model must be finite numbers {shape}, got {array.shape}")

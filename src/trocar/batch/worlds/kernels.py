@@ -5,6 +5,7 @@ Rows are worlds. Arrays named `A`, `D` and `B` are (rows, width): row k acts on 
 their length, as in MuJoCo Warp.
 """
 
+# mypy: ignore-errors
 # ruff: noqa: UP018, RUF046 - float(0.0) declares a variable that a kernel changes
 
 import warp as wp
@@ -183,6 +184,27 @@ def reset_worlds(
 
 
 @wp.kernel
+def reset_constraints(
+    mask: wp.array(dtype=wp.bool),
+    J: wp.array3d(dtype=float),
+    D: wp.array2d(dtype=float),
+    aref: wp.array2d(dtype=float),
+    force: wp.array2d(dtype=float),
+):
+    """Zero rows of constraints of the masked worlds: MuJoCo Warp multiplies unused rows by zero, which keeps a NaN."""
+    w, r = wp.tid()
+    if mask[w]:
+        for i in range(J.shape[2]):
+            J[w, r, i] = 0.0
+        if r < D.shape[1]:
+            D[w, r] = 0.0
+        if r < aref.shape[1]:
+            aref[w, r] = 0.0
+        if r < force.shape[1]:
+            force[w, r] = 0.0
+
+
+@wp.kernel
 def reset_control(
     mask: wp.array(dtype=wp.bool),
     qpos: wp.array2d(dtype=float),
@@ -244,6 +266,34 @@ def place_bodies(
         k = w % poses.shape[0]
         position[w, body] = wp.vec3(poses[k, 0], poses[k, 1], poses[k, 2])
         turn[w, body] = wp.quat(poses[k, 3], poses[k, 4], poses[k, 5], poses[k, 6])
+
+
+@wp.func
+def plain_quaternion(wxyz: wp.quat) -> wp.quat:
+    """Warp's quaternion, whose scalar is last, of MuJoCo's."""
+    return wp.quat(wxyz[1], wxyz[2], wxyz[3], wxyz[0])
+
+
+@wp.kernel
+def place_geoms(
+    mask: wp.array(dtype=wp.bool),
+    body: int,
+    first: int,
+    position: wp.array2d(dtype=wp.vec3),
+    turn: wp.array2d(dtype=wp.quat),
+    geom_pos: wp.array2d(dtype=wp.vec3),
+    geom_quat: wp.array2d(dtype=wp.quat),
+    geom_xpos: wp.array2d(dtype=wp.vec3),
+    geom_xmat: wp.array2d(dtype=wp.mat33),
+):
+    """Geoms of a fixed body, from `first` on, at its pose: MuJoCo Warp computes them once, when its data are made."""
+    w, k = wp.tid()
+    if mask[w]:
+        g = first + k
+        R = wp.quat_to_matrix(plain_quaternion(turn[w % turn.shape[0], body]))
+        own = wp.quat_to_matrix(plain_quaternion(geom_quat[w % geom_quat.shape[0], g]))
+        geom_xpos[w, g] = position[w % position.shape[0], body] + R * geom_pos[w % geom_pos.shape[0], g]
+        geom_xmat[w, g] = R * own
 
 
 @wp.kernel

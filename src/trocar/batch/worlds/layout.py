@@ -180,8 +180,10 @@ def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
         own = model.geom_bodyid == stepped.body(body.name)
         instrument[own] = 2 if first in arm.carriers(body.name) else 1
     return ArmLayout(
-        name,
-        *((rows.start, rows.stop) for rows in (stepped.q, stepped.v, stepped.u)),
+        name=name,
+        q=(stepped.q.start, stepped.q.stop),
+        v=(stepped.v.start, stepped.v.stop),
+        u=(stepped.u.start, stepped.u.stop),
         D=stepped.D,
         E=stepped.E,
         coupling=np.array(arm.motors.coupling, dtype=float),
@@ -190,7 +192,9 @@ def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
         upper=arm.upper,
         home=np.array(arm.home),
         motor_limits=bool(options.motor_limits),
-        **gains,
+        kp=gains["kp"],
+        ki=gains["ki"],
+        kd=gains["kd"],
         deadband=np.array(controller.deadband, dtype=float),
         output=np.where(np.isfinite(output), output, 1e30),
         cutoff=np.array(controller.cutoff, dtype=float),

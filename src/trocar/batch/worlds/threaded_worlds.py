@@ -22,6 +22,17 @@ MEMORY = ("ref", "rate", "effort", "integral", "explained", "observer", "applied
 class ThreadedWorlds:
     """State, motors and contacts of n worlds; the attributes of `WarpWorlds` as NumPy arrays."""
 
+    ref: Array
+    rate: Array
+    effort: Array
+    integral: Array
+    explained: Array
+    observer: Array
+    applied: Array
+    commanded: Array
+    z: Array
+    s: Array
+
     def __init__(
         self,
         layouts: Sequence[SceneLayout],

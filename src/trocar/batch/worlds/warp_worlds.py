@@ -24,7 +24,7 @@ try:
 except ModuleNotFoundError as missing:
     raise TrocarError(f"backend 'warp' needs {missing.name}: pip install 'trocar[gpu]'") from None
 
-wp.config.quiet = True
+setattr(wp.config, "quiet", True)  # noqa: B010 - a module whose stub lacks it
 # Contacts per world, on average, and constraint rows of any one world.
 MAX_CONTACTS, MAX_CONSTRAINTS = 64, 256
 OVERFLOW = {
@@ -77,6 +77,17 @@ class WarpWorlds:
         status: (n,) bits.
     """
 
+    q: Any
+    dq: Any
+    ref: Any
+    rate: Any
+    effort: Any
+    integral: Any
+    explained: Any
+    observer: Any
+    applied: Any
+    commanded: Any
+
     def __init__(
         self,
         layouts: Sequence[SceneLayout],
@@ -95,6 +106,9 @@ class WarpWorlds:
             self._allocate(table)
         self._wrists = {name: self._wrist(name) for name, arm in self.layout.arms.items() if arm.wrist is not None}
         self._graphs: dict[int, Any] = {}
+        for placed in self.layout.objects.values():
+            if placed.q < 0:
+                self._place_geoms(placed.body, self.everywhere)
         self.reset()
 
     @contextmanager
@@ -155,7 +169,7 @@ class WarpWorlds:
         self.touched = wp.zeros((n, arms, objects), dtype=int)
         self.forces = wp.zeros((n, arms), dtype=wp.vec3)
         count = self.d.naconmax
-        self._each_contact = wp.array(np.arange(count, dtype=np.int32))
+        self._each_contact: Any = wp.array(np.arange(count, dtype=np.int32))
         self._contact_forces = wp.zeros(count, dtype=wp.spatial_vector)
         self.qpos_start = self.put(np.repeat(self.layout.qpos[None], n, axis=0))
         self.qvel_start = self.put(np.repeat(self.layout.qvel[None], n, axis=0))
@@ -204,6 +218,8 @@ class WarpWorlds:
             *(mask, self.qpos_start, self.qvel_start, d.qpos, d.qvel, d.qacc_warmstart, d.qacc, d.time),
             *(d.overflow, self.status),
         )
+        efc = d.efc
+        self.launch(kernels.reset_constraints, efc.J.shape[:2], mask, efc.J, efc.D, efc.aref, efc.force)
         self.launch(
             kernels.reset_control,
             self.ref.shape,
@@ -219,6 +235,13 @@ class WarpWorlds:
         m = self.m
         mask = self.everywhere if mask is None else mask
         self.launch(kernels.place_bodies, self.n, mask, body, poses, m.body_pos, m.body_quat)
+        self._place_geoms(body, mask)
+
+    def _place_geoms(self, body: int, mask: Any) -> None:
+        m, d, first = self.m, self.d, int(self.model.body_geomadr[body])
+        dim = (self.n, int(self.model.body_geomnum[body]))
+        geoms = m.body_pos, m.body_quat, m.geom_pos, m.geom_quat, d.geom_xpos, d.geom_xmat
+        self.launch(kernels.place_geoms, dim, mask, body, first, *geoms)
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds; on a GPU as one captured graph."""

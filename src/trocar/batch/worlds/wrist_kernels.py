@@ -1,5 +1,6 @@
 """Warp kernels of a shaft with an offset wrist (PSM): tip pose, closed-form inverse kinematics, tip increments."""
 
+# mypy: ignore-errors
 # ruff: noqa: UP018 - float(0.0) declares a variable that a kernel changes
 
 import warp as wp
@@ -9,6 +10,7 @@ wp.set_module_options({"enable_backward": False})
 NEAR = 1e-5  # distance from a singularity below which a pose has no solution [m, rad]: float32 resolves no less
 TURN = 6.283185307179586
 vec6 = wp.types.vector(length=6, dtype=float)
+vec7 = wp.types.vector(length=7, dtype=float)
 
 
 @wp.struct
@@ -60,7 +62,7 @@ def nearest_turn(angle: float, near: float, low: float, high: float) -> float:
 
 
 @wp.func
-def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> wp.types.vector(length=7, dtype=float):
+def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> vec7:
     """Joints nearest to a seed, within limits if possible, else cut at them; the last entry is 0 if there are none."""
     T = arm.T_base_world * T_world * arm.T_tip_6
     x = wp.vec3(T[0, 0], T[1, 0], T[2, 0])
@@ -117,7 +119,7 @@ def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> wp.types.vector(leng
         solved = 0.0
     for i in range(6):
         best[i] = wp.clamp(best[i], arm.lower[i], arm.upper[i])
-    return wp.types.vector(length=7, dtype=float)(best[0], best[1], best[2], best[3], best[4], best[5], solved)
+    return vec7(best[0], best[1], best[2], best[3], best[4], best[5], solved)
 
 
 @wp.kernel

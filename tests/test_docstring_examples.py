@@ -10,6 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "trocar"
 SMALLER = {'"dvrk"': '"psm"', '"PSM1"': '"PSM"'}  # one arm instead of six
 ELSEWHERE = {
+    "arms/urdf.py": "needs a file: tests/arms/test_urdf.py",
     "batch/__init__.py": "compiled code: tests/batch",
     "teleoperation/__init__.py": "masters and patient arms: tests/teleoperation",
     "teleoperation/devices/__init__.py": "needs a gamepad",

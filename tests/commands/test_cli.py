@@ -219,7 +219,8 @@ def test_help_lists_the_commands_and_each_gives_an_example() -> None:
 
 
 def test_help_is_wrapped_by_the_terminal_and_not_by_the_source() -> None:
-    names = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
+    commands = [command for command in app.registered_commands if command.callback]
+    names = [command.name or command.callback.__name__.replace("_", "-") for command in commands]
     assert len(names) > 10
     for name in names:
         shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "1500", "NO_COLOR": "1"}).stdout

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
+from importlib import import_module
 
 import h5py
 import numpy as np
@@ -235,6 +237,21 @@ def test_robomimic_layout(data, rows, tmp_path):
     assert load_episodes(folder)[2].about["seed"] == rows[2].about["seed"]
 
 
+def record_until_killed(recipe, folder, module, name, calls):
+    """Record short episodes in this process, which is killed at the given call of a function."""
+    shorten(pytest.MonkeyPatch())
+    left, original = [calls], getattr(import_module(module), name)
+
+    def dying(*arguments):
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*arguments)
+
+    setattr(import_module(module), name, dying)
+    record(recipe, folder, executor="serial")
+
+
 def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, monkeypatch):
     shorten(monkeypatch)
     recipe = EpisodeRecipe(task="Reach", count=6, recovery=0.3)
@@ -245,20 +262,11 @@ def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, m
         (staging, "npz_bytes", 3),
         (recording_run, "write_json", 1),
     ):
-        child = os.fork()
-        if child == 0:
-            left, original = [calls], getattr(dying_module, name)
-
-            def dying(*arguments, original=original, left=left):
-                left[0] -= 1
-                if left[0] == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return original(*arguments)
-
-            setattr(dying_module, name, dying)
-            record(recipe, tmp_path / "killed", executor="serial")
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        arguments = recipe, tmp_path / "killed", dying_module.__name__, name, calls
+        child = multiprocessing.get_context("spawn").Process(target=record_until_killed, args=arguments)
+        child.start()
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
         if name == "npz_bytes":
             with pytest.raises(TrocarError, match="unfinished recording"):
                 load_episodes(tmp_path / "killed")

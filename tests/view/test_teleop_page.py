@@ -142,7 +142,7 @@ def test_the_page_has_the_picture_the_forces_and_the_messages(shown: Shown) -> N
 def test_a_delayed_page_shows_the_past(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
     monkeypatch.setattr(shown.page, "source", delayed(shown.robot, 0.1))
-    monkeypatch.setattr(shown.page.drawing, "update", seen.append)
+    monkeypatch.setattr(shown.page.drawing, "update", lambda qpos, layers: seen.append(qpos))
     first = shown.robot.scene.data.qpos.copy()
     shown.draw()
     shown.run(22)

@@ -14,7 +14,7 @@ from viser import _messages
 from viser.infra import _infra
 
 from trocar.view.server import serve
-from trocar.view.viser_internals import VERSION, WIRE
+from trocar.view.viser_internals import VERSION, WIRE, remove_node
 
 
 def test_the_version_is_the_one_that_was_read():
@@ -25,6 +25,18 @@ def test_the_version_is_the_one_that_was_read():
 def test_messages_of_the_browser_have_the_fields_of_viser(kind):
     fields = {field.name for field in dataclasses.fields(getattr(_messages, kind)) if field.init}
     assert fields == set(WIRE[kind])
+
+
+def test_a_node_that_has_gone_with_its_parent_is_removed_without_a_warning():
+    server = serve(port=0)
+    try:
+        parent, child = server.scene.add_frame("/a"), server.scene.add_frame("/a/b")
+        parent.remove()
+        remove_node(child)
+        with pytest.warns(UserWarning, match="already removed"):
+            child.remove()
+    finally:
+        server.stop()
 
 
 def test_the_private_parts_exist():

@@ -23,6 +23,7 @@ from trocar.transports.ros2.domain import FIRST_PORT, PORTS
 from trocar.transports.ros2.participant import Participant, sample_class
 
 VISIT = (2.0, 20.0)  # time that a client stays [s]
+ANSWER = 1.0  # time that it waits for an answer, which invalid calls do not get [s]
 PAUSE = 0.005  # mean time between two commands [s]
 HUGE = 2**21  # bytes of a sample that is longer than any command
 ANNOUNCING_PORTS = 80  # of a domain that receive garbage
@@ -36,24 +37,27 @@ class RoughClient:
     """Random commands of one client, reproducible up to the timing.
 
     Args:
-        counts: of the actions so far, by kind.
+        counts: of the actions so far, by kind. stay: shortest and longest time of a visit [s].
     """
 
-    def __init__(self, domain: int, rng: np.random.Generator, counts: Counter[str]) -> None:
-        self._domain, self._rng, self._counts = domain, rng, counts
+    def __init__(
+        self, domain: int, rng: np.random.Generator, counts: Counter[str], stay: tuple[float, float] = VISIT
+    ) -> None:
+        self._domain, self._rng, self._counts, self._stay = domain, rng, counts, stay
 
     def visit(self) -> None:
         """Join the domain, send commands for a random time, leave."""
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with Ros2Client(self._domain) as client, Participant(self._domain) as participant, udp as raw:
             self._client, self._participant, self._raw = client, participant, raw
+            client.call_timeout = ANSWER
             self._writers: dict[str, Any] = {}
             self._commands = [topic for topic in client.topics.values() if topic.direction is Direction.command]
             self._states = [topic for topic in self._commands if topic.name.endswith("/state_command")]
             self._texts = [topic for topic in self._commands if topic.ros == "std_msgs/String"]
             self._positions = self._last_positions()
             self._counts["visits"] += 1
-            end = time.monotonic() + self._rng.uniform(*VISIT)
+            end = time.monotonic() + self._rng.uniform(*self._stay)
             while self._states and self._texts and client.services and time.monotonic() < end:
                 kind = str(self._rng.choice(list(ODDS), p=list(ODDS.values())))
                 with contextlib.suppress(TrocarError, DDSException):  # refused: as good as sent
@@ -119,7 +123,7 @@ class RoughClient:
         self._client.call(name, *arguments.get(name.rpartition("/")[2], ()))
 
 
-def rough_threads(domain: int, seed: int, number: int, counts: Connection) -> None:
+def rough_threads(domain: int, seed: int, number: int, stay: tuple[float, float], counts: Connection) -> None:
     """Clients that come one after the other in some threads, until the process is killed; sends counts of actions."""
     sending = threading.Lock()
 
@@ -127,7 +131,7 @@ def rough_threads(domain: int, seed: int, number: int, counts: Connection) -> No
         while True:
             counter = Counter[str]()
             with contextlib.suppress(TrocarError):  # the domain is full for a moment
-                RoughClient(domain, rng, counter).visit()
+                RoughClient(domain, rng, counter, stay).visit()
             with sending:
                 counts.send(dict(counter))
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tools.soak.process_memory import process_tree, usage
-from tools.soak.rough_clients import rough_threads
+from tools.soak import rough_clients
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.transports.ros2.client import Ros2Client
@@ -207,8 +207,8 @@ class Clients:
         domain, number = self._arguments
         spawning = multiprocessing.get_context("spawn")
         self._pipe, other = spawning.Pipe(duplex=False)
-        arguments = domain, int(self._rng.integers(2**32)), number, other
-        self._process = spawning.Process(target=rough_threads, args=arguments, daemon=True)
+        arguments = domain, int(self._rng.integers(2**32)), number, rough_clients.VISIT, other
+        self._process = spawning.Process(target=rough_clients.rough_threads, args=arguments, daemon=True)
         self._process.start()
         other.close()
 

@@ -31,9 +31,9 @@ def packed(content: Any) -> bytes:
 
 def _encoded(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        stream = io.BytesIO()
-        np.save(stream, value, allow_pickle=False)
-        return {ARRAY: True, "as_npy": stream.getvalue()}
+        buffer = io.BytesIO()
+        np.save(buffer, value, allow_pickle=False)
+        return {ARRAY: True, "as_npy": buffer.getvalue()}
     raise TypeError(f"{type(value).__name__} has no place in a message")
 
 

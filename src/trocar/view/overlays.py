@@ -21,6 +21,7 @@ from trocar.spatial import Array, unit
 from trocar.view.model_drawing import ModelDrawing
 from trocar.view.page import BASE
 from trocar.view.panel import Selection, length
+from trocar.view.viser_internals import remove_node
 
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
@@ -105,7 +106,7 @@ class Overlays:
         self._labels.remove()
         for handles in self._handles.values():
             for handle in handles:
-                handle.remove()
+                remove_node(handle)  # bodies that another model lacks have taken their marks with them
 
     def _node(self, body: str) -> str:
         return self._drawing.node(self.about.prefix + body)

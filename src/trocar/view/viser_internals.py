@@ -382,3 +382,9 @@ def move_nodes(
             if index in orientations:
                 node.wxyz[:] = value = orientations[index]
                 queue(_messages.SetOrientationMessage(node.name, value))  # type: ignore[arg-type]
+
+
+def remove_node(handle: Any) -> None:
+    """Remove a node of the scene, unless it has gone with its parent."""
+    if not handle._impl.removed:
+        handle.remove()

@@ -63,6 +63,7 @@ class Ros2Client(RemoteBus):
     """
 
     first_timeout = FIRST_TIMEOUT
+    call_timeout = TIMEOUT  # of an answer [s]
 
     def __init__(self, domain: int = 0, interface: str = LOOPBACK) -> None:
         self._participant = Participant(domain, interface)
@@ -171,9 +172,9 @@ class Ros2Client(RemoteBus):
         request.client, request.number = _handle(writer), number
         writer.write(sample_class(f"{ros}_Request")(codec(2).bytes_of(request, f"{ros}_Request")))
         try:
-            return reply.result(TIMEOUT)
+            return reply.result(self.call_timeout)
         except TimeoutError:
-            raise TrocarError(f"the service {service} did not answer within {TIMEOUT:g} s") from None
+            raise TrocarError(f"the service {service} did not answer within {self.call_timeout:g} s") from None
         finally:
             with self._lock:
                 del self._calls[number]

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tools.soak.process_memory import process_tree, usage
 from tools.soak import rough_clients
+from tools.soak.process_memory import process_tree, usage
 from trocar.errors import TrocarError
 from trocar.robot import messages as m
 from trocar.transports.ros2.client import Ros2Client

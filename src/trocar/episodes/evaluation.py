@@ -28,7 +28,7 @@ HOLD = 0.5  # time for which the arms hold after a failure of the policy [s]
 
 @dataclass(frozen=True, kw_only=True)
 class Driving:
-    """How a policy drives an environment.
+    """Options of a policy that drives an environment.
 
     Attributes:
         steps: actions of an answer that are carried out before the next request.

@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,200}")
 
 @dataclass(frozen=True)
 class Info:
-    """What info.json says.
+    """Content of info.json.
 
     Attributes:
         fps: frames per second. features: by name. chunk: episodes per folder.

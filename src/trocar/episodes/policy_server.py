@@ -22,7 +22,7 @@ _ADDRESS = re.compile(r"(?:tcp://)?([A-Za-z0-9_.\-]+|\[[0-9a-fA-F:]+\]):(\d{1,5}
 
 @dataclass(frozen=True)
 class Needs:
-    """What a policy needs: names of films, states and text, and the frames of its history (0 and before)."""
+    """Inputs of a policy: names of films, states and text, and the frames of its history (0 and before)."""
 
     videos: tuple[str, ...] = ()
     video_frames: tuple[int, ...] = (0,)
@@ -90,7 +90,7 @@ class PolicyServer:
         return answer
 
     def needs(self) -> Needs:
-        """What the policy needs, from its modality configuration; the default if it has none."""
+        """Inputs of the policy, from its modality configuration; the default if it has none."""
         answer = self.call("get_modality_config", with_data=False)
         if not isinstance(answer, Mapping) or not answer:
             return Needs()

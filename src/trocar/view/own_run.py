@@ -205,7 +205,7 @@ class View:
 
     @property
     def recording(self) -> Recording | dict[str, Recording]:
-        """What `tr.simulate` returns; waits for the end of the run, and raises the error that ended it."""
+        """The recording, as `tr.simulate` returns it; waits for the end, and raises the error that ended the run."""
         self.run.wait()
         if self.run.error is not None:
             raise self.run.error

@@ -35,12 +35,17 @@ def test_recordings_come_back_from_a_data_set(tmp_path, format):
     episodes = tr.load_episodes(tmp_path / "set")
     assert len(episodes) == 2
     assert episodes[0].instruction == "tie a knot"
+    assert episodes[0].success is None  # nobody measured it
+    assert "success" not in episodes[0].about
     loaded = episodes[0].recordings["psm2"]
     np.testing.assert_allclose(loaded.q, two.q[::4], atol=1e-6)
     np.testing.assert_allclose(loaded.tau, two.tau[::4], atol=1e-6)
     if format != "npz":
         rules = {(broken.level, broken.rule) for broken in broken_rules(tmp_path / "set")}
         assert rules == {("error", "folders"), ("warning", "images")}  # no films
+        readme = (tmp_path / "set" / "meta" / "README.md").read_text()
+        assert "Success was not measured" in readme
+        assert "simulat" not in readme.lower().replace("digital simulation", "").replace("physical simulation", "")
     with pytest.raises(TrocarError, match="is not empty"):
         convert([{"psm1": one}], tmp_path / "set", "again")
 

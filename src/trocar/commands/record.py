@@ -26,6 +26,9 @@ def record(
     recovery: Annotated[float, option("SHARE", "Share of episodes that begin after a disturbance.")] = 0.1,
     stereo: Annotated[str | None, option("WxH", "Record stereo pictures, for example 640x480.")] = None,
     pictures: Annotated[str, option("KIND", "mp4 or png, with --stereo.")] = "mp4",
+    fps: Annotated[
+        int, option("N", "Frames per second, at most 50. Below 50, numbers are interpolated. GR00T-H has 30.", "--fps")
+    ] = 50,
     workers: Annotated[int | None, option("N", "Processes. Default: one per core.")] = None,
 ) -> None:
     """Record episodes of a task as a data set: LeRobot v3.0 or v2.1 (Open-H), robomimic, npz.
@@ -40,7 +43,7 @@ def record(
     from trocar.episodes import EpisodeRecipe
     from trocar.episodes import record as run
 
-    options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery}
+    options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery, "fps": fps}
     pictured: Any = {"size": None if stereo is None else picture_size("--stereo", stereo), "pictures": pictures}
     recipe = EpisodeRecipe(task=task, count=count, format=format, **options, **pictured)
     with status_line(f"record {task}: starting") as line:

@@ -30,6 +30,8 @@ TILTED, ROUND = 0.3, np.radians(130.0)  # share of a shaft that leans; angle fro
 UPRIGHT = np.radians(-70.0)  # direction to the camera otherwise
 MAX_DEPTH = 5.0  # [m]; the background has it, too
 
+Moment = tuple[Array, Array, Array]  # positions of the engine, optical frame (4, 4), marks (k, 3) [m]
+
 
 @dataclass(frozen=True)
 class CameraPlace:
@@ -130,11 +132,18 @@ class EpisodeCamera:
         self.camera = StereoCamera(self._drawn, lambda: self._T, Lens.of_view(seen.view, *size), seen.baseline)
         self.camera.lighting, self.camera.sky = lighting, True
 
-    def look(self) -> None:
-        """Take the positions of this moment; call it while no picture is drawn."""
-        self._drawn.data.qpos[:] = self._scene.data.qpos
-        self._T = self._place().T_world_middle
-        self.camera.marks = self._marks()
+    def moment(self) -> Moment:
+        """What pictures of this moment need, to draw them later."""
+        return np.array(self._scene.data.qpos), self._place().T_world_middle, self._marks()
+
+    def look(self, moment: Moment | None = None) -> None:
+        """Take the positions of a moment; call it while no picture is drawn. Default: this moment."""
+        self._drawn.data.qpos[:], self._T, self.camera.marks = self.moment() if moment is None else moment
+
+    @property
+    def T_world_middle(self) -> Array:
+        """Optical frame (4, 4) of the last `look`, midway between the two cameras: x right, y down, z away."""
+        return self._T
 
     def picture(self) -> Picture:
         """The left camera's picture of the moment of the last `look`."""

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from trocar import checks
 from trocar.appearance.films import Picture
 from trocar.envs.actions import MODES, ActionMode
-from trocar.envs.cameras import EpisodeCamera, ImageOptions, Images
+from trocar.envs.cameras import CameraPlace, EpisodeCamera, ImageOptions, Images
 from trocar.envs.levels import LEVELS, Draw, draw, lighting
 from trocar.envs.task import Policy, Task, nominal_options
 from trocar.envs.world import FREQUENCY, World
@@ -86,7 +86,7 @@ class TaskEnv(gymnasium.Env):
         self._cycles = FREQUENCY // RATE
         self._image_options = ImageOptions.of(images, image_size, image_rate) if images else None
         self._images: Images | None = None  # made when the first one is needed
-        self._film: tuple[World, tuple[int, int], EpisodeCamera] | None = None  # camera of `picture`
+        self._film: tuple[Scene, tuple[int, int], EpisodeCamera] | None = None  # the last one of `camera`
         self._fixed: Scene | None = None  # the nominal scene, if all episodes can share it
         self._begin(np.random.default_rng(0))
         size = len(self.task.extra) + sum(mode.size for mode in self._modes)
@@ -207,9 +207,14 @@ class TaskEnv(gymnasium.Env):
         saturated = np.abs(efforts) >= self._limits
         if saturated.any():
             self._saturated += int(saturated.any(axis=1).sum())
+        self._clipped += any(mode.clipped for mode in modes)
+        return self._judged(values, force)
+
+    def _judged(self, values: Array, force: float) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Result of a control period with the action `values`; force: largest contact force in it [N]."""
+        world, task = self.world, self.task
         self._last, self._steps = values, self._steps + 1
         self._peak = max(self._peak, force)
-        self._clipped += any(mode.clipped for mode in modes)
         for arm in world.arms:
             tip = world.T_world_measured(arm)[:3, 3]
             self._path += math.dist(tip, self._tips[arm])
@@ -228,6 +233,23 @@ class TaskEnv(gymnasium.Env):
         truncated = self._steps >= round(task.duration * RATE)
         self._running = not (terminated or truncated)
         return observed, float(reward), terminated, truncated, self._info()
+
+    def follow(self, world: World) -> None:
+        """Judge the episode in another world with the arms and objects of this one, which its user steps."""
+        self.world = world
+        self._efforts = {arm: np.zeros(hardware.arm.n) for arm, hardware in world.arms.items()}
+
+    def judge(
+        self, action: Array, efforts: Mapping[str, Array], force: float
+    ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Result of a control period that was simulated by the user of `follow`, as `step` returns it.
+
+        Args:
+            action: of the period. efforts: mean measured joint efforts (n,) in it, by arm. force: largest contact force
+                in it [N].
+        """
+        self._efforts = dict(efforts)
+        return self._judged(self._checked(action), force)
 
     def mean_effort(self, arm: str) -> Array:
         """Mean measured joint efforts (n,) of an arm over the last control period [N m, N]."""
@@ -296,16 +318,24 @@ class TaskEnv(gymnasium.Env):
 
     def picture(self, size: tuple[int, int] = PICTURE_SIZE) -> Picture:
         """A picture (height, width, 3) of the current state from the task's left camera. size: (width, height)."""
-        if self._film is None or self._film[0] is not self.world or self._film[1] != size:
-            self._film = self.world, size, self._camera(size)
-        camera = self._film[2]
+        camera = self.camera(size)
         camera.look()
         return camera.picture()
 
+    def camera(self, size: tuple[int, int]) -> EpisodeCamera:
+        """The task's stereo camera, for pictures drawn by the caller's thread. size: (width, height) [pixels].
+
+        Episodes that share a scene share it: each has OpenGL resources of its own.
+        """
+        if self._film is None or self._film[0] is not self.world.scene or self._film[1] != size:
+            self._film = self.world.scene, size, self._camera(size)
+        return self._film[2]
+
     def _camera(self, size: tuple[int, int]) -> EpisodeCamera:
-        task, world, middle = self.task, self.world, self._middle
-        place, marks = lambda: task.camera(world, middle), lambda: task.marks(world)
-        return EpisodeCamera(world.scene, place, marks, size, self._lighting)
+        def place() -> CameraPlace:
+            return self.task.camera(self.world, self._middle)
+
+        return EpisodeCamera(self.world.scene, place, lambda: self.task.marks(self.world), size, self._lighting)
 
     def close(self) -> None:
         """End the thread of the images."""

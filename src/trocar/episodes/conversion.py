@@ -15,7 +15,7 @@ import numpy as np
 import trocar
 from trocar import checks
 from trocar.episodes import features as f
-from trocar.episodes.data_set import COLUMNS, DataSet
+from trocar.episodes.data_set import DataSet
 from trocar.episodes.demonstration import Demonstration, npz_bytes
 from trocar.episodes.recipe import FORMATS
 from trocar.episodes.recording_run import WRITERS, done_file
@@ -43,6 +43,7 @@ class Conversion:
     policy: str = "person"
     level: str = "recorded"
     size: tuple[int, int] | None = None
+    fps: int = 30
 
     def content(self) -> dict[str, Any]:
         return {"trocar": trocar.__version__} | asdict(self)
@@ -79,7 +80,7 @@ def convert(
             write_whole(staging.episode_file(index), npz_bytes(episode))
             outcomes.append(Outcome(index, "demonstration", len(episode)))
         order, splits = ordered(outcomes)
-        recipe: Any = Conversion(task="recording", count=len(order), format=format)
+        recipe: Any = Conversion(task="recording", count=len(order), format=format, fps=fps)
         WRITERS[format](DataSet(recipe, staging, place, order, splits))
         write_json(done_file(place, format), {"recipe": recipe.content(), "splits": {s.name: str(s) for s in splits}})
         staging.remove()
@@ -115,8 +116,9 @@ def demonstration(recordings: Mapping[str, Recording], instruction: str, fps: in
     for name in (f.STATE, f.ACTION):
         kept[name] = kept[name] | {"info": {"units": "m, unit quaternion, rad", "frame": "base of each arm"}}
     numbers = {name: frames[name].astype(np.float32) for name in stored}
-    about: dict[str, Any] = dict.fromkeys(COLUMNS, 0) | {"success": True, "first_success": True, "parameters": {}}
-    about |= {"kind": "demonstration", "policy": "person", "level": "recorded", "mode": "recorded", "pixels": {}}
+    # neither success nor a drawn robot: nobody measured them
+    about: dict[str, Any] = {"parameters": {}, "pixels": {}, "kind": "demonstration", "policy": "person"}
+    about |= {"level": "recorded", "mode": "recorded"}
     tools = {arm: recordings[arm].provenance.get("instrument", mechanisms[arm].arm.instrument) for arm in arms}
     about["tools"] = {f"{f.TOOL}.{arm}": str(tool) for arm, tool in tools.items()}
     final = {name: values[-1] for name, values in numbers.items() if name.startswith("observation")}

@@ -62,5 +62,6 @@ class DataSet:
         return next(split.name for split in self.splits if split.start <= number < split.stop)
 
     def description(self, number: int, episode: Demonstration) -> dict[str, Any]:
-        """Outcome and drawn robot of an episode, as single values."""
-        return {name: episode.about[name] for name in COLUMNS} | {"split": self.split_of(number)}
+        """Outcome and drawn robot of an episode as single values; a recording of a robot has neither."""
+        known = {name: episode.about[name] for name in COLUMNS if name in episode.about}
+        return known | {"split": self.split_of(number)}

@@ -47,7 +47,7 @@ class Demonstration:
     @property
     def group(self) -> str:
         """Part of the data set: "demonstration", "recovery" or "failure"."""
-        return str(self.about["kind"]) if self.about["success"] else "failure"
+        return str(self.about["kind"]) if self.about.get("success", True) else "failure"
 
 
 def npz_bytes(demonstration: Demonstration) -> bytes:

@@ -19,7 +19,6 @@ from trocar.envs.task_env import RATE, TaskEnv
 from trocar.episodes.policy_messages import PolicyFailure
 from trocar.episodes.policy_server import FILMS, Needs, PolicyServer, TipGoal, observation
 from trocar.episodes.rollout import FrameReader, instruction_of
-from trocar.episodes.stereo import task_camera
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -114,7 +113,7 @@ class Driver:
     def __init__(self, env: TaskEnv, server: PolicyServer, needs: Needs, driving: Driving) -> None:
         self._env, self._server, self._needs, self._driving = env, server, needs, driving
         self._reader = FrameReader(env)
-        self._camera = task_camera(env, driving.size) if needs.videos else None
+        self._camera = env.camera(driving.size) if needs.videos else None
         depth = 1 - min(needs.video_frames)
         self._history: deque[dict[str, Array]] = deque(maxlen=depth)
         self._goals: list[dict[str, TipGoal]] = []
@@ -136,7 +135,8 @@ class Driver:
 
     def _look(self) -> None:
         if self._camera is not None:
-            pair = self._camera.pair()
+            self._camera.look()
+            pair = self._camera.images(("stereo",))
             self._history.append({f"endoscope_{eye}": picture for eye, picture in pair.items()})
 
     def _asked(self) -> list[dict[str, TipGoal]]:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trocar.envs.task_env import RATE
 from trocar.episodes import features as f
 from trocar.episodes.data_set import DataSet
 from trocar.episodes.lerobot_tables import json_text
 from trocar.files import write_whole
 
+RECORDED = (
+    "{count} recordings of a robot or of teleoperation, converted by trocar. Success was not measured: the data set "
+    "does not state it, and all episodes are in the splits of demonstrations."
+)
+SIMULATED = ", simulated with closed chain, friction, motors and controllers"
 METHODS = {"expert": "Programmatic/State-Machine", "pid": "Programmatic/State-Machine", "person": "Human Teleoperation"}
 COLLECTION = ("Human Teleoperation", "Programmatic/State-Machine", "AI Policy / Autonomous", "Other")
 DATA_TYPES = ("Clinical", "Ex-Vivo", "Table-Top Phantom", "Digital Simulation", "Physical Simulation", "Other")
@@ -63,19 +69,24 @@ def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: st
     varied = {"Spatial Layout"} | ({"Robot Embodiment"} if recipe.level != "nominal" else set())
     width, height = recipe.size or (0, 0)
     camera = f"Simulated stereo endoscope, {width}x{height} @ {fps} fps" if recipe.size else "none"
+    person = recipe.policy == "person"
+    operators = ("`[Count]`", "`[Level]`") if person else ("0 (scripted)", "`[x] N/A`")
+    forces = "none" if recorded else f"true wrenches of the simulation: {f.TIP_WRENCH}, {f.TROCAR_WRENCH}"
     sections = [
         f"# trocar {recipe.task} - README",
         "## At a Glance",
         f"{'Recorded' if recorded else 'Simulated'} episodes of a da Vinci Research Kit: {instruction}.",
         "## Dataset Overview",
-        f"{count} episodes of the policy '{recipe.policy}' in the task `{recipe.task}` of trocar, a dynamic simulator "
-        f"of the dVRK, at the level of randomisation '{recipe.level}', with true contact forces. "
+        RECORDED.format(count=count)
+        if recorded
+        else f"{count} episodes of the policy '{recipe.policy}' in the task `{recipe.task}` of trocar, a dynamic "
+        f"simulator of the dVRK, at the level of randomisation '{recipe.level}', with true contact forces. "
         f"{groups['recovery']} episodes begin after a disturbance, {groups['failure']} failed; both are splits.",
         _table(
             ("Total Trajectories", str(count)),
             ("Total Hours", f"{data.frames / fps / 3600:.3f}"),
             ("Data Type", " ".join(f"`[{_mark(kind == data_type)}] {kind}`" for kind in DATA_TYPES)),
-            ("License", "CC BY 4.0"),
+            ("License", "`[License]`" if recorded else "CC BY 4.0"),
             ("Version", "1.0"),
         ),
         "## Tasks & Domain",
@@ -87,34 +98,54 @@ def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: st
         "### Collection Method",
         _boxes(COLLECTION, {METHODS.get(recipe.policy, "AI Policy / Autonomous")}),
         "### Operator Details",
-        _table(("Operator Count", "0 (scripted)"), ("Operator Skill Level", "`[x] N/A`"), ("Seeds", _seeds(recipe))),
+        _table(
+            ("Operator Count", operators[0]),
+            ("Operator Skill Level", operators[1]),
+            *(() if recorded else (("Seeds", _seeds(recipe)),)),
+        ),
         "### Recovery Demonstrations",
         _boxes(("Yes", "No"), {"Yes"} if recovery else {"No"}),
         "Each recovery begins after a random action of 0.1 to 0.3 s, which is not part of the episode." * recovery,
         "## Diversity Dimensions",
-        _boxes(DIVERSITY, varied),
-        "Start, goal and objects are drawn from the seed of each episode; above the nominal level also the dynamic "
-        "parameters, friction, delay and sensors of the robot.",
+        _boxes(DIVERSITY, set() if recorded else varied),
+        ""
+        if recorded
+        else "Start, goal and objects are drawn from the seed of each episode; above the nominal level also the "
+        "dynamic parameters, friction, delay and sensors of the robot.",
         "## Equipment & Setup",
         "### Robotic Platform(s)",
-        "- **Robot 1:** dVRK (da Vinci Research Kit), simulated with closed chain, friction, motors and controllers",
+        f"- **Robot 1:** dVRK (da Vinci Research Kit){'' if recorded else SIMULATED}",
         "### Sensors & Cameras",
         _table(
             ("Primary Camera", camera),
-            ("Force/Torque Sensor", "true wrenches of the simulation: " + ", ".join((f.TIP_WRENCH, f.TROCAR_WRENCH))),
+            ("Force/Torque Sensor", forces),
         ),
         "## Action & State Space Representation",
         _boxes(("Absolute Cartesian", "Relative Cartesian", "Joint Space"), {"Absolute Cartesian"}),
         _boxes(("Quaternions (x, y, z, w)", "Euler Angles"), {"Quaternions (x, y, z, w)"}),
-        _boxes(("Robot Base Frame", "World/Global Frame", "Camera Frame"), {"World/Global Frame"}),
+        _boxes(
+            ("Robot Base Frame", "World/Global Frame", "Camera Frame"),
+            {"Robot Base Frame" if recorded else "World/Global Frame"},
+        ),
         *(_feature(name, feature) for name, feature in features.items()),
         "## Data Synchronization Approach",
-        f"All signals of a frame are read from one simulated instant; timestamp = frame_index / {fps} s exactly. "
-        "Observations precede the action of the same frame.",
+        f"{_synchronisation(fps, recorded)} timestamp = frame_index / {fps} s exactly. Observations precede the action "
+        "of the same frame.",
         "## Attribution & Contact",
         _table(("Dataset Lead", "`[Name]`"), ("Institution", "`[Your Institution]`"), ("Contact Email", "`[Email]`")),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _synchronisation(fps: int, recorded: bool) -> str:
+    if recorded:
+        return "All signals are interpolated linearly at the times of the frames, by the stamps of their messages;"
+    if fps == RATE:
+        return "All signals of a frame are read from one simulated instant;"
+    return (
+        f"All signals are read at {RATE} Hz, each time in one simulated instant. The numbers of a frame are "
+        "interpolated linearly, its pictures are those of the nearest instant, at most 10 ms away;"
+    )
 
 
 def _seeds(recipe: Any) -> str:

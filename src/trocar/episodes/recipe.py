@@ -11,6 +11,7 @@ from trocar import checks
 from trocar.envs.bench import POLICIES
 from trocar.envs.levels import LEVELS
 from trocar.envs.registration import TASKS
+from trocar.envs.task_env import RATE
 from trocar.errors import TrocarError, check_known, shown
 
 FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")
@@ -30,6 +31,7 @@ class EpisodeRecipe:
         recovery: share of episodes that begin after a disturbance, 0 to 1.
         format: lerobot3, lerobot2.1, robomimic or npz.
         size: width and height of the stereo pictures [pixels]; None for none. pictures: mp4 or png.
+        fps: frames per second, at most the control rate of 50 Hz; see `trocar.episodes.resampling`.
     """
 
     task: str
@@ -41,6 +43,7 @@ class EpisodeRecipe:
     format: str = "lerobot3"
     size: tuple[int, int] | None = None
     pictures: str = "mp4"
+    fps: int = RATE
 
     def __post_init__(self) -> None:
         check_known("task", TASKS, self.task)
@@ -51,6 +54,9 @@ class EpisodeRecipe:
         checks.count("count", self.count, 1, MAX_EPISODES)
         checks.count("seed", self.seed, 0, 2**31)
         checks.number("recovery", self.recovery, 0.0, 1.0)
+        checks.count("fps", self.fps, 1, RATE)
+        if self.format == "robomimic" and self.fps != RATE:
+            raise TrocarError(f"robomimic replays the actions of the environment, at {RATE} per second; leave out fps")
         if self.size is not None:
             if not (isinstance(self.size, list | tuple) and len(self.size) == 2):
                 raise TrocarError(f"size must be width and height [pixels], got {shown(self.size)}")

@@ -11,16 +11,18 @@ import numpy as np
 from trocar.appearance.films import png
 from trocar.arms.parameters import to_toml
 from trocar.envs.bench import scripted_policy
+from trocar.envs.cameras import Moment
 from trocar.envs.task import Policy, Task
 from trocar.envs.task_env import RATE, TaskEnv
 from trocar.episodes import features as f
 from trocar.episodes.demonstration import Demonstration
-from trocar.episodes.stereo import EYES, task_camera
 from trocar.spatial import Array
 
 # Periods of a disturbance, and its size as a share of the largest action: 0.1 to 0.3 s, up to 7.5 mm or 30 % effort.
 DISTURBED = (5, 15)
 SHARES = {"tip_increment": 0.5, "joint_target": 0.5, "joint_effort": 0.3, "residual_effort": 1.0}
+
+EYES = ("left", "right")
 
 PolicyOf = Callable[[TaskEnv], Policy]  # called after every reset
 
@@ -95,12 +97,13 @@ class FrameReader:
 
 
 class FrameLog:
-    """Rows of an episode as they are recorded, with pictures of both eyes if a size is given."""
+    """Rows of an episode as they are recorded, with pictures of the task's stereo camera if a size is given."""
 
     def __init__(self, env: TaskEnv, size: tuple[int, int] | None, kind: str) -> None:
         self.reader, self.kind = FrameReader(env), kind
         self.features = self.reader.features()
-        self._camera = None if size is None else task_camera(env, size)
+        self._camera = None if size is None else env.camera(size)
+        self._seen: list[Moment] = []  # of pictures that are drawn later
         self._rows: dict[str, list[Any]] = {}
         self.images: dict[str, list[Any]] = {}  # arrays of a film, PNG files otherwise
         for eye in () if size is None else EYES:
@@ -108,13 +111,25 @@ class FrameLog:
             self.features[name] = feature
             self.images[name] = []
 
-    def observe(self) -> None:
-        """Add the observations of a row."""
+    def __len__(self) -> int:
+        return len(self._rows.get(f.ACTION, ()))
+
+    def observe(self, draw: bool = True) -> None:
+        """Add the observations of a row. Without `draw`, its pictures are drawn by `draw_pictures`."""
         self._add(self.reader.observed())
         if self._camera is not None:
-            for eye, picture in self._camera.pair().items():
-                name = f"{f.IMAGES}.{eye}"
-                self.images[name].append(picture if self.kind == "mp4" else png(picture))
+            self._seen.append(self._camera.moment())
+            if draw:
+                self.draw_pictures()
+
+    def draw_pictures(self) -> None:
+        """Draw the pictures of all rows that have none yet."""
+        for moment in self._seen:
+            assert self._camera is not None
+            self._camera.look(moment)
+            for eye, picture in self._camera.images(("stereo",)).items():
+                self.images[f"{f.IMAGES}.{eye}"].append(picture if self.kind == "mp4" else png(picture))
+        self._seen.clear()
 
     def act(self, action: Array, reward: float, done: bool, success: bool) -> None:
         """Add the action of a row and its result."""

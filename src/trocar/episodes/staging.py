@@ -20,6 +20,7 @@ from trocar.episodes.demonstration import Demonstration, npz_bytes, read_npz
 from trocar.episodes.features import IMAGES
 from trocar.episodes.films import film, sampled_pixels
 from trocar.episodes.recipe import EpisodeRecipe, read_recipe
+from trocar.episodes.resampling import Films, resampled
 from trocar.episodes.rollout import rollout
 from trocar.episodes.statistics import of_pixels
 from trocar.errors import TrocarError
@@ -112,12 +113,17 @@ def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, A
 
 def _record(recipe: EpisodeRecipe, staging: Staging, env: Any, index: int) -> None:
     disturbed, pictures = recipe.is_recovery(index), {"size": recipe.size, "pictures": recipe.pictures}
-    episode, films = rollout(env, recipe.policy, recipe.seed + index, disturbed=disturbed, **pictures)  # type: ignore[arg-type]
+    stage(recipe, staging, index, *rollout(env, recipe.policy, recipe.seed + index, disturbed=disturbed, **pictures))  # type: ignore[arg-type]
+
+
+def stage(recipe: EpisodeRecipe, staging: Staging, index: int, recorded: Demonstration, images: Films) -> None:
+    """Write an episode and its films, at the rate of the recipe, to the files of its index."""
+    episode, films = resampled(recorded, images, recipe.fps)
     about = dict(episode.about)
-    about["pixels"] = {name: of_pixels(sampled_pixels(images), len(images)) for name, images in films.items()}
+    about["pixels"] = {name: of_pixels(sampled_pixels(shots), len(shots)) for name, shots in films.items()}
     about["pixels"] |= {name: _of_files(files) for name, files in episode.pictures.items()}
-    for name, images in films.items():
-        write_whole(staging.film_file(index, name), film(images, episode.fps))
+    for name, shots in films.items():
+        write_whole(staging.film_file(index, name), film(shots, episode.fps))
     values = {name: getattr(episode, name) for name in inspect.signature(Demonstration).parameters}
     # the last file of an episode: where it is, the films are
     write_whole(staging.episode_file(index), npz_bytes(Demonstration(**values | {"about": about})))

@@ -41,6 +41,7 @@ from trocar.appearance.maker_meshes import replace_shapes
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
+from trocar.envs.network_policy import NetworkPolicy, load_network
 from trocar.errors import TrocarError
 from trocar.experiments.bilateral import jigsaws_master
 from trocar.experiments.ferro2022.packed_file import unpacked
@@ -321,6 +322,21 @@ def read_as_manifest(path: Path) -> Any:
     return read_manifest(path.rename(path.with_name("manifest.json")).parent)
 
 
+def learned_policy() -> list[bytes]:
+    """A network on the observation of Reach."""
+    random = np.random.default_rng(0)
+    weights, biases = (random.normal(size=(4, 34)), random.normal(size=(7, 4))), (np.zeros(4), np.zeros(7))
+    entries = {"mean": np.zeros(34), "std": np.ones(34), "scale": np.ones(7), "notes": {"steps": 1000}}
+    network = NetworkPolicy("Reach", "joint_effort", "state", weights, biases, **entries)  # type: ignore[arg-type]
+    with TemporaryDirectory() as folder:
+        return [network.save(Path(folder) / "policy.npz").read_bytes()]
+
+
+def act(path: Path) -> Any:
+    policy = load_network(path)
+    assert np.isfinite(policy.action(np.full(len(policy.mean), 1e4))).all()
+
+
 def parameters_of_a_sweep() -> list[bytes]:
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table({"kp": [1.0, 2.0], "arm": ["PSM", "ECM"], "seed": [1, 2]}), buffer)
@@ -435,6 +451,7 @@ DOORS |= {
     "episode as npz": episode_door("npz", "episode_000001.npz"),
     "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tr.load_episodes(path)[0]),
 }
+DOORS["learned policy"] = Door(".npz", learned_policy, act)
 DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)
 DOORS["surface of a tissue"] = Door(".stl", lambda: [tetrahedron()], ClosedSurface.load)
 DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)

@@ -1,4 +1,4 @@
-"""`trocar bench-tasks`: success rates of scripted policies on the tasks of `trocar.envs`."""
+"""`trocar bench-tasks`: success rates of scripted and learned policies on the tasks of `trocar.envs`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from trocar.errors import TrocarError
 @plain_errors("run it again with the same options to continue")
 def bench_tasks(
     tasks: Annotated[list[str] | None, argument("TASK", "Tasks. Default: all.", show_default=False)] = None,
-    policy: Annotated[list[str] | None, option("random|pid|expert", "Policy, repeatable. Default: all.")] = None,
+    policy: Annotated[
+        list[str] | None,
+        option("random|pid|expert|FILE", "Policy or its file (.npz, .py), repeatable. Default: random, pid, expert."),
+    ] = None,
     level: Annotated[list[str] | None, option("LEVEL", "nominal, 1sigma, 3sigma; repeatable. Default: all.")] = None,
     count: Annotated[int, option("N", "Seeds per row.", "--count", "-n")] = 100,
     seed: Annotated[int, option("N", "First seed.")] = 0,
     output: Annotated[Path | None, option("FILE", "Episodes, JSON lines; continued if it exists.", "-o")] = None,
     report: Annotated[Path | None, option("FILE", "Write the table in Markdown.", "--markdown")] = None,
 ) -> None:
-    """Run scripted policies on tasks and print success rates with 95 % intervals.
+    """Run scripted and learned policies on tasks and print success rates with 95 % intervals.
 
     Example: [bold]trocar bench-tasks Reach Track -n 100 -o episodes.jsonl --markdown table.md[/bold]
 
+    A learned network (.npz) runs on the task on which it was trained; a Python file is executed.
     "held" is the share of episodes in which the success condition held for the required time, "first" the share in
     which it was met once. Intervals are exact (Clopper and Pearson). steps/s are control periods of 20 ms per second of
     processor time. With -o, an interrupted run continues where it stopped.
     Requires gymnasium: pip install 'trocar\\[envs]'.
     """
     from trocar.envs import TASKS
-    from trocar.envs.bench import COLUMNS, POLICIES, episodes, markdown, table
+    from trocar.envs.bench import COLUMNS, POLICIES, episodes, markdown, own_task, player, table
     from trocar.envs.levels import LEVELS
     from trocar.files import check_writable, write_whole
 
@@ -41,7 +45,10 @@ def bench_tasks(
     for file in (output, report):
         if file is not None:
             check_writable(file)
-    chosen = tasks or list(TASKS), policy or list(POLICIES), level or list(LEVELS), range(seed, seed + count)
+    policies = policy or list(POLICIES)
+    own = [own_task(player(name)[1]) for name in policies]
+    known = [task for task in TASKS if None in own or task in own]
+    chosen = tasks or known, policies, level or list(LEVELS), range(seed, seed + count)
     with progress_bar("bench-tasks") as progress:
         results = list(episodes(*chosen, output, progress))
     show_table("Tasks", COLUMNS, table(results), left=(0, 1, 2))

@@ -26,7 +26,8 @@ def score(
     task: Annotated[str, argument("TASK", "Task, such as PegTransfer or peg_transfer.")],
     expert: Annotated[bool, flag("Score the scripted expert.", "--expert")] = False,
     policy: Annotated[
-        Path | None, option("FILE.py", "Score a policy: a Python file that defines policy(env). It is executed.")
+        Path | None,
+        option("FILE", "Score a policy: a network (.npz), or a Python file that defines policy(env). It is executed."),
     ] = None,
     client: Annotated[
         str | None, option("COMMAND", "Score a program that plays PegTransfer over ROS 2. It is executed.")
@@ -49,8 +50,9 @@ def score(
     then open trocar-score/score.html in a browser.
 
     A policy is a Python file with a function policy(env), which is called after every reset and returns another
-    function: action = f(observation). A client is a program that plays PegTransfer over the topics of trocar serve
-    peg_transfer --ros2, which this command offers in ROS_DOMAIN_ID; its time begins with its first motion.
+    function: action = f(observation); or a learned network (.npz), which is data. A client is a program that plays
+    PegTransfer over the topics of trocar serve peg_transfer --ros2, which this command offers in ROS_DOMAIN_ID; its
+    time begins with its first motion.
 
     Prints success with its exact 95 % interval (Clopper and Pearson), times, paths, drops and forces; for PegTransfer
     also points, by the rules of the ICRA 2026 competition. The file and the command run with your permissions.
@@ -60,7 +62,7 @@ def score(
     from trocar.envs.scoring import headings, row, sentence, to_json
     from trocar.files import check_writable, write_json
 
-    name = _task_name(task, TASKS)
+    name = task_name(task, TASKS)
     if expert + (policy is not None) + (client is not None) != 1:
         raise TrocarError("choose one of --expert, --policy FILE and --client COMMAND")
     if count < 1 or seed < 0:
@@ -134,12 +136,12 @@ def _play(
 ) -> EpisodeFilm | None:
     """Play all seeds in process and append the trials; returns the film of the first."""
     from trocar.envs import TaskEnv, make_task
-    from trocar.envs.policies import load_policy
+    from trocar.envs.policies import environment_options, load_policy
     from trocar.envs.score_film import EpisodeFilm
     from trocar.envs.scoring import play
 
     policy_of: PolicyOf = TaskEnv.expert if policy is None else load_policy(policy)
-    env = make_task(name, level=level)
+    env = make_task(name, level=level, **environment_options(policy_of))
     film = EpisodeFilm(env.task.duration) if filmed else None
 
     def watch(env: TaskEnv) -> None:
@@ -164,7 +166,7 @@ def _write_page(
     return [score_report(task, player, level, trials, clip, caption).write_html(folder / "score.html"), clip]
 
 
-def _task_name(text: str, tasks: Iterable[str]) -> str:
+def task_name(text: str, tasks: Iterable[str]) -> str:
     """A task by its name, also as peg_transfer or peg-transfer."""
     spelt = {known.lower(): known for known in tasks}
     plain = text.lower().replace("_", "").replace("-", "")

@@ -30,10 +30,10 @@ def view(
     what: Annotated[
         str,
         argument(
-            "[ARM | SCENE | RECORDING]",
+            "[ARM | SCENE | RECORDING | TASK]",
             f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si, suture or a "
             ".toml file; "
-            "a recording: csv, npz or a ROS bag.",
+            "a recording: csv, npz or a ROS bag; with --policy a task.",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
@@ -59,6 +59,11 @@ def view(
     master: options.Master = None,
     domain: options.Domain = None,
     interface: options.Interface = "lo",
+    policy: Annotated[
+        Path | None, option("FILE", "Watch a policy on a task: a network (.npz), or a Python file, which is executed.")
+    ] = None,
+    seed: Annotated[int, option("K", "With --policy: seed of the first episode.")] = 0,
+    level: Annotated[str, option("LEVEL", "With --policy: nominal, 1sigma or 3sigma.")] = "nominal",
 ) -> None:
     """Watch and drive an arm, a scene or a recording in the browser.
 
@@ -71,7 +76,8 @@ def view(
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (compare two recordings);
     [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (watch a running robot: the measured
     arm, its effort and the model's prediction; sends no commands).
-    [bold]trocar view trocar-sim/recording.npz --html run.html[/bold] (one file for people without trocar).
+    [bold]trocar view trocar-sim/recording.npz --html run.html[/bold] (one file for people without trocar);
+    [bold]trocar view --policy examples/policies/reach.npz[/bold] (a learned policy on its task).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
     then open the printed address here; this side needs no installation.
 
@@ -98,6 +104,14 @@ def view(
             if save is not None:
                 typer.echo(f"{shadow.recording().save(save)}: {len(shadow)} rows")
         return
+    if policy is not None:
+        if compare or touch or native or reports or html or namespace or parameters or instrument or save:
+            raise TrocarError("--policy goes with a task, --seed, --level and the options of the page only")
+        with ExitStack() as running:
+            _watch_policy(running, policy, None if what == "PSM" else what, seed, level, browser, host=host, port=port)
+        return
+    if seed or level != "nominal":
+        raise TrocarError("--seed and --level go with --policy")
     if save is not None:
         raise TrocarError("--save writes the data received from a robot; it requires --ros1 or --ros2")
     recording, scene = _recording(what, compare, namespace), _scene_name(what)
@@ -127,6 +141,29 @@ def view(
         # a recording that cannot be read becomes a message in the page; the simulation still runs
         page.panel(RecordingPanel).open(recording, compare, namespace, simulate=True)
         _wait(page, browser)
+
+
+def _watch_policy(
+    running: ExitStack, file: Path, task: str | None, seed: int, level: str, browser: bool, **address: Any
+) -> None:
+    """Show a policy on a task, episode after episode."""
+    from trocar.commands.score import task_name
+    from trocar.envs import TASKS, make_task
+    from trocar.envs.bench import own_task
+    from trocar.envs.policies import environment_options, load_policy
+    from trocar.view.policy_run import PolicyRun
+
+    if seed < 0:
+        raise TrocarError(f"--seed must be at least 0, got {seed}")
+    policy_of = load_policy(file)
+    name = own_task(policy_of) if task is None else task_name(task, TASKS)
+    if name is None:
+        raise TrocarError(f"name the task of {file}: trocar view --policy {file} TASK")
+    run = PolicyRun(make_task(name, level=level, **environment_options(policy_of)), policy_of, seed)
+    running.callback(run.close)
+    page = open_page(running, "policy_page", run, f"{name}: {file.name}, {level}", **address)
+    run.start()
+    _wait(page, browser)
 
 
 def _write_page(

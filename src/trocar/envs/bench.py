@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from scipy.stats import beta
 
 from trocar import checks
 from trocar.envs.levels import LEVELS
+from trocar.envs.policies import LOADERS, PolicyOf, environment_options, load_policy
 from trocar.envs.registration import TASKS, make_task
 from trocar.envs.task import Policy
 from trocar.envs.task_env import TaskEnv
@@ -43,10 +45,10 @@ class Episode:
     drops: int
 
 
-def run_episode(env: TaskEnv, policy: str, seed: int) -> dict[str, float]:
-    """Run a scripted policy on a seed; the entries of `Episode` that it decides."""
+def run_episode(env: TaskEnv, policy: str | PolicyOf, seed: int) -> dict[str, float]:
+    """Run a policy on a seed; the entries of `Episode` that it decides."""
     observation, info = env.reset(seed=seed)
-    act = scripted_policy(env, policy, seed)
+    act = scripted_policy(env, policy, seed) if isinstance(policy, str) else policy(env)
     begin, steps, over = time.process_time(), 0, False
     while not over:
         observation, _, terminated, truncated, info = env.step(act(observation))
@@ -80,26 +82,50 @@ def episodes(
     """All episodes, in order. Those that `file` has are not run again; it is written after every episode.
 
     Args:
+        policies: random, pid, expert or the file of a policy; a network runs on its own task only.
         file: JSON lines, one per episode.
     """
     check_known("task", TASKS, *tasks)
-    check_known("policy", POLICIES, *policies)
+    players = dict(player(policy) for policy in policies)
     check_known("level of randomisation", LEVELS, *levels)
     done = {} if file is None or not file.exists() else {_key(episode): episode for episode in read(file)}
-    jobs = [(t, p, level, seed) for t in tasks for level in levels for p in policies for seed in seeds]
+    pairs = [(t, level, p) for t in tasks for level in levels for p in players if own_task(players[p]) in (None, t)]
+    if not pairs:
+        raise TrocarError(f"no policy fits the tasks {', '.join(tasks)}")
+    jobs = [(t, p, level, seed) for t, level, p in pairs for seed in seeds]
     env: TaskEnv | None = None
     current = None
     for k, (task, policy, level, seed) in enumerate(jobs):
         key = (task, policy, level, seed)
         if key not in done:
-            if env is None or current != (task, level):
-                env, current = make_task(task, level=level), (task, level)
-            done[key] = Episode(task, policy, level, seed, **run_episode(env, policy, seed))  # type: ignore[arg-type]
+            options = environment_options(players[policy])
+            if env is None or current != (task, level, options):
+                env, current = make_task(task, level=level, **options), (task, level, options)
+            done[key] = Episode(task, policy, level, seed, **run_episode(env, players[policy], seed))  # type: ignore[arg-type]
             if file is not None:
                 write_whole(file, "".join(json.dumps(asdict(episode)) + "\n" for episode in done.values()))
         if progress is not None:
             progress((k + 1) / len(jobs))
         yield done[key]
+
+
+def player(policy: str) -> tuple[str, str | PolicyOf]:
+    """Name of a policy in `Episode`, and the policy.
+
+    The name of a file ends in a part of its checksum, so that a changed file does not continue the old row.
+    """
+    path = Path(policy)
+    if path.suffix.lower() not in LOADERS:
+        check_known("policy", (*POLICIES, "a file of a policy"), policy)
+        return policy, policy
+    loaded = load_policy(path)
+    return f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()[:8]}", loaded
+
+
+def own_task(policy: str | PolicyOf) -> str | None:
+    """The only task of a policy; None if it runs on any."""
+    task = getattr(policy, "task", None)
+    return None if task is None else str(task)
 
 
 def read(file: Path) -> list[Episode]:

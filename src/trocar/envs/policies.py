@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trocar.envs.network_policy import load_network
 from trocar.envs.task import Policy
 from trocar.envs.task_env import TaskEnv
 from trocar.errors import TrocarError, shown
@@ -18,7 +19,7 @@ NAME = "policy"  # function of a Python file
 def load_policy(path: Path) -> PolicyOf:
     """The policy of a file: a function that takes an environment after its reset and returns `action = f(observation)`.
 
-    A Python file is executed.
+    A Python file is executed. A network (.npz) is data; see `NetworkPolicy`.
     """
     suffix = path.suffix.lower()
     if suffix not in LOADERS:
@@ -55,6 +56,11 @@ def _checked(function: Callable[[TaskEnv], Any], path: Path) -> PolicyOf:
     return policy_of
 
 
+def environment_options(policy: object) -> dict[str, str]:
+    """Options of `make_task` that a policy needs: those on which a network was trained. Default: the task's own."""
+    return dict(getattr(policy, "options", {}))
+
+
 def described(error: BaseException) -> str:
     """Type, message and the last line of a file of an error, for one line."""
     trace, place = error.__traceback__, ""
@@ -63,4 +69,4 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {shown(str(error), 200)}{place}"
 
 
-LOADERS: dict[str, Callable[[Path], PolicyOf]] = {".py": python_policy}
+LOADERS: dict[str, Callable[[Path], PolicyOf]] = {".py": python_policy, ".npz": load_network}

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from itertools import count
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,11 @@ from trocar import checks
 from trocar.control import Setpoint, State
 from trocar.errors import TrocarError
 from trocar.recording import Recording
-from trocar.robot.description import SceneDescription, contact_forces
-from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.description import SceneDescription
+from trocar.robot.messages import Frame
 from trocar.simulation import Scene, Simulator, simulate
 from trocar.spatial import Array
+from trocar.view.scene_frame import scene_frame
 
 FRAME_INTERVAL = 1 / 40  # real time between two frames [s]
 SLEEP = 2e-3  # shortest sleep that keeps pace with the real time [s]
@@ -142,34 +142,21 @@ class OwnRun:
     def _frame(self, setpoint: Any, ended: bool = False) -> Frame:
         scene = self._scene
         stepped = scene.time > self._begin
-        states = {}
-        for k, (name, arm) in enumerate(scene.arms.items()):
-            follows = k == 0 and isinstance(setpoint, Setpoint)
-            q_ref = np.array(setpoint.q) if follows else None
-            states[name] = ArmFrame(
-                q=np.array(arm.q),
-                dq=np.array(arm.dq),
-                T_tip=np.array(arm.tip_pose()),
-                ddq=np.array(arm.ddq) if stepped else None,
-                tau=np.array(arm.tau) if stepped else None,
-                q_ref=q_ref,
-                contact_effort=np.array(arm.contact_effort()) if stepped and scene.data.ncon else None,
-                rcm_error=float(arm.rcm_error()) if arm.arm.has_rcm else None,
-                loop_error=float(arm.loop_error()) if arm.arm.loops else None,
-            )
-            if k == 0 and stepped and setpoint is not None:
-                self.rows.append((scene.time, states[name].q, q_ref, np.array(arm.tau)))
-        return Frame(
+        first = next(iter(scene.arms))
+        q_ref = np.array(setpoint.q) if isinstance(setpoint, Setpoint) else None
+        frame = scene_frame(
+            scene,
+            self._description,
+            stepped=stepped,
+            references={} if q_ref is None else {first: q_ref},
             number=next(self._numbers),
-            time=scene.time,
-            arms=MappingProxyType(states),
-            qpos=np.array(scene.data.qpos),
-            scene=self._description,
-            contacts=contact_forces(scene.model, scene.data),
             playing=self.playing and not ended,
             speed=self.speed,
             factor=self.factor,
         )
+        if stepped and setpoint is not None:
+            self.rows.append((scene.time, frame.arms[first].q, q_ref, np.array(scene.arms[first].tau)))
+        return frame
 
 
 class _Watched:

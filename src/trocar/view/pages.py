@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endo
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
 from trocar.view.panels.own_run import RunCurvePanel, RunPanel
 from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
+from trocar.view.panels.policy import PolicyPanel
 from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
@@ -29,6 +31,9 @@ from trocar.view.panels.states import MessagePanel, NoticePanel, PedalPanel, Sta
 from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.panels.transport import TransportPanel
 from trocar.view.viser_internals import PageServer
+
+if TYPE_CHECKING:  # needs the extra `envs`, which the other pages do not
+    from trocar.view.policy_run import PolicyRun
 
 SCRIPT_SHARE = 0.1  # largest share of the real time for drawing while a script or a ROS client drives the robot
 CLOSE_UP = np.array([0.17, 0.28, 0.19])  # first camera position relative to the instruments [m]
@@ -79,6 +84,12 @@ def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
 def own_page(server: PageServer, run: OwnRun) -> Page:
     """A simulation under its user's own controller; `tr.view`."""
     return Page(server, run.frame, [RunPanel(run), MarksPanel(), EffortPanel(), RunCurvePanel(run)])
+
+
+def policy_page(server: PageServer, run: PolicyRun, title: str) -> Page:
+    """A policy on a task; `trocar view --policy`."""
+    camera = _close_up(run.frame(), run.env.task.arms)
+    return Page(server, run.frame, [PolicyPanel(run, title), MarksPanel(), EffortPanel()], camera=camera)
 
 
 def script_page(server: PageServer, robot: Robot) -> Page:

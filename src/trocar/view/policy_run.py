@@ -1,0 +1,115 @@
+"""A policy on a task, episode after episode, in real time, with frames for a page."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection
+from itertools import count
+
+import numpy as np
+
+from trocar.envs import TaskEnv
+from trocar.envs.bench import clopper_pearson
+from trocar.envs.policies import PolicyOf
+from trocar.robot.description import SceneDescription
+from trocar.robot.messages import Frame
+from trocar.spatial import Array
+from trocar.view.scene_frame import scene_frame
+
+PAUSE = 1.0  # real time between two episodes [s]
+
+
+class PolicyRun:
+    """Episodes of a policy in a thread of their own; frames are read-only copies made in that thread.
+
+    Attributes:
+        env: the environment. seed: of the shown episode. playing, speed: other threads may set them.
+        factor: achieved ratio of simulated to real time. marks: points (k, 3) of the task to draw [m].
+        results: success by seed of the episodes that have ended. error: that ended the run.
+    """
+
+    def __init__(self, env: TaskEnv, policy_of: PolicyOf, seed: int = 0, speed: float = 1.0) -> None:
+        self.env, self._policy_of, self.seed = env, policy_of, seed
+        self.playing, self.speed, self.factor = True, speed, 0.0
+        self.results: dict[int, bool] = {}
+        self.error: Exception | None = None
+        self._numbers = count(1)
+        self._closing, self._skip = threading.Event(), threading.Event()
+        self._begin()
+        self._thread = threading.Thread(target=self._run, name="trocar-policy-run", daemon=True)
+
+    def start(self) -> PolicyRun:
+        """Start the episodes."""
+        self._thread.start()
+        return self
+
+    def skip(self) -> None:
+        """Go on with the next seed."""
+        self._skip.set()
+
+    def close(self) -> None:
+        """End the run."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10.0)
+
+    def frame(self, arms: Collection[str] | None = None) -> Frame:
+        """The latest moment."""
+        return self._latest
+
+    def rate(self) -> tuple[int, int, float, float]:
+        """Successes, episodes and the exact 95 % interval of the success rate."""
+        results = list(self.results.values())
+        return sum(results), len(results), *(clopper_pearson(sum(results), len(results)) if results else (0.0, 1.0))
+
+    def _begin(self) -> None:
+        self._observation, _ = self.env.reset(seed=self.seed)
+        self._act = self._policy_of(self.env)
+        self._scene = self.env.world.scene
+        self._description = SceneDescription.of(self._scene)
+        self._picture()
+
+    def _picture(self) -> None:
+        world = self.env.world
+        self.marks: Array = np.array(self.env.task.marks(world)).reshape(-1, 3)
+        options = {"playing": self.playing, "speed": self.speed, "factor": self.factor}
+        self._latest = scene_frame(
+            self._scene,
+            self._description,
+            stepped=world.time > 0.0,
+            references={},
+            number=next(self._numbers),
+            **options,
+        )
+
+    def _run(self) -> None:
+        try:
+            while not self._closing.is_set():
+                self._episode()
+                self._skip.wait(PAUSE)
+                self._skip.clear()
+                if not self._closing.is_set():
+                    self.seed += 1
+                    self._begin()
+        except Exception as error:  # of the policy: the page reports it
+            self.error = error
+
+    def _episode(self) -> None:
+        over, began = False, time.perf_counter()
+        while not over and not self._closing.is_set() and not self._skip.is_set():
+            if not self.playing:
+                time.sleep(self.env.period)
+                self._picture()
+                continue
+            self._observation, _, terminated, truncated, info = self.env.step(self._act(self._observation))
+            over = terminated or truncated
+            if over:
+                self.results[self.seed] = bool(info["is_success"])
+            rest = self.env.period / self.speed - (time.perf_counter() - began)
+            if rest > 0.0:
+                time.sleep(rest)
+            now = time.perf_counter()
+            self.factor += 0.05 * (self.env.period / (now - began) - self.factor)  # smoothed over a second
+            began = now
+            self._picture()

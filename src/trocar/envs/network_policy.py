@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -36,8 +36,11 @@ def _silu(x: Array) -> Array:
     return np.asarray(x * 0.5 * (1.0 + np.tanh(0.5 * x)))
 
 
-ACTIVATIONS = MappingProxyType({"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh, "elu": _elu, "silu": _silu})
-OUTPUTS = MappingProxyType({"tanh": np.tanh, "clip": lambda x: np.clip(x, -1.0, 1.0)})
+Activation = Callable[[Array], Array]
+ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
+    {"relu": lambda x: np.maximum(x, 0.0), "tanh": np.tanh, "elu": _elu, "silu": _silu}
+)
+OUTPUTS: Mapping[str, Activation] = MappingProxyType({"tanh": np.tanh, "clip": lambda x: np.clip(x, -1.0, 1.0)})
 
 
 @dataclass(frozen=True, eq=False)

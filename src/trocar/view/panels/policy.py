@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from trocar.view.policy_run import PolicyRun
 
 SPEEDS = 0.05, 2.0  # of the slider
-MARK = 2e-3  # radius of the drawn goals [m]
+MARK = 3e-3  # radius of the drawn goals [m]
 
 
 class PolicyPanel(Panel):

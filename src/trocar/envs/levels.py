@@ -14,7 +14,7 @@ from trocar.arms.parameters import Drive, Parameters, load_parameters
 from trocar.envs.world import PERIOD
 from trocar.errors import TrocarError, check_known
 from trocar.identification.drawn_parameters import DrawnParameters
-from trocar.mechanics import load_mechanism
+from trocar.mechanics import Mechanism, load_mechanism
 from trocar.robot.controller.actuators import Sensors
 from trocar.simulation.forces.arm_forces import check_resolved
 
@@ -98,14 +98,29 @@ def _drawn(kind: str, sigma: float, seed: int, wrist_friction: float) -> Paramet
         for attempt in range(MAX_DRAWS):
             parameters = samples.parameters(samples.draw(sigma, seed + attempt)[0])
             parameters = replace(parameters, drives=_rubbing(parameters.drives, WRIST, wrist_friction))
+            mechanism = load_mechanism(kind, parameters)
             try:
-                check_resolved(load_mechanism(kind, parameters), PERIOD)
+                check_resolved(mechanism, PERIOD)
             except TrocarError:  # almost no rotor inertia: the friction vibrates faster than the loop runs
                 continue
-            return parameters
+            if servo_radius(mechanism) < 1.0:
+                return parameters
         raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma:g} standard deviations can be simulated")
     parameters = load_parameters(kind, NOMINAL[kind])
     return replace(parameters, drives=_rubbing(parameters.drives, [d.name for d in parameters.drives], wrist_friction))
+
+
+def servo_radius(mechanism: Mechanism) -> float:
+    """Spectral radius of an arm at home, without friction, under the dVRK's PID at 1500 Hz; stable below 1.
+
+    Real arms are stable under these gains; a drawn arm that is not, for its rotors are too light, contradicts them.
+    """
+    arm = mechanism.arm
+    M = arm.motors.coupling.T @ mechanism.mass_matrix(arm.home) @ arm.motors.coupling
+    stiffness, damping = (PERIOD * np.linalg.solve(M, np.diag(gains)) for gains in (arm.gains.kp, arm.gains.kd))
+    one = np.eye(arm.n)
+    step = np.block([[one - PERIOD * stiffness, PERIOD * (one - damping)], [-stiffness, one - damping]])
+    return float(np.abs(np.linalg.eigvals(step)).max())
 
 
 @cache

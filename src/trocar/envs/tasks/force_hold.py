@@ -33,7 +33,8 @@ UPPER = np.array([0.25, 0.25, 0.14, 0.0, 0.0, 0.0, 0.0])
 APPROACH = 0.6  # of the expert: share of the largest speed
 NEAR, SLOW = 0.6e-3, 5e-5  # height below which it moves slowly [m], [m] per period
 FAST = 1.2e-4  # largest step in contact [m] per period
-STIFFEST = 5000.0  # of several points of contact in series with the PID of the arm [N/m]
+STIFFEST = 5000.0  # of several points of contact [N/m]
+MAX_WAIT = 8  # more periods than an action takes to have an effect
 DEADBAND = 0.04  # share of the set force
 SHARE = 0.4  # of the missing force that the expert corrects until it sees the effect
 INTEGRAL = 0.3 / STIFFNESS[1]  # fixed gain [m/N per period]: stable on the stiffest surface
@@ -109,20 +110,20 @@ class ForceHoldTask(Task):
         top = float(np.asarray(pad.pose)[2, 3]) + PAD[2] / 2
         wait = env.draw.delay + 2  # periods from a step of the command to its effect
         depths: list[float] = [0.0]  # commanded, from the surface when they take effect [m]
-        pairs: list[tuple[float, float]] = []  # depth whose effect is measured, and force [m, N]
+        pairs: list[tuple[float, float]] = []  # measured depth of the end of the jaws, and force [m, N]
         stiffness = STIFFEST
+        followed, servo = _followed(env, pad)
         touched = 3.0 * self.noise + 0.05
 
         def policy(observation: object) -> Array:
             nonlocal stiffness
-            pairs.append((depths[max(0, len(depths) - wait)], self.measured))
+            end = world.T_world_measured("PSM") @ [0.0, 0.0, arm.jaw_length, 1.0]
+            depth = top + pad.height(world.time) - float(end[2])
+            pairs.append((depth, self.measured))
             touching = [pair for pair in pairs if pair[1] > touched]
             if not touching:
-                tip = world.T_world_measured("PSM")
-                lowest = float((tip @ [0.0, 0.0, arm.jaw_length, 1.0])[2])
                 coming = depths[-1] - depths[max(0, len(depths) - wait)]
-                height = lowest - top - pad.height(world.time) - NEAR
-                step = max(min(APPROACH * TIP_SPEED * env.period, height - coming), SLOW)
+                step = max(min(APPROACH * TIP_SPEED * env.period, -depth - NEAR - coming), SLOW)
             else:
                 z, f = np.array(touching[-12:]).T
                 if len(z) >= 4 and np.ptp(z) > 2e-5:
@@ -130,11 +131,12 @@ class ForceHoldTask(Task):
                     stiffness = float(np.clip(slope, max(0.7 * stiffness, STIFFNESS[0]), STIFFEST))
                 # a mean, and rest near the goal: the PID answers a step of the command with a kick
                 missing = self.wanted - float(np.mean([force for _, force in pairs[-wait - 1 :]]))
-                step = SHARE / wait * missing / stiffness if abs(missing) > DEADBAND * self.wanted else 0.0
+                both = 1.0 / (1.0 / stiffness + 1.0 / servo)
+                step = SHARE / wait * missing / both if abs(missing) > DEADBAND * self.wanted else 0.0
             step = float(np.clip(step, -FAST, FAST if touching else 1.0))
             depths.append(depths[-1] + step)
-            effect = world.time + wait * env.period
-            rise = pad.height(effect) - pad.height(effect - env.period)
+            k = min(len(depths) - 2 + wait, len(followed) - 1)
+            rise = followed[k] - followed[k - 1]
             return _press((step - rise) / (TIP_SPEED * env.period))
 
         return policy
@@ -152,6 +154,25 @@ def _pad(world: World) -> BreathingSolid:
     pad = world.scene.objects["pad"].thing
     assert isinstance(pad, BreathingSolid)
     return pad
+
+
+def _followed(env: TaskEnv, pad: BreathingSolid) -> tuple[Array, float]:
+    """Heights (T,) to command in every period so that the tip follows the surface [m], and its stiffness [N/m].
+
+    Under the PID of the arm the tip lags behind the command by the friction over the stiffness of the PID: on one side,
+    and on the other after the surface has turned.
+    """
+    world = env.world
+    hardware, mechanism, n = world.arms["PSM"], world.scene.arms["PSM"].mechanism, world.tips["PSM"].n
+    periods = np.arange(round(env.task.duration / env.period) + MAX_WAIT)
+    h = np.array([pad.height(world.time + k * env.period) for k in periods])
+    J = mechanism.jacobian(hardware.q)
+    q = np.tile(hardware.q, (len(h), 1))
+    q[:, :n] += np.linalg.solve(J, np.outer(np.eye(n)[2], h - h[0])).T
+    C, kp = hardware.arm.motors.coupling, np.array(hardware.arm.gains.kp)
+    compliance = J[2] @ (C @ np.diag(1.0 / kp) @ C.T)[:n]  # [m] per joint effort
+    friction = mechanism.friction_along(q, env.period)
+    return h + friction @ compliance, float(1.0 / (compliance[:n] @ J[2]))
 
 
 def _press(speed: float) -> Array:

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all soak soak-ros2 boards gpu check-dds check-envs check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 5000) random inputs to every interface, new ones in every run'
 	@echo 'make fuzz-all  run every fuzz test, or those with DOOR in their names, up to INPUTS (200000); resumes'
+	@echo 'make fuzz-interfaces  send INPUTS (200000) to every interface, divided evenly between its fuzz tests; resumes'
 	@echo 'make soak    run arms and cart for HOURS (default: 24) of simulated time, arms freely for FREE (1) hours and a'
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
@@ -74,6 +75,10 @@ DOOR ?=
 INPUTS ?= 200000
 fuzz-all: apt-test $(TEST_STAMP)
 	$(BIN)/python -m tools.fuzz --rounds $(INPUTS) --seed $(SEED) --only '$(DOOR)' -o build/fuzz
+
+# Resumes the last run, for about two hours of a processor.
+fuzz-interfaces: apt-test $(TEST_STAMP)
+	$(BIN)/python -m tools.fuzz --per-interface --rounds $(INPUTS) --seed $(SEED) --only '$(DOOR)' -o build/fuzz-interfaces
 
 # Resumes the last run: make soak HOURS=24 FREE=1 PAGE=600
 HOURS ?= 24

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,17 @@ def test_a_campaign_resumes_with_the_next_seed(pieces, tmp_path):
         fuzz.Campaign(tmp_path / "fuzz.json", 5, rounds).run(["test_a"])
     assert [seed for _, _, seed in pieces] == [5, 6]
     assert json.loads((tmp_path / "fuzz.json").read_text())["test_a"]["inputs"] == 1001
+
+
+def test_the_inputs_of_an_interface_are_divided_evenly_between_its_doors(pieces, monkeypatch, tmp_path):
+    doors = ["a.py::test_a", "a.py::test_b", "a.py::test_c", "b.py::test_a"]
+    monkeypatch.setattr(sys.modules[__name__], "NAMES", doors)
+    campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 9000, per_interface=True)
+    campaign.run(doors)
+    inputs = {door: campaign.results[door]["inputs"] for door in doors}
+    assert inputs == {**dict.fromkeys(doors[:3], 3001), "b.py::test_a": 9001}
+    table = [line.split() for line in campaign.interface_table().splitlines()[1:]]
+    assert [(line[0], line[2], line[4]) for line in table] == [("9003", "3", "a.py"), ("9001", "1", "b.py")]
 
 
 def test_a_test_whose_process_dies_has_failed_and_one_that_is_skipped_has_not(monkeypatch, tmp_path):

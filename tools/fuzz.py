@@ -1,14 +1,18 @@
 """Runs every fuzz test up to a number of inputs, in pieces: `python -m tools.fuzz --rounds 200000 -o build/fuzz`.
 
+A door is one fuzz test, an interface is a file of them. With --per-interface the inputs are those of an interface and
+are divided evenly between its doors.
+
 A piece is one test with one seed; the first piece of all tests is one process, which measures how fast they are.
-DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints a table at its
-end. A failure is listed with its seed, and the test is not continued.
+DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints tables of
+doors and interfaces at its end. A failure is listed with its seed, and the test is not continued.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -22,21 +26,27 @@ from trocar.files import write_json
 ROOT = Path(__file__).parents[1]
 FIRST_ROUNDS, MAX_FACTOR = 300, 50.0  # inputs of the first piece; growth from one piece to the next
 TIMEOUT = 3600.0  # of a process [s]
+MEMORY = Path("/dev/shm")  # files of the tests are here where it exists: a disk is slower than the readers
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200_000, help="inputs per test (default: 200000)")
+    parser.add_argument(
+        "--per-interface", action="store_true", help="divide --rounds between the doors of an interface"
+    )
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first piece (default: the time)")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="real time limit of this run")
     parser.add_argument("--piece", type=float, default=60.0, help="real time of a piece after the first [s] (60)")
-    parser.add_argument("--only", default="", help="tests whose names contain this text")
+    parser.add_argument("--only", nargs="+", default=[""], help="tests whose names contain one of these texts")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/fuzz"), help="folder (default: build/fuzz)")
     chosen = parser.parse_args()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    campaign = Campaign(chosen.output / "fuzz.json", chosen.seed, chosen.rounds, chosen.piece)
-    campaign.run([test for test in fuzz_tests() if chosen.only in test], time.monotonic() + chosen.seconds)
-    print(campaign.table())
+    path = chosen.output / "fuzz.json"
+    campaign = Campaign(path, chosen.seed, chosen.rounds, chosen.piece, per_interface=chosen.per_interface)
+    tests = [test for test in fuzz_tests() if any(text in test for text in chosen.only)]
+    campaign.run(tests, time.monotonic() + chosen.seconds)
+    print(campaign.table(), campaign.interface_table(), sep="\n\n")
 
 
 def fuzz_tests() -> list[str]:
@@ -47,19 +57,26 @@ def fuzz_tests() -> list[str]:
     return [line for line in listed.splitlines() if "::" in line]
 
 
+def interface(test: str) -> str:
+    """File of a test, which has all doors of one interface."""
+    return test.partition("::")[0]
+
+
 class Campaign:
     """Results of all tests, kept in a file.
 
     Args:
         path: of the results. seed: of the first piece. rounds: inputs per test. piece: real time of a piece [s].
+        per_interface: rounds are the inputs of all doors of an interface together.
 
     Attributes:
         results: by test: seed of the first piece, number of pieces, inputs, real time and processor time of its process
             [s], and the failure, if any.
     """
 
-    def __init__(self, path: Path, seed: int, rounds: int, piece: float = 60.0) -> None:
+    def __init__(self, path: Path, seed: int, rounds: int, piece: float = 60.0, *, per_interface: bool = False) -> None:
         self._path, self._seed, self._rounds, self._piece = path, seed, rounds, piece
+        self._per_interface = per_interface
         self.results: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
 
     def run(self, tests: list[str], end: float = float("inf")) -> None:
@@ -79,12 +96,33 @@ class Campaign:
         result = self.results.get(test)
         if result is None or not result["pieces"]:
             return True
-        return 0 < result["inputs"] < self._rounds and "failure" not in result
+        return 0 < result["inputs"] < self.goal(test) and "failure" not in result
+
+    def goal(self, test: str) -> int:
+        """Inputs that a test should have."""
+        if not self._per_interface:
+            return self._rounds
+        doors = [door for door in self._doors() if interface(door) == interface(test)]
+        return math.ceil(self._rounds / max(len(doors), 1))
 
     def table(self) -> str:
         """Inputs, real time, inputs per second of processor time and failure of every test, the slowest first."""
-        tests = sorted((test for test in self.results if self.results[test]["inputs"]), key=self._rate)
+        tests = sorted(self._doors(), key=self._rate)
         return "\n".join(["  inputs seconds inputs/s of a processor", *map(self._line, tests)])
+
+    def interface_table(self) -> str:
+        """Inputs, real time, number of doors and of failures of every interface."""
+        lines = ["  inputs seconds doors failures"]
+        for name in sorted({interface(door) for door in self._doors()}):
+            results = [self.results[door] for door in self._doors() if interface(door) == name]
+            inputs, seconds = (sum(result[figure] for result in results) for figure in ("inputs", "seconds"))
+            failures = sum("failure" in result for result in results)
+            lines.append(f"{inputs:8d} {seconds:7.0f} {len(results):5d} {failures:8d}  {name}")
+        return "\n".join(lines)
+
+    def _doors(self) -> list[str]:
+        """Tests that have had inputs or failed; the others check something else."""
+        return [test for test, result in self.results.items() if result["inputs"] or "failure" in result]
 
     def _line(self, test: str) -> str:
         result = self.results[test]
@@ -107,7 +145,7 @@ class Campaign:
         if result["inputs"]:
             last = result["last"]
             wanted = last["rounds"] * min(self._piece / max(last["seconds"], 1e-3), MAX_FACTOR)
-            left = (self._rounds - result["inputs"]) * last["rounds"] / max(last["inputs"], 1)
+            left = (self.goal(test) - result["inputs"]) * last["rounds"] / max(last["inputs"], 1)
             rounds = max(int(min(wanted, left + 1)), 1)
         pieces, status, output = run_tests([test], rounds, seed)
         # a test that was skipped has no piece; so has one whose process was killed
@@ -132,9 +170,10 @@ def run_tests(tests: list[str], rounds: int, seed: int) -> tuple[dict[str, dict[
     A piece has inputs, seconds, cpu, failed and output, as tests/conftest.py writes them after each test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None, prefix="fuzz-") as folder:
         report = Path(folder) / "report.jsonl"
         settings = {"TROCAR_FUZZ": str(rounds), "TROCAR_FUZZ_SEED": str(seed), "TROCAR_FUZZ_REPORT": str(report)}
+        settings["TMPDIR"] = folder
         options: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, **settings}, "timeout": TIMEOUT}
         try:
             done = subprocess.run(command, capture_output=True, text=True, **options)

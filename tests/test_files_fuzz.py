@@ -5,16 +5,12 @@ TROCAR_FUZZ=20000 sets the number of cases of each format, TROCAR_FUZZ_SEED sele
 
 from __future__ import annotations
 
-import copy
 import io
 import itertools
 import json
 import re
 import tomllib
-import warnings
-import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,20 +27,17 @@ from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
-from tests.support.coppelia_scenes import packed, pendulum
+from tests.support.coppelia_scenes import pendulum
 from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
-from tests.support.file_mutations import damaged, damaged_tree, inline_toml
-from tests.support.odd_values import INPUTS, SEED, rounds
-from tests.support.small_episodes import drawn_data_set
+from tests.support.file_doors import Door, check_damaged, check_sound, episode_door, numbers
+from tests.support.hdf5_damage import hdf5_files, read_hdf5
 from trocar.appearance.kinematic_model import add_link, kinematic_arm
 from trocar.appearance.maker_meshes import replace_shapes
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
 from trocar.envs.network_policy import NetworkPolicy, load_network
-from trocar.errors import TrocarError
 from trocar.experiments.bilateral import jigsaws_master
-from trocar.experiments.ferro2022.packed_file import unpacked
 from trocar.experiments.ferro2022.scene_file import load_scene_file
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
@@ -53,46 +46,13 @@ from trocar.recording.markers import Markers
 from trocar.simulation.objects import ClosedSurface
 from trocar.sweep import read_table
 from trocar.sweep.results import read_manifest
-from trocar.toml_file import toml_text
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
 MODELS = Path(__file__).parents[1] / "models"
 
 
-@dataclass(frozen=True)
-class Door:
-    """A file format: the suffix of its files, valid files, and the function that reads them.
-
-    Attributes:
-        slow: one case in so many is run.
-    """
-
-    suffix: str
-    sound: Callable[[], list[bytes]]
-    read: Callable[[Path], Any]
-    slow: int = 1
-
-
 def file(*names: str) -> Callable[[], list[bytes]]:
     return lambda: [(DATA / name).read_bytes() for name in names]
-
-
-def recording() -> tr.Recording:
-    random = np.random.default_rng(0)
-    arm = tr.load_arm("PSM")
-    q, dq, tau, tip = (random.normal(size=(5, k)) for k in (7, 7, 7, 3))
-    return tr.Recording(
-        t=np.arange(5) / 100,
-        q=q,
-        dq=dq,
-        tau=tau,
-        joints=arm.joint_names,
-        joint_units=arm.joint_units,
-        commands={"q": q, "tip_position": tip},
-        extra={"tip": tip, "rcm_error": tip[:, 0]},
-        extra_units={"tip": "m", "rcm_error": "m"},
-        provenance={"arm": "PSM", "controller": "PID", "gravity": [0.0, 0.0, -9.81]},
-    )
 
 
 def read_urdf(path: Path) -> None:
@@ -100,10 +60,6 @@ def read_urdf(path: Path) -> None:
     arm, parameters = load_urdf(path, tip=None if b"own" in path.read_bytes() else "tip_link")
     mechanism = tr.load_mechanism(arm, parameters)
     mechanism.gravity(arm.home)
-
-
-def saved(suffix: str, folder: Path) -> bytes:
-    return recording().save(folder / f"sound{suffix}").read_bytes()
 
 
 TABLE = "\n".join(",".join(f"{x:.4f}" for x in row) for row in np.random.default_rng(1).normal(size=(4, 21))) + "\n"
@@ -306,11 +262,6 @@ def measured(path: Path) -> Any:
         assert len(array) == len(found)
 
 
-def numbers(path: Path) -> Any:
-    found = tr.load_recording(path, "PSM")
-    assert np.isfinite(found.q).all()
-
-
 def manifest() -> list[bytes]:
     """The manifest of a sweep."""
     with TemporaryDirectory() as folder:
@@ -358,7 +309,6 @@ DOORS = {
     "instrument": Door(".toml", INSTRUMENTS, instrument),
     "endoscope": Door(".toml", file("instruments/up.toml"), lambda path: load_endoscope(path, "ECM")),
     "scene": Door(".toml", lambda: SCENES, tr.load_scene, slow=6),
-    "recording as npz": Door(".npz", list, numbers),
     "recording as csv": Door(".csv", list, numbers),
     "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
     "bag as mcap": Door(".mcap", lambda: bag(".mcap"), lambda path: tr.load_recording(path, "ECM")),
@@ -418,37 +368,12 @@ def sketched_psm() -> tr.Arm:
     return tr.load_arm("PSM")
 
 
-@cache
-def data_set(format: str) -> tuple[TemporaryDirectory[str], Path]:
-    """A data set of episodes, and the object that keeps its folder."""
-    keeper = TemporaryDirectory()
-    return keeper, drawn_data_set(Path(keeper.name) / "set", format)
-
-
-def episode_door(format: str, name: str, slow: int = 1) -> Door:
-    """One file of a data set, read with the sound others."""
-
-    def sound() -> list[bytes]:
-        return [(data_set(format)[1] / name).read_bytes()]
-
-    def read(path: Path) -> Any:
-        place = data_set(format)[1] / name
-        before = place.read_bytes()
-        try:
-            place.write_bytes(path.read_bytes())
-            return [episode.recordings for episode in tr.load_episodes(data_set(format)[1])]
-        finally:
-            place.write_bytes(before)
-
-    return Door(Path(name).suffix, sound, read, slow)
-
-
 DOORS |= {
     "info of LeRobot v3.0": episode_door("lerobot3", "meta/info.json"),
     "list of episodes of LeRobot v3.0": episode_door("lerobot3", "meta/episodes/chunk-000/file-000.parquet", slow=2),
     "frames of LeRobot v3.0": episode_door("lerobot3", "data/chunk-000/file-000.parquet"),
     "list of episodes of LeRobot v2.1": episode_door("lerobot2.1", "meta/episodes.jsonl"),
-    "episode as npz": episode_door("npz", "episode_000001.npz"),
+    "episodes as HDF5": Door(".hdf5", hdf5_files, read_hdf5),
     "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tr.load_episodes(path)[0]),
 }
 DOORS["learned policy"] = Door(".npz", learned_policy, act)
@@ -457,122 +382,13 @@ DOORS["surface of a tissue"] = Door(".stl", lambda: [tetrahedron()], ClosedSurfa
 DOORS["mesh of dvrk_model"] = Door(".stl", lambda: [tetrahedron()], description, slow=4)
 
 
-@cache
-def parsed(content: bytes, suffix: str) -> dict[str, Any]:
-    """Content of a sound file, which the caller must not change."""
-    return dict(json.loads(content) if suffix == ".json" else tomllib.loads(content.decode()))
-
-
-def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
-    """Damage to the content of a TOML, JSON, npz or packed scene file, or to the bytes of other files."""
-    if suffix == ".toml":
-        tree = damaged_tree(parsed(content, suffix), random)
-        try:
-            return (inline_toml(tree) if random.integers(30) else toml_text(tree)).encode()
-        except ValueError:  # TOML cannot represent it
-            return b""
-    if suffix == ".json":
-        return json.dumps(damaged_tree(parsed(content, suffix), random)).encode()
-    if suffix == ".npz":
-        return npz_damage(content, random) if random.integers(3) else zip_damage(content, random)
-    if suffix == ".ttt":
-        with TemporaryDirectory() as folder:
-            (path := Path(folder) / "scene.ttt").write_bytes(content)
-            return packed(damaged(unpacked(path), random) or b"\0")
-    return damaged(content, random)
-
-
-def npz_damage(content: bytes, random: np.random.Generator) -> bytes:
-    """Different arrays or descriptions."""
-    with np.load(io.BytesIO(content)) as file:
-        arrays = {name: file[name] for name in file.files}
-    name = list(arrays)[random.integers(len(arrays))]
-    what = random.integers(7)
-    if what == 0:
-        about = damaged_tree(json.loads(str(arrays["about"])), random)
-        arrays["about"] = np.array(json.dumps(about))
-    elif what == 1:
-        arrays[str(random.choice(["x", "../x", "command/x", "extra/", "q/x", "extra/q_yaw"]))] = arrays.pop(name)
-    elif what == 2:
-        kind = random.choice(["U8", "S3", "c16", "f2", "i1", "b1", "M8[s]"])
-        arrays[name] = np.zeros(arrays[name].shape).astype(kind)
-    elif what == 3:
-        arrays[name] = arrays[name][..., None]
-    elif what == 4:
-        arrays[name] = np.full(np.shape(arrays[name]), random.choice([np.nan, np.inf, 1e308, -1.0]))
-    elif what == 5:
-        arrays[name] = arrays[name][: int(random.integers(0, 5))] if arrays[name].ndim else arrays[name]
-    else:
-        del arrays[name]
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def zip_damage(content: bytes, random: np.random.Generator) -> bytes:
-    """Entries that occur twice, share the bytes of others, state other sizes or unpack to far more."""
-    buffer = io.BytesIO(content)
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        entries = archive.infolist()
-        entry = entries[random.integers(len(entries))]
-        bomb = zipfile.ZipInfo(str(random.choice(["extra/bomb.npy", entry.filename, "../bomb.npy"])))
-        bomb.compress_type = zipfile.ZIP_DEFLATED
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a name that exists already
-            archive.writestr(bomb, bytes(int(random.choice([0, 100, 2_000_000]))))
-        what = random.integers(4)
-        if what == 0:
-            shared = copy.copy(entry)
-            shared.filename = str(random.choice(["q.npy", "extra/again.npy", "command/q.npy"]))
-            archive.filelist.extend([shared] * int(random.integers(1, 50)))
-        elif what == 1:
-            entry.file_size = int(random.choice([0, 1, 100, 2**31, 2**40]))
-        elif what == 2:
-            entry.compress_size = int(random.choice([0, 1, len(content), 2**31]))
-        else:
-            entry.header_offset = int(random.integers(0, len(content)))
-    return buffer.getvalue()
-
-
-def cases(door: Door, folder: Path, name: str) -> Iterator[tuple[int, bytes]]:
-    sound = door.sound() or [saved(door.suffix, folder)]
-    for number in range(max(1, rounds(60) // door.slow)):
-        random = np.random.default_rng([SEED, number, *name.encode()])
-        content = sound[random.integers(len(sound))]
-        if random.integers(2) == 0:
-            yield number, damaged(content, random)
-        else:
-            yield number, tree_damage(content, door.suffix, random)
-
-
 @pytest.mark.parametrize("name", DOORS)
 def test_a_damaged_file_gives_a_result_or_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv("TROCAR_DIVERGED_STATES", "0")
-    door, path = DOORS[name], tmp_path / f"file{DOORS[name].suffix}"
-    failures, refused, count = [], 0, 0
-    for number, content in cases(door, tmp_path, name):
-        path.unlink(missing_ok=True)  # file systems write a file that is truncated to the disk at once
-        path.write_bytes(content)
-        count += 1
-        INPUTS[f"file: {name}"] += 1
-        try:
-            door.read(path)
-        except TrocarError as error:
-            refused += 1
-            message = str(error)
-            if len(message) >= 500 or not message or not message.isprintable():
-                failures.append(f"case {number}: {message!r}")
-        except Exception as error:
-            failures.append(f"case {number}: {type(error).__name__}: {error}"[:300])
-    assert not failures, f"{len(failures)} of {count}:\n" + "\n".join(failures[:20])
-    assert refused or count < 20  # damage is damage
+    check_damaged(DOORS[name], name, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("name", DOORS)
 def test_the_sound_files_are_read(tmp_path: Path, name: str) -> None:
-    door = DOORS[name]
-    for content in door.sound() or [saved(door.suffix, tmp_path)]:
-        (path := tmp_path / f"file{door.suffix}").write_bytes(content)
-        door.read(path)
+    check_sound(DOORS[name], tmp_path)

@@ -17,6 +17,7 @@ from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.laws import LAWS, SERVO
+from trocar.robot.robot import MAX_CYCLES
 from trocar.robot.settings import ArmSettings
 
 PERIOD = 1.0 / 1500.0
@@ -35,8 +36,8 @@ def service(rng, n):
     def odd():
         return python_nonsense(rng)
 
-    def few(steps):  # a billion steps are valid but slow, also as 1e9
-        return min(steps, 6) if isinstance(steps, int | float) else steps
+    def few(steps):  # thousands of steps are valid but slow
+        return min(steps, 6) if isinstance(steps, int | float) and steps <= MAX_CYCLES else steps
 
     def vector(size):
         return sometimes(rng, lambda: numbers(rng, size), odd)

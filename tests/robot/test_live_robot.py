@@ -23,6 +23,7 @@ from trocar.robot.description import contact_forces
 from trocar.robot.laws import LAWS, SERVO
 from trocar.robot.messages import JointState
 from trocar.robot.recorder import Recorder
+from trocar.robot.robot import MAX_CYCLES
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Box, Solid
 
@@ -155,7 +156,7 @@ def test_closing_ends_long_stepping():
 
     def step():
         try:
-            robot.simulation().step(10**9)
+            robot.simulation().step(MAX_CYCLES)
         except TrocarError as error:
             errors.append(str(error))
 
@@ -489,8 +490,9 @@ BAD = {
     "speed NaN": (lambda s, a: s.set_speed(NAN), "speed must be a number from 0.05 to 10, got nan"),
     "speed too high": (lambda s, a: s.set_speed(11.0), "speed must be"),
     "speed no number": (lambda s, a: s.set_speed("fast"), "speed must be"),
-    "no steps": (lambda s, a: s.step(0), "whole number, 1 or more, got 0"),
-    "half a step": (lambda s, a: s.step(1.5), "whole number, 1 or more"),
+    "no steps": (lambda s, a: s.step(0), "whole number, 1 to 90000, got 0"),
+    "half a step": (lambda s, a: s.step(1.5), "whole number, 1 to 90000, got 1.5"),
+    "too many steps": (lambda s, a: s.step(90_001), "whole number, 1 to 90000, got 90001"),
     "place too long": (lambda s, a: a.place(np.zeros(8)), "q must be 7 finite numbers"),
     "place NaN": (lambda s, a: a.place([NAN] * 7), "q must be 7 finite numbers"),
     "place no numbers": (lambda s, a: a.place("home"), "q must be 7 finite numbers"),

@@ -24,6 +24,21 @@ pytestmark = [pytest.mark.xdist_group("ros1"), needs_ros]
 TIMEOUT = 60.0  # [s]
 MASTER = "import sys, time, rosmaster.master as r; m = r.Master(int(sys.argv[1])); m.start(); time.sleep(600)"
 
+# A node's server of XML-RPC with a shorter time-out
+XML_RPC_NODE = """
+import time
+import rosgraph.xmlrpc
+from trocar.transports.ros1 import rospy_internals
+rospy_internals.SILENCE_TIMEOUT = 0.3
+rospy_internals.limit()
+node = rosgraph.xmlrpc.XmlRpcNode(rpc_handler=rosgraph.xmlrpc.XmlRpcHandler())
+node.start()
+while not node.port:
+    time.sleep(0.01)
+print(node.port, flush=True)
+time.sleep(600)
+"""
+
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + TIMEOUT
@@ -151,6 +166,24 @@ def test_silent_connections_to_services_are_closed(serving: Serving) -> None:
         assert client.recv(4096)  # the header of the service
         client.settimeout(20.0)
         assert client.recv(4096) == b""  # closed by the node
+
+
+def test_silent_xml_rpc_connections_are_closed(serving: Serving) -> None:
+    program = [sys.executable, "-c", XML_RPC_NODE]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, env=serving.master.environment) as node:
+        try:
+            assert node.stdout is not None
+            port = int(node.stdout.readline())
+            with xmlrpc.client.ServerProxy(f"http://127.0.0.1:{port}") as proxy, pytest.raises(xmlrpc.client.Fault):
+                proxy.unknown()  # is answered
+            for request in (b"", b"POST /", b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n<methodCall>"):
+                with socket.create_connection(("127.0.0.1", port), TIMEOUT) as client:
+                    client.sendall(request)
+                    client.settimeout(20.0)
+                    while client.recv(4096):  # until it is closed; the last one gets an error first
+                        pass
+        finally:
+            node.kill()
 
 
 def test_a_second_server_at_the_same_master_names_the_first_and_refuses(serving: Serving) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,10 +45,16 @@ def kind_of(label: str) -> str:
     return next((kind for start, kind in KINDS.items() if label.lower().startswith(start)), "")
 
 
+@cache
+def _arm(kind: str) -> Arm:
+    """The arm of a kind, which is loaded once: an episode may have few rows."""
+    return load_arm(kind)
+
+
 def arm_recording(label: str, t: Array, channels: dict[str, Any], provenance: dict[str, Any]) -> Recording:
     q = channels.pop("q")
     tip = "joints" in channels
-    arm = None if tip else load_arm(kind_of(label))
+    arm = None if tip else _arm(kind_of(label))
     names = TIP_JOINTS if arm is None else arm.joint_names
     units = TIP_UNITS if arm is None else arm.joint_units
     if not tip:
@@ -70,18 +77,18 @@ def _of_joints(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
         return arms
     labels = dict.fromkeys(match[1] for name in names.get(f.POSITION, ()) if (match := _LABEL.match(name)))
     for label in labels:
-        arm = load_arm(kind_of(label))
+        arm = _arm(kind_of(label))
         wanted = [f"{label}_{joint}" for joint in arm.joint_names]
         channels: dict[str, Any] = {}
         for channel, feature in (("q", f.POSITION), ("dq", f.VELOCITY), ("tau", f.EFFORT)):
             if feature in columns:
-                channels[channel] = _picked(columns[feature], names[feature], wanted, feature)
+                channels[channel] = _picked(columns[feature], names.get(feature, ()), wanted, feature)
         wrenches = {"tip_wrench": f.TIP_WRENCH, "trocar_wrench": f.TROCAR_WRENCH}
         for channel, feature in wrenches.items():
             if feature in columns:
                 several = len(labels) > 1
                 own = [f"{label}_{axis}" if several else axis for axis in f.WRENCH]
-                channels[channel] = _picked(columns[feature], names[feature], own, feature)
+                channels[channel] = _picked(columns[feature], names.get(feature, ()), own, feature)
         arms[label] = channels
     return arms
 
@@ -109,7 +116,7 @@ def _of_topics(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
 
 
 def _of_arm_topics(label: str, topics: Mapping[tuple[str, str], Array]) -> dict[str, Any]:
-    arm = load_arm(kind_of(label))
+    arm = _arm(kind_of(label))
     channels: dict[str, Any] = {}
     for channel, quantity in (("q", "position"), ("dq", "velocity"), ("tau", "effort")):
         value = topics.get(("measured_js", quantity))
@@ -135,10 +142,10 @@ def _with_jaw(label: str, arm: Arm, value: Array, jaw: Array | None) -> Array:
 def _of_plain_joints(columns: Columns, names: Names) -> dict[str, dict[str, Any]]:
     """The seven joints of a PSM in observation.state, as jhu-dvrk's export template names them: joint_0, ..., jaw."""
     own = list(names.get(f.STATE, ()))
-    if own != [*(f"joint_{k}" for k in range(6)), "jaw"]:
+    if f.STATE not in columns or own != [*(f"joint_{k}" for k in range(6)), "jaw"]:
         return {}
     channels: dict[str, Any] = {"q": columns[f.STATE]}
-    if list(names.get(f.ACTION, ())) == own:
+    if f.ACTION in columns and list(names.get(f.ACTION, ())) == own:
         channels["commands"] = {"q": columns[f.ACTION]}
     return {"psm1": channels}
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from trocar.episodes.lerobot_reading import load_lerobot
 from trocar.episodes.loaded import EpisodeSet
-from trocar.episodes.other_reading import is_jigsaws, load_jigsaws, load_npz, load_robomimic
+from trocar.episodes.other_reading import is_jigsaws, load_jigsaws, load_npz, set_splits
 from trocar.episodes.robomimic import FILE as HDF5
+from trocar.episodes.robomimic_reading import load_robomimic
 from trocar.episodes.staging import STAGING
 from trocar.errors import TrocarError, check_type
 
@@ -33,7 +34,7 @@ def load_episodes(path: str | os.PathLike[str]) -> EpisodeSet:
         raise TrocarError(f"the data set {place} does not exist")
     if place.is_file():
         if place.suffix.lower() in HDF5_SUFFIXES:
-            return load_robomimic(place)
+            return load_robomimic(place, set_splits(place.parent))
         if place.suffix.lower() == ".txt" and is_jigsaws(place):
             return load_jigsaws([place], place)
     elif place.is_dir():
@@ -42,7 +43,7 @@ def load_episodes(path: str | os.PathLike[str]) -> EpisodeSet:
         if (place / STAGING).is_dir():
             raise TrocarError(f"{place} holds an unfinished recording; run trocar record with the same options again")
         if (place / HDF5).is_file():
-            return load_robomimic(place / HDF5)
+            return load_robomimic(place / HDF5, set_splits(place))
         if any(place.glob("episode_*.npz")):
             return load_npz(place)
         trials = [path for path in sorted(place.glob("**/*.txt")) if is_jigsaws(path)]

@@ -40,6 +40,7 @@ CLIENTS: dict[str, type[clients.ArmClient]] = {
     "MTM": clients.MTMClient,
     "ARM": clients.ArmClient,
 }
+MAX_CYCLES = 60 * FREQUENCY  # of one call of the service simulation/step: a minute; `Robot.run` has no limit
 CHECKED = 3  # cycles between checks of a condition in a wait
 POLL_INTERVAL = 0.001  # of a waiting thread in real time [s]
 MIN_SPEED, MAX_SPEED = 0.05, 10.0  # ratio of simulated to real time
@@ -174,7 +175,7 @@ class Robot(Closable):
 
     def _pause_and_step(self, cycles: int = 1) -> None:
         """The service: pause and advance; in real time a failed step stops the robot in an orderly state."""
-        whole = checks.count("the number of cycles", cycles)
+        whole = checks.count("the number of cycles", cycles, high=MAX_CYCLES)
         self._check_caller()
         self.pause()
         try:

@@ -32,6 +32,7 @@ from trocar.robot.clients.methods import Gains, Joints, Stamped
 from trocar.robot.messages import {messages}
 from trocar.robot.recorder import Recorder
 from trocar.robot.simulation_server import RobotSnapshot
+from trocar.simulation import Scene
 from trocar.spatial import Array
 
 CLOSED: float

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +17,14 @@ from rich.console import Console
 import trocar as tr
 from trocar.commands import options
 from trocar.commands.options import Browser, Port, check_positive, flag, option
+from trocar.commands.teleop_task import TaskOptions, record_person
 from trocar.commands.terminal import plain_errors, show_written, status_line
 from trocar.commands.view import open_page
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable
 
 if TYPE_CHECKING:
+    from trocar.envs.live_task import LiveTask
     from trocar.teleoperation.devices import DeviceConsole, DeviceKind, InputDevice
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.panels.endoscope import EndoscopeRenderer
@@ -64,14 +67,35 @@ def teleop(
     passivity: Annotated[
         str, option("NAME", "Passivity control of the delayed loop: none, damping, wave or time-domain.")
     ] = "none",
-    task: Annotated[str, option("NAME", "practice (plate, block, needle), suture, peg_transfer or none.")] = "practice",
-    seed: Annotated[int, option("K", "With --task peg_transfer: seed of the board's and the pegs' places.")] = 0,
-    duration: Annotated[float | None, option("S", "Time by the robot's clock, in s. Default: until Ctrl-C.")] = None,
+    task: Annotated[
+        str,
+        option(
+            "NAME",
+            "practice (plate, block, needle), suture, peg_transfer or none; with --record DIR a task of trocar record, "
+            "such as NeedlePick.",
+        ),
+    ] = "practice",
+    seed: Annotated[
+        int,
+        option("K", "With --task peg_transfer: seed of the board's and the pegs' places. Of a data set: first seed."),
+    ] = 0,
+    duration: Annotated[
+        float | None,
+        option("S", "Time by the robot's clock, in s. Default: until Ctrl-C; of an episode of a data set 120 s."),
+    ] = None,
     output: Annotated[Path | None, option("DIR", "Write a recording of each PSM to DIR.", "--output", "-o")] = None,
     record: Annotated[
         Path | None,
-        option("FILE", "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder)."),
+        option(
+            "FILE | DIR",
+            "Record the topics of masters and PSMs to FILE: .npz, .bag, .mcap or .db3 (a folder); or episodes of a task"
+            " to DIR, a data set.",
+        ),
     ] = None,
+    count: Annotated[int, option("N", "With --record DIR: episodes.", "--count", "-n")] = 10,
+    format: Annotated[str, option("FORMAT", "With --record DIR: lerobot3, lerobot2.1, robomimic or npz.")] = "lerobot3",
+    stereo: Annotated[str | None, option("WxH", "With --record DIR: stereo pictures, for example 640x480.")] = None,
+    fps: Annotated[int, option("N", "With --record DIR: frames per second, at most 50.")] = 50,
     host: Annotated[
         str | None,
         option("ADDRESS", "With --master phone or vr: address to listen on. Default: 127.0.0.1, this machine only."),
@@ -100,6 +124,8 @@ def teleop(
     [bold]trocar teleop --master phone --host 0.0.0.0[/bold] (a phone; [bold]vr[/bold]: a headset);
     [bold]trocar teleop --task suture --master gamepad --master spacemouse[/bold] (needle, thread and tissue);
     [bold]trocar teleop --task peg_transfer --master vr[/bold] (the ICRA 2026 competition, scored at the end);
+    [bold]trocar teleop --task NeedlePick --master keyboard --record demos -n 20 --stereo 640x480[/bold] (episodes of a
+    task as a data set for LeRobot; continues if interrupted);
     [bold]trocar teleop --master keyboard --scheme position-force --passivity time-domain --delay 100[/bold] (live
     bilateral control); [bold]trocar teleop --master crtk:MTMR --ros2 --allow-motion[/bold] (a real MTM or haptic device
     by its CRTK topics); [bold]trocar teleop --master scripted[/bold] (a demonstration). Gamepad and SpaceMouse need
@@ -127,8 +153,10 @@ def teleop(
     if allow_motion and not in_ros:
         raise TrocarError("--allow-motion is for --master crtk:NAME")
     check_known("master", [*DEVICES, *in_ros], *master)
-    check_known("task", TASKS, task)
-    if seed < 0 or (seed and task != CONTEST):
+    of_task = task not in TASKS and _is_task(task, record)
+    if not of_task:
+        check_known("task", TASKS, task)
+    if seed < 0 or (seed and task != CONTEST and not of_task):
         raise TrocarError(f"--seed must be at least 0 and goes with --task {CONTEST}, got {seed}")
     if scheme is not None or passivity != "none":
         from trocar.teleoperation.coupling import PASSIVITIES, SCHEMES
@@ -143,7 +171,7 @@ def teleop(
         raise TrocarError(f"--delay must be 0 to {MAX_DELAY:g} ms, got {delay}")
     if duration is not None:
         check_positive(duration=duration)
-    elif not page:
+    elif not page and not of_task:
         raise TrocarError("--no-page needs --duration: there is nothing to look at")
     for name, kind in zip(master, kinds, strict=True):
         if kind.in_page and not page:
@@ -153,6 +181,19 @@ def teleop(
     tracked = any(kind.tracked for kind in kinds)
     if not tracked and (host, device_port) != (None, None):
         raise TrocarError("--host and --device-port are for --master phone or vr")
+    if of_task:
+        assert record is not None
+        if output is not None or arm or in_ros or tracked or scheme is not None or passivity != "none":
+            raise TrocarError("a data set is recorded with the devices of this machine, without --arm, -o and --scheme")
+        options_of_task = TaskOptions(
+            task=task, count=count, seed=seed, format=format, stereo=stereo, fps=fps, limit=duration
+        )
+        opened = [
+            partial(kind.open, master[:k].count(name)) for k, (name, kind) in enumerate(zip(master, kinds, strict=True))
+        ]
+        show = partial(_open_task_page, delay=1e-3 * delay, port=port, browser=browser) if page else _no_page
+        record_person(options_of_task, record, opened, scale=scale, delay=1e-3 * delay, show=show)
+        return
     arms = _checked_arms(arm or [], len(master))
     _check_files(output, record, arms)
 
@@ -191,6 +232,40 @@ def teleop(
         written += [] if table is None else log.save_as(table)
         if written:
             show_written(written)
+
+
+def _is_task(name: str, record: Path | None) -> bool:
+    """True if a task of data sets and a folder for one are named."""
+    from trocar.envs.registration import TASKS
+    from trocar.recording.bag_file import SUFFIXES
+
+    if name not in TASKS:
+        return False
+    if record is None or record.suffix in (NPZ, *SUFFIXES):
+        raise TrocarError(f"--task {name} records a data set; name its folder with --record DIR")
+    return True
+
+
+def _open_task_page(
+    running: ExitStack,
+    task: LiveTask,
+    console: DeviceConsole,
+    words: Callable[[], str],
+    *,
+    delay: float,
+    port: int,
+    browser: bool,
+) -> None:
+    page = open_page(running, "task_page", task, console, words, delay, port=port)
+    from trocar.view.server import open_browser
+
+    typer.echo(f"Page: {page.address}")
+    if browser:
+        open_browser(page.address)
+
+
+def _no_page(*_: object) -> None:
+    """Show nothing."""
 
 
 def _not_connected(index: int) -> InputDevice:

@@ -113,6 +113,11 @@ class TaskEnv(gymnasium.Env):
         return 1.0 / RATE
 
     @property
+    def steps(self) -> int:
+        """Control periods of the current episode so far."""
+        return self._steps
+
+    @property
     def modes(self) -> Mapping[str, ActionMode]:
         """Action mode of every arm of the current episode, by name."""
         return dict(zip(self.task.arms, self._modes, strict=True))
@@ -322,6 +327,10 @@ class TaskEnv(gymnasium.Env):
         camera.look()
         return camera.picture()
 
+    def camera_place(self) -> CameraPlace:
+        """Place of the task's stereo camera at this moment."""
+        return self.task.camera(self.world, self._middle)
+
     def camera(self, size: tuple[int, int]) -> EpisodeCamera:
         """The task's stereo camera, for pictures drawn by the caller's thread. size: (width, height) [pixels].
 
@@ -332,10 +341,8 @@ class TaskEnv(gymnasium.Env):
         return self._film[2]
 
     def _camera(self, size: tuple[int, int]) -> EpisodeCamera:
-        def place() -> CameraPlace:
-            return self.task.camera(self.world, self._middle)
-
-        return EpisodeCamera(self.world.scene, place, lambda: self.task.marks(self.world), size, self._lighting)
+        scene, lighting = self.world.scene, self._lighting
+        return EpisodeCamera(scene, self.camera_place, lambda: self.task.marks(self.world), size, lighting)
 
     def close(self) -> None:
         """End the thread of the images."""

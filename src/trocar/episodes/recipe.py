@@ -16,6 +16,7 @@ from trocar.errors import TrocarError, check_known, shown
 
 FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")
 PICTURES = ("mp4", "png")
+PERSON = "person"  # the policy of episodes that somebody teleoperates
 LEROBOT = ("lerobot3", "lerobot2.1")
 MAX_EPISODES = 1_000_000
 MAX_SIDE = 4096  # of a picture [pixels]
@@ -27,7 +28,7 @@ class EpisodeRecipe:
 
     Attributes:
         task: name of the task. count: episodes. seed: of the first episode; the others follow.
-        policy: expert, pid or random. level: of randomisation.
+        policy: expert, pid or random; person for episodes of teleoperation. level: of randomisation.
         recovery: share of episodes that begin after a disturbance, 0 to 1.
         format: lerobot3, lerobot2.1, robomimic or npz.
         size: width and height of the stereo pictures [pixels]; None for none. pictures: mp4 or png.
@@ -47,7 +48,7 @@ class EpisodeRecipe:
 
     def __post_init__(self) -> None:
         check_known("task", TASKS, self.task)
-        check_known("policy", POLICIES, self.policy)
+        check_known("policy", (*POLICIES, PERSON), self.policy)
         check_known("level of randomisation", LEVELS, self.level)
         check_known("format", FORMATS, self.format)
         check_known("kind of pictures", PICTURES, self.pictures)

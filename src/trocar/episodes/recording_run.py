@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import trocar
 from trocar.episodes import lerobot3, lerobot21, npz_folder, robomimic
 from trocar.episodes.data_set import DataSet
-from trocar.episodes.recipe import LEROBOT, EpisodeRecipe, read_recipe
+from trocar.episodes.recipe import LEROBOT, PERSON, EpisodeRecipe, read_recipe
 from trocar.episodes.splits import ordered
-from trocar.episodes.staging import STAGING, Staging
+from trocar.episodes.staging import STAGING, Outcome, Staging
 from trocar.errors import TrocarError, shown
 from trocar.files import check_writable, read_json, write_json
 from trocar.sweep.results import locked
@@ -48,33 +48,52 @@ def record(
         executor: "processes" or "serial". workers: processes. Default: one per core.
         progress: called after every few episodes.
     """
+    if recipe.policy == PERSON:
+        raise TrocarError("episodes of a person are recorded by trocar teleop --task TASK --record DIR")
+    place = checked_folder(recipe, folder)
+    with locked(place):
+        if (staging := begun(recipe, place)) is None:
+            return False
+        write_data_set(recipe, staging, place, staging.record(recipe, executor, workers, progress))
+    return True
+
+
+def checked_folder(recipe: EpisodeRecipe, folder: str | Path) -> Path:
+    """The folder of a data set; an error if it cannot be written, or a package that writes the format is missing."""
     check_installed("pyarrow", *(("h5py",) if recipe.format == "robomimic" else ()))
     place = Path(folder)
     if "\0" in str(place) or (place.exists() and not place.is_dir()):
         raise TrocarError(f"the data set needs a folder, got {shown(str(place))}")
     check_writable(place / DONE)
-    with locked(place):
-        staging = Staging(place)
-        if (done := _complete(place)) is not None:
-            _check_same(place, recipe, *done)
-            staging.remove()
-            return False
-        if staging.exists():
-            _check_same(place, recipe, *staging.recipe())
-        elif strange := sorted(path.name for path in place.iterdir() if path.name != STAGING):
-            raise TrocarError(
-                f"{place} is not empty and has no recording of trocar (it has {shown(strange[0])}); use another folder"
-            )
-        else:
-            staging.begin(recipe)
-        outcomes = staging.record(recipe, executor, workers, progress)
-        order, splits = ordered(outcomes)
-        data = DataSet(recipe, staging, place, order, splits)
-        WRITERS[recipe.format](data)
-        finish = {"recipe": recipe.content(), "splits": {split.name: str(split) for split in splits}}
-        write_json(done_file(place, recipe.format), finish | {"frames": data.frames})
+    return place
+
+
+def begun(recipe: EpisodeRecipe, place: Path) -> Staging | None:
+    """The new or interrupted recording of a recipe in a locked folder; None if the data set is complete."""
+    staging = Staging(place)
+    if (done := _complete(place)) is not None:
+        _check_same(place, recipe, *done)
         staging.remove()
-    return True
+        return None
+    if staging.exists():
+        _check_same(place, recipe, *staging.recipe())
+    elif strange := sorted(path.name for path in place.iterdir() if path.name != STAGING):
+        raise TrocarError(
+            f"{place} is not empty and has no recording of trocar (it has {shown(strange[0])}); use another folder"
+        )
+    else:
+        staging.begin(recipe)
+    return staging
+
+
+def write_data_set(recipe: EpisodeRecipe, staging: Staging, place: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write all files of staged episodes, and remove what was staged."""
+    order, splits = ordered(outcomes)
+    data = DataSet(recipe, staging, place, order, splits)
+    WRITERS[recipe.format](data)
+    finish = {"recipe": recipe.content(), "splits": {split.name: str(split) for split in splits}}
+    write_json(done_file(place, recipe.format), finish | {"frames": data.frames})
+    staging.remove()
 
 
 def _complete(place: Path) -> tuple[EpisodeRecipe, str] | None:
@@ -91,6 +110,8 @@ def _check_same(place: Path, recipe: EpisodeRecipe, there: EpisodeRecipe, versio
         raise TrocarError(f"{place} was begun with trocar {version}, not {trocar.__version__}; use another folder")
     old, new = there.content(), recipe.content()
     for name, value in old.items():
+        if name == "count" and recipe.policy == PERSON:
+            continue  # a person may stop earlier, or go on
         if new[name] != value:
             change = f"{name} is {shown(value)}, not {shown(new[name])}"
             raise TrocarError(f"{place} holds another recording: {change}. Use another folder; nothing was changed")

@@ -105,6 +105,7 @@ class FrameLog:
         self._camera = None if size is None else env.camera(size)
         self._seen: list[Moment] = []  # of pictures that are drawn later
         self._rows: dict[str, list[Any]] = {}
+        self._final: dict[str, Array] = {}
         self.images: dict[str, list[Any]] = {}  # arrays of a film, PNG files otherwise
         for eye in () if size is None else EYES:
             name, feature = f.picture_feature(eye, size, kind, RATE)  # type: ignore[arg-type]
@@ -121,6 +122,14 @@ class FrameLog:
             self._seen.append(self._camera.moment())
             if draw:
                 self.draw_pictures()
+
+    def discard(self) -> None:
+        """Remove the observations of the last row, whose pictures are not drawn yet and which has no action."""
+        for rows in self._rows.values():
+            if len(rows) > len(self):
+                rows.pop()
+        if self._seen:
+            self._seen.pop()
 
     def draw_pictures(self) -> None:
         """Draw the pictures of all rows that have none yet."""
@@ -144,10 +153,16 @@ class FrameLog:
         """Images of the films by feature; empty without films."""
         return self.images if self.kind == "mp4" else {}
 
+    def end(self) -> None:
+        """Take the current state as the final observation, unless the episode has ended already."""
+        if not self._final:
+            observed = self.reader.observed().items()
+            self._final = {name: np.asarray(value, dtype=np.float32) for name, value in observed}
+
     def finished(self, about: Mapping[str, Any]) -> Demonstration:
-        """The recorded episode, with the current state as its final observation."""
+        """The recorded episode, with the state at `end`, by default the current one, as its final observation."""
         env, world = self.reader.env, self.reader.env.world
-        final = {name: np.asarray(value, dtype=np.float32) for name, value in self.reader.observed().items()}
+        self.end()
         places: dict[str, Any] = {
             "arms": list(self.reader.arms),
             "kinds": [hardware.arm.name for hardware in world.arms.values()],
@@ -159,7 +174,7 @@ class FrameLog:
             places["T_world_camera"] = self._camera.T_world_middle.tolist()
         files = {} if self.kind == "mp4" else self.images
         return Demonstration(
-            RATE, instruction_of(env.task), self.features, self.arrays(), final, places | dict(about), files
+            RATE, instruction_of(env.task), self.features, self.arrays(), self._final, places | dict(about), files
         )
 
     def arrays(self) -> dict[str, Array]:
@@ -206,7 +221,7 @@ def rollout(
         frames.act(action, reward, over, bool(info["is_success"]))
     name = policy if isinstance(policy, str) else getattr(policy, "name", "own")
     about = {"policy": name, "seed": seed, "kind": "recovery" if disturbed else "demonstration"}
-    return frames.finished(about | _outcome(env, info)), frames.films()
+    return frames.finished(about | outcome(env, info)), frames.films()
 
 
 def _disturbed(env: TaskEnv, observation: Any, seed: int) -> tuple[Any, bool]:
@@ -221,7 +236,7 @@ def _disturbed(env: TaskEnv, observation: Any, seed: int) -> tuple[Any, bool]:
     return observation, True
 
 
-def _outcome(env: TaskEnv, info: Mapping[str, Any]) -> dict[str, Any]:
+def outcome(env: TaskEnv, info: Mapping[str, Any]) -> dict[str, Any]:
     """Outcome of an episode and its drawn robot, as JSON-compatible values."""
     draw, sensors = env.draw, env.draw.sensors
     return {

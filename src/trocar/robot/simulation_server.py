@@ -83,6 +83,7 @@ class SimulationServer:
             law = default_law(controller.hardware.sim.mechanism)
             self._laws[name] = ActiveLaw(controller, law, checked_gains(law, None))
         services: dict[str, Callable[..., Any]] = {"reset": self.reset, "change": self.change, **clock}
+        services["replace"] = self.replace
         services |= {"snapshot": self.snapshot, "restore": self.restore, "frame": self.frame}
         self.bus.add(NAME, SIMULATION, states={"frame": self.frame}, services=services)
         for name in controllers:
@@ -197,6 +198,23 @@ class SimulationServer:
             except TrocarError:  # changed set-up joints or instruments may overlap there
                 scene.restore(before)
                 raise
+            self._read_again(*self._controllers)
+            for controller in self._controllers.values():
+                controller.restart(self._ready)
+
+    def replace(self, scene: Scene) -> None:
+        """Later resets return to the places of the arms in this scene."""
+        check_type("scene", scene, Scene, "a Scene")
+        with self.bus.lock:
+            before = self._loop.scene
+            if {name: arm.arm.name for name, arm in scene.arms.items()} != {
+                name: arm.arm.name for name, arm in before.arms.items()
+            }:
+                raise TrocarError(f"the robot has the arms {', '.join(before.arms)}; the scene has others")
+            if abs(scene.timestep - before.timestep) > 1e-9:
+                raise TrocarError(f"the scene must have the robot's timestep, {before.timestep:g} s")
+            self._adopt(scene)
+            self._start = {name: arm.q for name, arm in scene.arms.items()}
             self._read_again(*self._controllers)
             for controller in self._controllers.values():
                 controller.restart(self._ready)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trocar.envs.live_task import LiveTask
 from trocar.robot import Robot
 from trocar.robot.messages import Frame
 from trocar.robot.settings import ArmSettings
@@ -28,6 +29,7 @@ from trocar.view.panels.recordings import RecordedCurvePanel, RecordingPanel
 from trocar.view.panels.reports import ReportPanel
 from trocar.view.panels.shadow import ShadowCurvePanel, ShadowStatePanel
 from trocar.view.panels.states import MessagePanel, NoticePanel, PedalPanel, StatePanel
+from trocar.view.panels.task import TaskPanel
 from trocar.view.panels.teleop import ContactArrows, DevicePanel, MouseHandles, PairPanel
 from trocar.view.panels.transport import TransportPanel
 from trocar.view.viser_internals import PageServer
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # needs the extra `envs`, which the other pages do not
 
 SCRIPT_SHARE = 0.1  # largest share of the real time for drawing while a script or a ROS client drives the robot
 CLOSE_UP = np.array([0.17, 0.28, 0.19])  # first camera position relative to the instruments [m]
+DEPTH = 0.1  # from a task's camera to the point that the page looks at [m]
 PICTURE, PICTURE_INTERVAL = (640, 480), 1 / 15  # size [pixels] and interval [s] of the endoscope's picture
 
 
@@ -104,6 +107,22 @@ def teleop_page(server: PageServer, robot: Robot, console: DeviceConsole, delay:
     picture = EndoscopePanel(EndoscopeRenderer("ECM", PICTURE, PICTURE_INTERVAL), eyes=1, through=True)
     panels = [picture, PairPanel(console), DevicePanel(console), MouseHandles(robot, console), ContactArrows()]
     return Page(server, delayed(robot, delay), panels, title="trocar teleop", camera=camera)
+
+
+def task_page(
+    server: PageServer, task: LiveTask, console: DeviceConsole, words: Callable[[], str], delay: float = 0.0
+) -> Page:
+    """A task that a person plays, seen from its camera; `trocar teleop --record DIR`.
+
+    Args:
+        words: return the state of the episode. delay: of the network [s].
+    """
+    place = task.camera_place().T_world_middle
+    camera = place[:3, 3], place[:3, 3] + DEPTH * place[:3, 2]
+    states = PairPanel(console)
+    states.tab = TaskPanel.tab
+    panels = [TaskPanel(task, words), states, DevicePanel(console), MouseHandles(task.robot, console), ContactArrows()]
+    return Page(server, delayed(task.robot, delay), panels, title="trocar teleop", camera=camera)
 
 
 def shadow_page(server: PageServer, shadow: Shadow, name: str) -> Page:

@@ -95,6 +95,16 @@ class Reports:
         """Measured positions (n,) of all joints, with the jaw [rad, m]; do not change them."""
         return self._hardware.q
 
+    @property
+    def joint_velocities(self) -> Array:
+        """Measured velocities (n,) of all joints, with the jaw [rad/s, m/s]; do not change them."""
+        return self._hardware.dq
+
+    @property
+    def joint_efforts(self) -> Array:
+        """Measured efforts (n,) of all joints, with the jaw [N m, N]; do not change them."""
+        return self._hardware.tau
+
     def joint_setpoint(self) -> Array:
         """Set-point positions (n,) of all joints, with the jaw [rad, m]."""
         return self._hardware.setpoint()

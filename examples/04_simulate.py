@@ -20,7 +20,7 @@ recording = tr.simulate(sim, controller, reference, duration=2.0, diagnostics=Tr
 error = np.abs(recording.commands["q"] - recording.q).max(0)
 print("largest tracking error:", np.array2string(error, precision=5))
 print(f"largest RCM error:      {1e3 * recording.extra['rcm_error'].max():.1e} mm")
-recording.save("sinusoid.npz")
+print("recording:              ", recording.save("trocar-sim/sinusoid.npz"))
 
 # Push the tip sideways with 2 N while joint efforts balance the push; read the wrench in the insertion guide.
 q = np.array([0.2, -0.1, 0.15, 0.0, 0.2, 0.1, 0.3])

@@ -1,6 +1,6 @@
 """`python -m trocar` is the command `trocar`."""
 
-from trocar.cli import app
+from trocar.cli import program
 
 if __name__ == "__main__":
-    app(prog_name="trocar")
+    program()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import signal
 import sys
 import time
 import traceback
@@ -18,6 +19,7 @@ from rich.console import Console
 from trocar.commands.bench import bench
 from trocar.commands.bench_tasks import bench_tasks
 from trocar.commands.convert import convert
+from trocar.commands.crtk_check import crtk_check
 from trocar.commands.evaluate import evaluate
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
@@ -26,8 +28,9 @@ from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, argument, flag, option
 from trocar.commands.record import record
 from trocar.commands.recordings import compare, fetch, render
-from trocar.commands.robot import crtk_check, run, serve
+from trocar.commands.run import run
 from trocar.commands.score import score
+from trocar.commands.serve import serve
 from trocar.commands.simulate import scene, sim
 from trocar.commands.sweep import sweep
 from trocar.commands.teleop import teleop
@@ -212,3 +215,12 @@ for panel, commands in PANELS.items():
         text = _unwrapped(inspect.getdoc(command) or "")
         name = "eval" if command is evaluate else None  # a builtin function has the name of the command
         app.command(name, rich_help_panel=panel, help=text, context_settings=settings)(command)
+
+
+def program() -> None:
+    """The command line as a process of its own. A second Ctrl-C, after the command has ended, prints no traceback."""
+    try:
+        app(prog_name="trocar")
+    finally:
+        # Graphics and threads take a moment to close; all files are complete by now.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ import trocar.appearance
 import trocar.bench
 import trocar.experiments
 import trocar.experiments.demo
+from trocar import cli
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.recording import Recording
@@ -489,3 +492,14 @@ def test_sim_mirrors_the_counterweight_without_a_task(no_picture: None, no_figur
     result = call("sim", "-t", "hold", "-d", 0.05, "--transmission", "mirrored", "-o", tmp_path)
     assert result.exit_code == 0, result.output
     assert Recording.load(tmp_path / "recording.npz").provenance["transmission"] == "mirrored"
+
+
+def test_a_second_ctrl_c_after_the_command_ends_the_process_without_a_traceback(monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(cli, "app", lambda **_: sys.exit(3))
+    try:
+        with pytest.raises(SystemExit) as leaving:
+            cli.program()
+        assert (leaving.value.code, signal.getsignal(signal.SIGINT)) == (3, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -29,9 +29,12 @@ def scene(*arms: str) -> Scene:
 
 
 class Rig:
-    """A robot in stepped time, with a device of each arm whose sample the test sets."""
+    """A robot in stepped time, with a device of each arm whose sample the test sets.
 
-    def __init__(self, *arms: str, **options: float) -> None:
+    early: time that passes before the devices are read [s].
+    """
+
+    def __init__(self, *arms: str, early: float = 0.0, **options: float) -> None:
         self.arms = arms or ("PSM1",)
         built = scene(*self.arms)
         built.reset()
@@ -39,6 +42,8 @@ class Rig:
         self.samples = {arm: DeviceSample(np.zeros(6)) for arm in self.arms}
         self.devices = {arm: Scripted(lambda t, arm=arm: self.samples[arm]) for arm in self.arms}
         self.console = DeviceConsole(self.robot, self.devices, **options)
+        if early:
+            self.robot.run(early)
         self.robot.every(5e-3, lambda t: self.console.poll())
         self.console.start()
 
@@ -157,6 +162,12 @@ def test_the_network_delays_the_hand() -> None:
     assert np.allclose(rig.setpoint(), start, atol=1e-9)
     rig.send(0.05, twist=along(0.1))
     assert 1e-4 < rig.setpoint()[0, 3] - start[0, 3] < 0.2 * 0.1 * 0.06
+
+
+def test_a_delayed_console_starts_without_errors_about_a_device_that_was_not_read_yet() -> None:
+    rig = Rig(delay=0.1, early=0.15)
+    rig.send(0.2)
+    assert rig.errors() == []
 
 
 def test_two_devices_drive_two_psms() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trocar.simulation import Scene
     from trocar.transports.camera import CameraSettings
 
+CONTEST = "peg_transfer"  # its name among scenes and tasks
 IMAGE_RATE = 30.0  # of the competition's cameras [Hz]
 BEGIN_TIMEOUT = 60.0  # real time until the first motion of a client [s]
 END_TIMEOUT = 3.0  # real time in which a client ends after it is told to [s]

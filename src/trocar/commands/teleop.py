@@ -16,6 +16,7 @@ from rich.console import Console
 
 import trocar as tr
 from trocar.commands import options
+from trocar.commands.contest import CONTEST
 from trocar.commands.options import Browser, Port, check_positive, flag, option
 from trocar.commands.teleop_task import TaskOptions, record_person
 from trocar.commands.terminal import plain_errors, show_written, status_line
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
 MAX_DELAY = 5000.0  # [ms]
-CONTEST = "peg_transfer"
 NPZ = ".npz"
 CRTK = "crtk:"  # of a master in ROS, before its name
 COUNTS = {1: "once", 2: "twice"}

@@ -150,6 +150,9 @@ class DeviceConsole:
         """Switch teleoperation on, with an operator present."""
         self.poll()
         with self._bus.lock:
+            for psm, channel in self._forth.items():
+                channel.reset()  # sent before the first reading: a device that has sent nothing yet
+                self.grips[psm] = HandState()
             self._robot.console().teleop_start()
             self._press("operator_present", True)
 

@@ -200,7 +200,7 @@ class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=
             send_recording(event.client, self.a.recording, f"recording{suffix}")
 
 
-class RecordedCurvePanel(Panel, tab=("Recording", viser.Icon.TIMELINE), left=True, interval=0.1):
+class RecordedCurvePanel(Panel, tab=("Recorded curves", viser.Icon.TIMELINE), left=True, interval=0.1):
     """Recordings A and B of one joint over time, with a line at the time shown; the zoom keeps this time in view.
 
     Attributes: joint, zoom: dropdown and slider. plots: by quantity.

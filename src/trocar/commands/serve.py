@@ -1,205 +1,25 @@
-"""`trocar run`, `serve` and `crtk-check`: the live robot for dVRK scripts and for ROS, and its conformance."""
+"""`trocar serve`: a simulated robot in ROS 1, in ROS 2, as controller boards or for clients of CoppeliaSim."""
 
 from __future__ import annotations
 
 import ipaddress
-import math
-from collections import Counter
-from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import trocar as tr
 from trocar.commands import options
-from trocar.commands.contest import contest_camera, open_contest
+from trocar.commands.contest import CONTEST
 from trocar.commands.options import STARTS, argument, check_positive, flag, option
-from trocar.commands.terminal import INTERRUPTED, plain_errors, show_table, status_line, termination_interrupts
-from trocar.commands.view import open_browser, open_page, wait_for_browser
+from trocar.commands.robot_scene import built_scene
+from trocar.commands.terminal import plain_errors, termination_interrupts
+from trocar.commands.view import open_browser, open_page
 from trocar.errors import TrocarError, check_known
-from trocar.files import check_writable, write_json
 
-if TYPE_CHECKING:
-    from trocar.robot.conformance import Subject
-    from trocar.robot.contest import ContestTrial
-    from trocar.scripts.session import Session
-    from trocar.transports.remote_bus import RemoteBus
-
-SPEEDS = ("real", "fast")
 OWN_MASTER = "own"
-CONTEST = "peg_transfer"
 POLL_INTERVAL = 0.2  # between checks of the simulation [s]
-METRES_PER_RADIAN = 0.1  # --amplitude 0.05 allows 0.05 rad or 5 mm
-COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
-
-
-@plain_errors()
-def run(
-    script: Annotated[Path, argument("SCRIPT.py", "A Python script for the dVRK.")],
-    arguments: Annotated[list[str] | None, argument("ARGS", "Arguments of the script.", show_default=False)] = None,
-    scene: options.RobotScene = "dvrk",
-    api: Annotated[
-        str | None,
-        option("RELEASE", "Release of the dvrk packages: 1, 2.0, 2.2 or 2.4. Default: detected from the script."),
-    ] = None,
-    speed: Annotated[str, option("SPEED", "real: real time; fast: time passes only while the script waits.")] = "real",
-    start: options.Start = "ready",
-    answers: Annotated[Path | None, option("FILE", "Lines for input(). Default: standard input.", "--input")] = None,
-    pedal: Annotated[
-        list[str] | None,
-        option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
-    ] = None,
-    seed: Annotated[int, option("K", "With --scene peg_transfer: seed of the board's and the pegs' places.")] = 0,
-    image_size: Annotated[str, option("WxH", "With --scene peg_transfer: size of the images.")] = "640x400",
-    duration: Annotated[
-        float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
-    ] = None,
-    arms: Annotated[
-        list[str] | None,
-        option("NAMES", "Arms to simulate: PSM1,ECM; repeatable. The others are left out. Default: all of the scene."),
-    ] = None,
-    parameters: options.ParametersByArm = None,
-    record: Annotated[
-        Path | None, option("BAG", "Record states and motion commands to BAG: .bag, .mcap, .db3.")
-    ] = None,
-    view: Annotated[
-        bool, flag("Open the robot in the browser, wait for the page, and keep it until Ctrl-C.", "--view")
-    ] = False,
-    port: options.Port = 8080,
-    browser: options.Browser = True,
-) -> None:
-    """Run a Python script for the dVRK without ROS or a robot.
-
-    Example: [bold]trocar run --speed fast my_script.py -a PSM1[/bold]
-
-    More: [bold]trocar run --arms PSM1 -p PSM1=mine.toml --record run.bag my_script.py[/bold] (one arm with identified
-    parameters, recorded); [bold]trocar run --scene PSM --speed fast excitation/play.py --arm PSM[/bold] (an arm alone).
-
-    Errors and warnings of the robot are printed on stderr with the robot's time.
-
-    The script imports dvrk, crtk, rospy, PyKDL and ROS messages as usual and gets stand-ins that drive a simulated
-    robot in the same process. All arguments after SCRIPT.py are passed to the script. Exit status: the script's; 2 if
-    the command line is wrong. The script runs with your permissions, as with python SCRIPT.py.
-    """
-    from trocar.robot.interface import PEDALS
-    from trocar.scripts.script_api import judge
-    from trocar.scripts.session import APIS
-
-    check_known("speed", SPEEDS, speed)
-    check_known("start", STARTS, start)
-    if api is not None:
-        check_known("api", APIS, api)
-    if not script.is_file():
-        raise TrocarError(f"the script {script} does not exist")
-    if duration is not None:
-        check_positive(duration=duration)
-    presses = [_press(text, PEDALS) for text in pedal or []]
-    if api is None:
-        judgement = judge(script)
-        api = judgement.api
-        typer.echo(f"trocar run: API {api} ({judgement.reason}); choose with --api", err=True)
-    from trocar.robot.contest import score_line
-    from trocar.scripts.launcher import run_script
-    from trocar.scripts.session import FOREVER, Session
-    from trocar.scripts.stereo_topics import StereoPublisher
-    from trocar.teleoperation import Teleoperation
-    from trocar.transports.bags import bags_of
-
-    with ExitStack() as running:  # stopped in reverse order
-        lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
-        names = options.arm_names(arms)
-        robot, trial = _script_robot(running, scene, names, parameters, speed, start, seed)
-        Teleoperation(robot)
-        running.enter_context(bags_of(robot, record, None, lambda text: typer.echo(f"trocar run: {text}", err=True)))
-        page = open_page(running, "script_page", robot, port=port) if view else None
-        if page is not None:
-            wait_for_browser(page, "trocar run", browser)
-        session = Session(robot, api, fast=speed == "fast")
-        running.callback(session.close)
-        if trial is not None:
-            StereoPublisher(session, contest_camera(robot.scene, None, image_size))
-        for press in presses:
-            _schedule(session, *press)
-        if duration is not None:
-            session.at(session.now + round(min(duration, FOREVER) * 1e9), session.stop)
-        status = run_script(session, script, arguments or [], lines)
-        if trial is not None:
-            typer.echo(f"trocar run: {score_line(trial.score)}", err=True)
-        if page is not None and status != INTERRUPTED:
-            session.close()
-            typer.echo(f"trocar run: the script has ended with status {status}; end the page with Ctrl-C", err=True)
-            with suppress(KeyboardInterrupt):
-                page.wait()
-    raise typer.Exit(status)
-
-
-def _script_robot(
-    running: ExitStack,
-    scene: str,
-    arms: list[str],
-    parameters: list[str] | None,
-    speed: str,
-    start: str,
-    seed: int,
-) -> tuple[tr.Robot, ContestTrial | None]:
-    """The robot of a script, with the referee of the peg transfer if it is its scene."""
-    if scene == CONTEST:
-        if arms or parameters or start != "ready":
-            raise TrocarError(f"{CONTEST} has both arms, ready and with their best parameters; omit other options")
-        return open_contest(running, seed, speed)
-    if seed:
-        raise TrocarError(f"--seed applies to --scene {CONTEST} only")
-    return running.enter_context(tr.Robot(_built(scene, arms, parameters), speed=speed, start=start)), None
-
-
-def _built(scene: str, arms: list[str], parameters: list[str] | None, *, only: bool = True) -> tr.Scene:
-    """The scene of a name or file, or an arm alone, for the controllers of a robot.
-
-    Args:
-        arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
-        parameters: parameter sets or files, as ARM=SET.
-    """
-    from trocar.arms import ARMS
-    from trocar.robot.controller.constants import PERIOD
-    from trocar.robot.settings import ArmSettings
-    from trocar.simulation.scene_file import arms_of
-
-    if scene in ARMS:
-        check_known("arm of the scene", (scene,), *arms)
-        return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()
-    known = arms_of(scene)
-    check_known("arm of the scene", known, *arms)
-    loaded = arms if arms and only else known
-    sets = options.parameters_by_arm(parameters, loaded)
-    return tr.load_scene(scene, arms=loaded, parameters=sets, timestep=PERIOD)
-
-
-def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:
-    """Pedal, time and duration [s] of NAME@T or NAME@T+D."""
-    name, _, when = text.partition("@")
-    check_known("pedal", pedals, name)
-    begin, _, duration = when.partition("+")
-    try:
-        times = float(begin), float(duration or 0.5)
-    except ValueError:
-        times = math.nan, math.nan
-    if not all(math.isfinite(time) and time >= 0 for time in times):
-        form = "NAME@T or NAME@T+D with times in seconds, such as clutch@2+0.5"
-        raise TrocarError(f"--pedal must be {form}, got {text!r}")
-    return name, *times
-
-
-def _schedule(session: Session, pedal: str, begin: float, duration: float) -> None:
-    from trocar.robot.messages import Joy
-
-    def button(value: int) -> None:
-        session.bus.publish(f"console/emulate_{pedal}", Joy(buttons=(value,)))
-
-    pressed = session.now + round(begin * 1e9)
-    session.at(pressed, lambda: button(Joy.PRESSED))
-    session.at(pressed + round(duration * 1e9), lambda: button(Joy.RELEASED))
 
 
 @plain_errors()
@@ -402,7 +222,7 @@ def serve(
     from trocar.transports.ros1.bridge import Ros1Bridge
     from trocar.transports.ros2.bridge import Ros2Bridge
 
-    built = _built(scene, names, parameters, only=False)
+    built = built_scene(scene, names, parameters, only=False)
     served: Any = {"rate": rate, "speed": speed, "hold_when_lost": hold_when_lost, "priority": priority}
     served["description"] = _description(built)
     with ExitStack() as running:
@@ -467,99 +287,3 @@ def _description(scene: tr.Scene) -> str:
     except TrocarError as error:
         typer.echo(f"no robot_description: {error}")
         return ""
-
-
-@plain_errors()
-def crtk_check(
-    scene: options.RobotScene = "dvrk",
-    arms: Annotated[
-        list[str] | None, option("NAME", "Device to check, such as PSM1 or console; can be repeated. Default: all.")
-    ] = None,
-    allow_motion: Annotated[bool, flag("Send commands that move the arms.", "--allow-motion")] = False,
-    amplitude: Annotated[float, option("RAD", "Largest motion of a joint; prismatic: a tenth of it in metres.")] = 0.05,
-    unbounded: Annotated[
-        bool,
-        flag("With --allow-motion: also move to a limit, release the arm, trigger FAULT, power off.", "--unbounded"),
-    ] = False,
-    ros1: Annotated[bool, flag("Check a robot running in ROS 1 instead of a simulated scene.", "--ros1")] = False,
-    master: options.Master = None,
-    ros2: Annotated[bool, flag("Check a robot running in ROS 2 instead of a simulated scene.", "--ros2")] = False,
-    domain: options.Domain = None,
-    interface: options.Interface = "lo",
-    json_file: Annotated[Path | None, option("FILE", "Write the results to FILE.", "--json")] = None,
-) -> None:
-    """Check that a robot behaves as the dVRK's interface (CRTK) requires.
-
-    Example: [bold]trocar crtk-check --arms PSM1 --allow-motion --json results.json[/bold]
-
-    Checks topics, services, sizes, units, frames, time stamps, latching and kinematics; with --allow-motion also
-    states, moves, rejected commands and pedals; with --unbounded also limits, power, homing and FAULT. Checks that are
-    not permitted are listed as skipped. Simulated arms are enabled and homed first; with --ros1 or --ros2 the arms are
-    checked in their current state. Exit status 1 if a check fails.
-    """
-    from trocar.robot.conformance import Permission, Result, examine
-
-    check_positive(amplitude=amplitude)
-    if unbounded and not allow_motion:
-        raise TrocarError("--unbounded requires --allow-motion")
-    check_writable(json_file)
-    permission = Permission.unbounded if unbounded else Permission.motion if allow_motion else Permission.read
-    results: list[Result] = []
-    in_ros = ros1 or ros2
-    with _robot(scene, ros1, master, ros2, domain, interface) as robot, status_line("crtk-check") as show:
-        chosen = tuple(dict.fromkeys(arms or robot.devices))
-        check_known("device in ROS" if in_ros else "device of the scene", robot.devices, *chosen)
-        for name in chosen:
-            subject = _subject(robot, name, amplitude)
-            for result in examine(subject, permission):
-                show(f"{name}: {result.check}")
-                results.append(result)
-            subject.close()
-    count = Counter(result.status for result in results)
-    summary = {status: count[status] for status in COLOURS}
-    if json_file is not None:
-        listed = [asdict(result) for result in results]
-        write_json(json_file, {"scene": None if in_ros else scene, "summary": summary, "results": listed})
-    rows = []
-    for r in results:
-        text = (r.reason or r.requirement).replace("[", r"\[")
-        rows.append((r.arm, r.check, f"[{COLOURS[r.status]}]{r.status}[/]", text))
-    headings = ("device", "check", "result", "reason or requirement")
-    show_table("trocar crtk-check", headings, rows, left=(0, 1, 2, 3))
-    typer.echo(", ".join(f"{number} {status}" for status, number in summary.items()))
-    if summary["failed"]:
-        raise typer.Exit(1)
-
-
-def _robot(
-    scene: str, ros1: bool, master: str | None, ros2: bool, domain: int | None, interface: str
-) -> tr.Robot | RemoteBus:
-    if not (ros1 or ros2):
-        return tr.Robot(_built(scene, [], None), start="ready")
-    client = options.connected(ros1, master, ros2, domain, interface)
-    if ros2 and not client.devices:
-        from trocar.transports.ros2.domain import chosen_domain
-
-        client.close()
-        where = f"in domain {chosen_domain(domain)} on {interface}"
-        remedy = "start the robot's node first, or name its --domain and --interface"
-        raise TrocarError(f"no device was found {where}: {remedy}")
-    return client
-
-
-def _subject(robot: tr.Robot | RemoteBus, name: str, amplitude: float) -> Subject:
-    """A device to check; a simulated arm has its joint and motor limits, which ROS does not publish."""
-    import numpy as np
-
-    from trocar.robot.conformance import Subject
-
-    kind, slide = robot.devices[name], METRES_PER_RADIAN * amplitude
-    if not isinstance(robot, tr.Robot):
-        return Subject(robot, name, kind, None, amplitude, slide)
-    if name not in robot.arms:
-        return Subject(robot, name, kind)
-    arm = robot.readings(name).arm
-    n = arm.tip_joints
-    efforts = np.abs(np.linalg.inv(arm.motors.coupling).T) @ arm.motors.effort
-    limits = arm.lower[:n], arm.upper[:n]
-    return Subject(robot, name, kind, limits, amplitude, slide, efforts[:n])

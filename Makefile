@@ -116,11 +116,11 @@ gpu: $(TEST_STAMP)
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
 
-# An environment of its own: torch is large and no part of the tests.
+# In an environment of its own, since torch is large and no part of the tests, unless .venv has Stable-Baselines3.
 check-envs: $(TEST_STAMP)
-	$(BIN)/python -m venv build/check-envs
-	build/check-envs/bin/python -m pip install -qq -e '.[envs]' stable-baselines3
-	build/check-envs/bin/python -m tools.check_envs
+	@if $(BIN)/python -c 'import stable_baselines3' 2>/dev/null; then python=$(BIN)/python; else \
+	  $(BIN)/python -m venv build/check-envs && python=build/check-envs/bin/python && \
+	  $$python -m pip install -qq -e '.[envs]' stable-baselines3 || exit 1; fi; $$python -m tools.check_envs
 
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=

@@ -16,6 +16,7 @@ import trocar.envs
 from trocar.envs import TASKS, TaskEnv, make_task
 from trocar.envs.actions import MODES
 from trocar.errors import TrocarError
+from trocar.robot.contest import drawn_scene
 
 SLOW = {"Insert", "Pullout"}  # their experts need more than 5 s; the skills that they use have tests of their own
 
@@ -188,3 +189,22 @@ def test_the_expert_solves_a_task(task):
         over = terminated or truncated
     assert info["is_success"]
     assert info["first_success"]
+
+
+def test_a_seed_gives_the_same_board_in_the_environment_and_in_the_served_competition():
+    env = make_task("PegTransfer")
+    for seed in (0, 3):
+        env.reset(seed=seed)
+        served = drawn_scene(seed)
+        for name in ("board", "blue", "red"):
+            np.testing.assert_array_equal(env.world.scene.objects[name].pose, served.objects[name].pose)
+
+
+def test_the_expert_places_a_peg_of_the_surrol_variant():
+    env = make_task("PegTransfer", variant="surrol")
+    observation, info = env.reset(seed=1)
+    policy = env.expert()
+    while info["points"] == 0 and info["time"] < 12.0:
+        observation, _, _, _, info = env.step(policy(observation))
+    assert info["points"] == 1
+    assert info["drops"] == 0

@@ -15,7 +15,7 @@ from trocar.errors import check_known
 from trocar.robot.messages import Pose
 from trocar.robot.robot import Robot
 from trocar.simulation import Scene
-from trocar.simulation.contest import DURATION, Referee, Score, contest_scene, draw_setting
+from trocar.simulation.contest import DURATION, Referee, Score, contest_scene, seeded_setting
 from trocar.simulation.contest.peg_board import HAND, T_camera_world
 from trocar.spatial import inverse
 
@@ -33,8 +33,8 @@ MOVED = 1e-4  # change of a joint set-point that begins the trial [rad, m]
 
 
 def drawn_scene(seed: int, **options: Any) -> Scene:
-    """The scene with the board and the pegs of a seed; options: of `contest_scene`."""
-    return contest_scene(draw_setting(np.random.default_rng(seed)), **options)
+    """The scene with the board and the pegs of a seed, as in the environment; options: of `contest_scene`."""
+    return contest_scene(seeded_setting(seed), **options)
 
 
 class ContestTrial(Closable):

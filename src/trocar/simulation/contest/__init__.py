@@ -4,7 +4,16 @@
 environment, a live robot or a script.
 """
 
-from trocar.simulation.contest.peg_board import ContestSetting, contest_scene, draw_setting
+from trocar.simulation.contest.peg_board import ContestSetting, contest_scene, draw_setting, seeded_setting
 from trocar.simulation.contest.referee import DURATION, PlacedPeg, Referee, Score
 
-__all__ = ["DURATION", "ContestSetting", "PlacedPeg", "Referee", "Score", "contest_scene", "draw_setting"]
+__all__ = [
+    "DURATION",
+    "ContestSetting",
+    "PlacedPeg",
+    "Referee",
+    "Score",
+    "contest_scene",
+    "draw_setting",
+    "seeded_setting",
+]

@@ -87,6 +87,17 @@ def draw_setting(rng: np.random.Generator, variant: str = "contest") -> ContestS
     return ContestSetting(T, (first, second), (a, b), variant)
 
 
+def seeded_setting(seed: int) -> ContestSetting:
+    """The setting of a seed: that of the nominal environment `trocar/PegTransfer-v0`.
+
+    An environment draws its robot first: seeds of both arms and their sensors, and the factor of friction.
+    """
+    rng = np.random.default_rng(seed)
+    rng.integers(2**31, size=len(HAND) + 1)
+    rng.uniform()
+    return draw_setting(rng)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Board(Solid):
     """A fixed board with its posts and its wall."""

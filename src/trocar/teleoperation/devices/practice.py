@@ -10,7 +10,7 @@ import numpy as np
 from trocar.errors import check_known
 from trocar.mechanics.cart import Cart
 from trocar.simulation import Scene, SceneArm, Solid, load_scene
-from trocar.simulation.contest import contest_scene, draw_setting
+from trocar.simulation.contest import contest_scene, seeded_setting
 from trocar.simulation.objects.solid import objects_below
 from trocar.teleoperation.devices.device import DEVICES, OPEN, DeviceKind, DeviceSample, PassiveDevice
 
@@ -37,7 +37,7 @@ def training_scene(
     check_known("task", TASKS, task)
     if task == "peg_transfer":
         check_known("PSM of the peg transfer", PSMS[:2], *arms)
-        return contest_scene(draw_setting(np.random.default_rng(seed)), endoscope=True, contacts=contacts)
+        return contest_scene(seeded_setting(seed), endoscope=True, contacts=contacts)
     if task == "suture":
         return load_scene("suture", arms=(*arms, "ECM"), contacts=contacts)
 

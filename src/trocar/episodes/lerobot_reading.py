@@ -110,8 +110,7 @@ def _episodes3(folder: Path) -> list[dict[str, Any]]:
         raise TrocarError(f"{folder / 'meta' / 'episodes'} has no list of episodes")
     rows: list[dict[str, Any]] = []
     for path in files:
-        names = [name for name in _schema(path).names if not name.startswith("stats/")]
-        rows += _table(path, names).to_pylist()
+        rows += _table(path, omitted="stats/").to_pylist()
     return [_checked(files[0], number, row) for number, row in enumerate(rows)]
 
 
@@ -248,26 +247,18 @@ def _inside(folder: Path, name: str) -> Path:
     return path
 
 
-def _schema(path: Path) -> Any:
-    return _parquet(path, lambda parquet: parquet.read_schema(path))
-
-
-def _table(path: Path, columns: list[str] | None = None) -> Any:
-    """A Parquet file; damaged, missing and too large ones raise an error."""
+def _table(path: Path, omitted: str | None = None) -> Any:
+    """A Parquet file without the columns whose names begin with `omitted`; an error if it is damaged or too large."""
     check_regular(path, "table")
-
-    def read(parquet: Any) -> Any:
-        with parquet.ParquetFile(path) as file:
+    try:
+        with optional("pyarrow.parquet").ParquetFile(path) as file:
             groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
             check_memory(4.0 * sum(max(group.total_byte_size, 0) for group in groups), f"reading {path}", "Split it")
-            return file.read(columns=columns)
-
-    return _parquet(path, read)
-
-
-def _parquet(path: Path, read: Any) -> Any:
-    try:
-        return read(optional("pyarrow.parquet"))
+            if omitted is None:
+                return file.read()
+            return file.read(columns=[name for name in file.schema_arrow.names if not name.startswith(omitted)])
+    except TrocarError:
+        raise
     except (optional("pyarrow").ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise TrocarError(f"{path} is missing, damaged or incomplete: {reason}") from None

@@ -10,7 +10,8 @@ import pytest
 from tests.support.odd_values import INPUTS, add_piece
 from tools import fuzz
 
-NAMES = ["test_a", "test_b"]
+NAMES = ["a.py::test_a", "a.py::test_b", "b.py::test_c"]
+A, B, C = NAMES
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def pieces(monkeypatch):
         ran.append((tests, rounds, seed))
         lines = []
         for test in tests:
-            failed = test == "test_b" and seed == 7
+            failed = test == B and seed == 7
             lines.append(
                 {"test": test, "inputs": rounds, "seconds": 2.0, "cpu": 1.0, "failed": failed, "output": "a trace"}
             )
@@ -35,32 +36,34 @@ def pieces(monkeypatch):
     return ran
 
 
-def test_the_first_pieces_share_a_process_and_later_ones_have_their_own_seeds_and_grow(pieces, tmp_path):
+def test_the_first_pieces_of_an_interface_share_a_process_and_later_ones_have_their_own_seeds_and_grow(
+    pieces, tmp_path
+):
     campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 20_000)
     campaign.run(NAMES)
-    assert pieces[0] == (NAMES, fuzz.FIRST_ROUNDS, 5)
-    assert [piece[0] for piece in pieces[1:3]] == [["test_a"], ["test_b"]]
-    assert [seed for tests, _, seed in pieces if "test_a" in tests] == [5, 6, 7]
-    rounds = [count for tests, count, _ in pieces if "test_a" in tests]
+    assert pieces[:2] == [([A, B], fuzz.FIRST_ROUNDS, 5), ([C], fuzz.FIRST_ROUNDS, 5)]
+    assert [piece[0] for piece in pieces[2:5]] == [[A], [B], [C]]
+    assert [seed for tests, _, seed in pieces if A in tests] == [5, 6, 7]
+    rounds = [count for tests, count, _ in pieces if A in tests]
     assert rounds[0] < rounds[1] < rounds[2]
-    assert campaign.results["test_a"]["inputs"] == sum(rounds) == 20_001
+    assert campaign.results[A]["inputs"] == sum(rounds) == 20_001
 
 
 def test_a_failure_has_its_seed_and_ends_the_test(pieces, tmp_path):
     campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 1_000_000)
-    campaign.run(["test_b"])
+    campaign.run([B])
     rounds = [count for _, count, _ in pieces]
-    assert campaign.results["test_b"]["failure"] == f"TROCAR_FUZZ={rounds[2]} TROCAR_FUZZ_SEED=7"
-    assert campaign.results["test_b"]["output"] == "a trace"
+    assert campaign.results[B]["failure"] == f"TROCAR_FUZZ={rounds[2]} TROCAR_FUZZ_SEED=7"
+    assert campaign.results[B]["output"] == "a trace"
     assert len(rounds) == 3
     assert "TROCAR_FUZZ_SEED=7" in campaign.table()
 
 
 def test_a_campaign_resumes_with_the_next_seed(pieces, tmp_path):
     for rounds in (300, 1000):
-        fuzz.Campaign(tmp_path / "fuzz.json", 5, rounds).run(["test_a"])
+        fuzz.Campaign(tmp_path / "fuzz.json", 5, rounds).run([A])
     assert [seed for _, _, seed in pieces] == [5, 6]
-    assert json.loads((tmp_path / "fuzz.json").read_text())["test_a"]["inputs"] == 1001
+    assert json.loads((tmp_path / "fuzz.json").read_text())[A]["inputs"] == 1001
 
 
 def test_the_inputs_of_an_interface_are_divided_evenly_between_its_doors(pieces, monkeypatch, tmp_path):
@@ -79,9 +82,9 @@ def test_a_test_whose_process_dies_has_failed_and_one_that_is_skipped_has_not(mo
         done = subprocess.CompletedProcess([], status, "Fatal Python error", "")
         monkeypatch.setattr(subprocess, "run", lambda *_args, done=done, **_options: done)
         campaign = fuzz.Campaign(tmp_path / f"fuzz{status}.json", 5, 300)
-        campaign.run(["test_a"])
-        assert ("failure" in campaign.results["test_a"]) == (status != 0)
-        assert campaign.results["test_a"]["pieces"] == 1
+        campaign.run([A])
+        assert ("failure" in campaign.results[A]) == (status != 0)
+        assert campaign.results[A]["pieces"] == 1
 
 
 def test_every_test_reports_its_own_inputs(tmp_path):

@@ -3,14 +3,15 @@
 A door is one fuzz test, an interface is a file of them. With --per-interface the inputs are those of an interface and
 are divided evenly between its doors.
 
-A piece is one test with one seed; the first piece of all tests is one process, which measures how fast they are.
-DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints tables of
+A piece is one test with one seed; the first pieces of an interface are one process, which measures how fast its doors
+are. DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints tables of
 doors and interfaces at its end. A failure is listed with its seed, and the test is not continued.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -81,8 +82,10 @@ class Campaign:
 
     def run(self, tests: list[str], end: float = float("inf")) -> None:
         """Run pieces of these tests until all have their inputs, or until a time of the monotonic clock [s]."""
-        if untried := [test for test in tests if test not in self.results]:
-            self._first_pieces(untried)
+        untried = [test for test in tests if test not in self.results]
+        for _, doors in itertools.groupby(untried, interface):
+            if time.monotonic() < end:
+                self._first_pieces(list(doors))
         # one piece of each test in turn, so that a run that ends early has tried all of them
         while waiting := [test for test in tests if self.unfinished(test)]:
             for test in waiting:

@@ -99,7 +99,7 @@ def main():
     )
     policy = ACTPolicy(config)
     policy.train()
-    before, _ = make_pre_post_processors(config, dataset_stats=meta.stats)
+    before, after = make_pre_post_processors(config, dataset_stats=meta.stats)
     optimiser = torch.optim.AdamW(policy.parameters(), lr=1e-3)
     columns = {name: np.stack(dataset.hf_dataset.with_format("numpy")[name]) for name in (*inputs, "action")}
     ends = np.array(dataset.hf_dataset.with_format("numpy")["episode_index"]).ravel()
@@ -121,7 +121,9 @@ def main():
     print(f"trained ACT for {steps} steps in {seconds:.1f} s of CPU time: loss {first:.3f} -> {last:.3f}")
     if not last < 0.7 * first:
         sys.exit("the loss did not fall by 30 %")
-    policy.save_pretrained(folder.parent / f"{folder.name}-act")
+    target = folder.parent / f"{folder.name}-act"
+    for part in (policy, before, after):
+        part.save_pretrained(target)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`trocar record`: episodes of scripted policies as a data set."""
+"""`trocar record`: episodes of scripted policies or of policies from outside, as a data set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ def record(
     output: Annotated[Path, option("DIR", "New folder for the data set.", "-o", "--output")],
     count: Annotated[int, option("N", "Episodes.", "--count", "-n")] = 100,
     format: Annotated[str, option("FORMAT", FORMATS)] = "lerobot3",
-    policy: Annotated[str, option("NAME", "expert, pid or random.")] = "expert",
+    policy: Annotated[
+        str,
+        option(
+            "NAME | FILE | DIR | HOST:PORT",
+            "expert, pid or random; or a policy from outside, as in trocar eval: a file (.py, which is executed, or "
+            ".npz), the folder of a LeRobot policy, or the address of a policy server.",
+        ),
+    ] = "expert",
     level: Annotated[str, option("LEVEL", "Randomisation of the robot: nominal, 1sigma or 3sigma.")] = "nominal",
     seed: Annotated[int, option("N", "Seed of the first episode; the others follow.")] = 0,
     recovery: Annotated[float, option("SHARE", "Share of episodes that begin after a disturbance.")] = 0.1,
@@ -36,9 +43,10 @@ def record(
     Example: [bold]trocar record NeedlePick -n 100 -o needle --format lerobot2.1 --stereo 640x480[/bold]
 
     State and action have the names of Open-H; efforts, velocities, true wrenches at tip and trocar, contact forces, the
-    drawn robot, seed and success are stored with them. Demonstrations are split into train, val and test; recoveries
-    and failures are splits of their own. The same options give the same files. An interrupted recording continues;
-    nothing is overwritten. Requires pip install 'trocar\\[data]'.
+    drawn robot, seed and measured success are stored with them. Demonstrations are split into train, val and test;
+    recoveries and failures are splits of their own. The same options give the same files, unless a policy from outside
+    decides at random. An interrupted recording continues; nothing is overwritten. Requires pip install
+    'trocar\\[data]'.
     """
     from trocar.episodes import EpisodeRecipe
     from trocar.episodes import record as run

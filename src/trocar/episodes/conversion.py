@@ -45,6 +45,10 @@ class Conversion:
     size: tuple[int, int] | None = None
     fps: int = 30
 
+    @property
+    def policy_name(self) -> str:
+        return self.policy
+
     def content(self) -> dict[str, Any]:
         return {"trocar": trocar.__version__} | asdict(self)
 

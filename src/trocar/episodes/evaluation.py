@@ -1,8 +1,9 @@
-"""Scores of policies from outside: an episode is driven by the answers of a policy server."""
+"""Scores of policies from outside: an episode is driven by the answers of a policy of tips."""
 
 from __future__ import annotations
 
 import math
+import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +16,12 @@ from trocar import checks
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
 from trocar.envs.bench import Episode
 from trocar.envs.registration import make_task
+from trocar.envs.task import Policy
 from trocar.envs.task_env import RATE, TaskEnv
+from trocar.episodes import features as f
+from trocar.episodes.outside import TipPolicy
 from trocar.episodes.policy_messages import PolicyFailure
-from trocar.episodes.policy_server import FILMS, Needs, PolicyServer, TipGoal, observation
+from trocar.episodes.policy_server import FILMS, Needs, PolicyFrame, TipGoal
 from trocar.episodes.rollout import FrameReader, instruction_of
 from trocar.errors import TrocarError
 from trocar.spatial import Array
@@ -46,7 +50,7 @@ class Driving:
 
 def evaluate(
     task: str,
-    server: PolicyServer,
+    policy: TipPolicy,
     count: int = 10,
     *,
     seed: int = 0,
@@ -56,31 +60,60 @@ def evaluate(
 ) -> list[Episode]:
     """Score a policy on a task: seeds `seed`, `seed + 1`, ...; the policy commands tips and jaws.
 
-    Raises PolicyFailure, after the arms have held their place, if the server fails.
+    Raises PolicyFailure, after the arms have held their place, if the policy fails.
     """
     checks.count("count", count)
     checks.count("seed", seed, 0)
-    env = make_task(task, level=level, mode="tip_increment")
-    if not all(kind.startswith("PSM") for kind in env.task.arms.values()):
-        raise TrocarError(f"the policy commands PSMs; the task {task} has {', '.join(env.task.arms.values())}")
-    needs, episodes = server.needs(), []
-    unknown = [name for name in needs.videos if name not in FILMS]
-    if unknown:
-        raise TrocarError(f"the policy needs the pictures {', '.join(unknown)}; there are {', '.join(FILMS)}")
+    env, episodes = driven_env(task, level), []
+    needs = checked_needs(policy)
     for k in range(count):
-        episodes.append(_episode(env, task, server, needs, seed + k, driving or Driving()))
+        episodes.append(_episode(env, task, policy, needs, seed + k, driving or Driving()))
         if progress is not None:
             progress((k + 1) / count)
     return episodes
 
 
-def _episode(env: TaskEnv, task: str, server: PolicyServer, needs: Needs, seed: int, driving: Driving) -> Episode:
+def driven_env(task: str, level: str) -> TaskEnv:
+    """The environment of a task that a policy of tips can drive."""
+    env: TaskEnv = make_task(task, level=level, mode="tip_increment")
+    if not all(kind.startswith("PSM") for kind in env.task.arms.values()):
+        raise TrocarError(f"the policy commands PSMs; the task {task} has {', '.join(env.task.arms.values())}")
+    return env
+
+
+def checked_needs(policy: TipPolicy) -> Needs:
+    """Inputs of a policy; an error if it needs pictures that a task does not have."""
+    needs = policy.needs()
+    unknown = [name for name in needs.videos if name not in FILMS]
+    if unknown:
+        raise TrocarError(f"the policy needs the pictures {', '.join(unknown)}; there are {', '.join(FILMS)}")
+    return needs
+
+
+class DrivenPolicy:
+    """A policy of tips as one of `rollout`: called after every reset, it returns action = f(observation).
+
+    The policy is closed when nothing refers to this object any more.
+    """
+
+    def __init__(self, policy: TipPolicy, driving: Driving, name: str) -> None:
+        self._policy, self._driving, self.name = policy, driving, name
+        weakref.finalize(self, policy.close)
+        self._needs = checked_needs(policy)
+
+    def __call__(self, env: TaskEnv) -> Policy:
+        self._policy.reset()
+        driver = Driver(env, self._policy, self._needs, self._driving)
+        return lambda observation: driver.action()
+
+
+def _episode(env: TaskEnv, task: str, policy: TipPolicy, needs: Needs, seed: int, driving: Driving) -> Episode:
     env.reset(seed=seed)
-    driver = Driver(env, server, needs, driving)
+    driver = Driver(env, policy, needs, driving)
     info: dict[str, Any] = {}
     steps, over = 0, False
     try:
-        server.reset()
+        policy.reset()
         while not over:
             _, _, terminated, truncated, info = env.step(driver.action())
             steps, over = steps + 1, terminated or truncated
@@ -90,7 +123,7 @@ def _episode(env: TaskEnv, task: str, server: PolicyServer, needs: Needs, seed: 
         raise PolicyFailure(text) from None
     figures: Any = {"held": bool(info["is_success"]), "first": bool(info["first_success"]), "steps": steps}
     figures |= {"seconds": 0.0, "peak_force": float(info["peak_force"]), "drops": int(info["drops"])}
-    return Episode(task, "server", env.level, seed, **figures)
+    return Episode(task, getattr(policy, "name", "server"), env.level, seed, **figures)
 
 
 def hold(env: TaskEnv) -> float:
@@ -108,25 +141,25 @@ def hold(env: TaskEnv) -> float:
 
 
 class Driver:
-    """Actions of an environment from the answers of a policy server."""
+    """Actions of an environment from the answers of a policy of tips."""
 
-    def __init__(self, env: TaskEnv, server: PolicyServer, needs: Needs, driving: Driving) -> None:
-        self._env, self._server, self._needs, self._driving = env, server, needs, driving
+    def __init__(self, env: TaskEnv, policy: TipPolicy, needs: Needs, driving: Driving) -> None:
+        self._env, self._policy, self._needs, self._driving = env, policy, needs, driving
         self._reader = FrameReader(env)
         self._camera = env.camera(driving.size) if needs.videos else None
         depth = 1 - min(needs.video_frames)
         self._history: deque[dict[str, Array]] = deque(maxlen=depth)
         self._goals: list[dict[str, TipGoal]] = []
-        self._period = 0  # since the last answer
+        self._passed, self._answered = 0.0, 0  # actions of the policy so far, and at its last answer
 
     def action(self) -> Array:
-        """The action of the next period; asks the server if all actions of its last answer are carried out."""
+        """The action of the next period; asks the policy if all actions of its last answer are carried out."""
         self._look()
-        share = self._driving.rate / RATE
-        index = int(self._period * share)
-        if not self._goals or index >= min(self._driving.steps, len(self._goals)):
-            self._goals, self._period, index = self._asked(), 0, 0
-        self._period += 1
+        now = int(self._passed + 1e-9)
+        if not self._goals or now - self._answered >= min(self._driving.steps, len(self._goals)):
+            self._goals, self._answered = self._asked(), now
+        self._passed += self._driving.rate / RATE
+        index = now - self._answered
         goal, parts = self._goals[index], []
         for label, mode in zip(self._reader.arms, self._env.modes.values(), strict=True):
             assert isinstance(mode, TipIncrement)
@@ -142,9 +175,9 @@ class Driver:
     def _asked(self) -> list[dict[str, TipGoal]]:
         frames = [self._history[max(k - 1, -len(self._history))] for k in self._needs.video_frames if self._history]
         images = {name: [frame[name] for frame in frames] for name in self._needs.videos}
-        state = self._reader.state()
-        content = observation(self._needs, state, images, instruction_of(self._env.task))
-        return self._server.actions(content, self._reader.arms)
+        features = self._reader.observed()
+        frame = PolicyFrame(features[f.STATE], features, images, instruction_of(self._env.task))
+        return self._policy.goals(self._needs, frame, self._reader.arms)
 
 
 def increment(mode: TipIncrement, goal: TipGoal, period: float) -> Array:

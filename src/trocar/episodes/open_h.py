@@ -79,7 +79,7 @@ def readme(data: DataSet, features: Mapping[str, Any], fps: int, instruction: st
         "## Dataset Overview",
         RECORDED.format(count=count)
         if recorded
-        else f"{count} episodes of the policy '{recipe.policy}' in the task `{recipe.task}` of trocar, a dynamic "
+        else f"{count} episodes of the policy '{recipe.policy_name}' in the task `{recipe.task}` of trocar, a dynamic "
         f"simulator of the dVRK, at the level of randomisation '{recipe.level}', with true contact forces. "
         f"{groups['recovery']} episodes begin after a disturbance, {groups['failure']} failed; both are splits.",
         _table(

@@ -38,6 +38,28 @@ class TipGoal:
     jaw: float
 
 
+@dataclass(frozen=True, eq=False)
+class PolicyFrame:
+    """What a policy is given.
+
+    Attributes:
+        state: 16 numbers of Open-H. features: observations by the names of a data set, without pictures.
+        images: (height, width, 3), uint8, of every film that it needs, one per frame of the history.
+        instruction: the task in words.
+    """
+
+    state: Array
+    features: Mapping[str, Array]
+    images: Mapping[str, Sequence[Array]]
+    instruction: str
+
+
+def is_address(text: str) -> bool:
+    """True for HOST:PORT and tcp://HOST:PORT."""
+    match = _ADDRESS.fullmatch(text)
+    return match is not None and 0 < int(match[2]) < 65536
+
+
 class PolicyServer:
     """A connection to a policy server.
 
@@ -47,7 +69,7 @@ class PolicyServer:
 
     def __init__(self, address: str, timeout: float = 15.0, token: str | None = None) -> None:
         match = _ADDRESS.fullmatch(address)
-        if match is None or not 0 < int(match[2]) < 65536:
+        if match is None or not is_address(address):
             raise TrocarError(f"a policy server is at HOST:PORT, such as 127.0.0.1:5555, got {shown(address)}")
         self.address, self.timeout, self._token = f"tcp://{match[1]}:{match[2]}", timeout, token
         self._zmq = optional("zmq")
@@ -103,8 +125,12 @@ class PolicyServer:
         """Tell the policy that an episode begins."""
         self.call("reset", {"options": None})
 
+    def goals(self, needs: Needs, frame: PolicyFrame, arms: Sequence[str]) -> list[dict[str, TipGoal]]:
+        """Commanded tips by arm for a frame, one dictionary per action of the answer."""
+        return self.actions(observation(needs, frame.state, frame.images, frame.instruction), arms)
+
     def actions(self, observation: Mapping[str, Any], arms: Sequence[str]) -> list[dict[str, TipGoal]]:
-        """Commanded tips by arm, one dictionary per action of the answer."""
+        """Commanded tips by arm for an observation of the service, one dictionary per action of the answer."""
         answer = self.call("get_action", {"observation": dict(observation), "options": None})
         if isinstance(answer, list | tuple) and answer:  # action and information, since GR00T N1.6
             answer = answer[0]

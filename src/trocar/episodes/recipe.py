@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import trocar
@@ -12,6 +13,7 @@ from trocar.envs.bench import POLICIES
 from trocar.envs.levels import LEVELS
 from trocar.envs.registration import TASKS
 from trocar.envs.task_env import RATE
+from trocar.episodes.outside import check_policy, fingerprint
 from trocar.errors import TrocarError, check_known, shown
 
 FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")
@@ -28,10 +30,12 @@ class EpisodeRecipe:
 
     Attributes:
         task: name of the task. count: episodes. seed: of the first episode; the others follow.
-        policy: expert, pid or random; person for episodes of teleoperation. level: of randomisation.
+        policy: expert, pid or random; person for episodes of teleoperation; or a policy from outside: a file, a folder
+            of LeRobot, or the address of a server, which is asked `fps` times a second. level: of randomisation.
         recovery: share of episodes that begin after a disturbance, 0 to 1.
         format: lerobot3, lerobot2.1, robomimic or npz.
         size: width and height of the stereo pictures [pixels]; None for none. pictures: mp4 or png.
+        fingerprint: part of the checksum of a policy from a file or folder, computed here.
         fps: frames per second, at most the control rate of 50 Hz; see `trocar.episodes.resampling`.
     """
 
@@ -45,10 +49,12 @@ class EpisodeRecipe:
     size: tuple[int, int] | None = None
     pictures: str = "mp4"
     fps: int = RATE
+    fingerprint: str = ""
 
     def __post_init__(self) -> None:
         check_known("task", TASKS, self.task)
-        check_known("policy", (*POLICIES, PERSON), self.policy)
+        if checks.text("policy", self.policy) not in (*POLICIES, PERSON):
+            self._check_outside()
         check_known("level of randomisation", LEVELS, self.level)
         check_known("format", FORMATS, self.format)
         check_known("kind of pictures", PICTURES, self.pictures)
@@ -65,6 +71,21 @@ class EpisodeRecipe:
             object.__setattr__(self, "size", size)
             if self.format not in LEROBOT and self.pictures == "mp4":
                 raise TrocarError(f"the format {self.format} stores single pictures; use pictures='png'")
+
+    def _check_outside(self) -> None:
+        try:
+            check_policy(self.policy)
+        except TrocarError as error:
+            if not set("/.:\\") & set(self.policy):  # a misspelt name
+                check_known("policy", POLICIES, self.policy)
+            raise error from None
+        if not self.fingerprint:
+            object.__setattr__(self, "fingerprint", fingerprint(self.policy))
+
+    @property
+    def policy_name(self) -> str:
+        """Name of the policy without its folder."""
+        return Path(self.policy).name if self.fingerprint else self.policy
 
     def is_recovery(self, index: int) -> bool:
         """True if the episode with this index, counted from 0, begins after a disturbance."""

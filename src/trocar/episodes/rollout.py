@@ -219,7 +219,7 @@ def rollout(
         observation, reward, terminated, truncated, info = env.step(action)
         over = terminated or truncated
         frames.act(action, reward, over, bool(info["is_success"]))
-    name = policy if isinstance(policy, str) else getattr(policy, "name", "own")
+    name = policy if isinstance(policy, str) else str(getattr(policy, "name", "own"))
     about = {"policy": name, "seed": seed, "kind": "recovery" if disturbed else "demonstration"}
     return frames.finished(about | outcome(env, info)), frames.films()
 

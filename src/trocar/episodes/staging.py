@@ -15,13 +15,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from trocar.envs.bench import POLICIES, own_task
+from trocar.envs.policies import environment_options, load_policy
 from trocar.envs.registration import make_task
+from trocar.envs.task_env import TaskEnv
 from trocar.episodes.demonstration import Demonstration, npz_bytes, read_npz
+from trocar.episodes.evaluation import DrivenPolicy, Driving, driven_env
 from trocar.episodes.features import IMAGES
 from trocar.episodes.films import film, sampled_pixels
+from trocar.episodes.outside import is_file, open_policy
 from trocar.episodes.recipe import EpisodeRecipe, read_recipe
 from trocar.episodes.resampling import Films, resampled
-from trocar.episodes.rollout import rollout
+from trocar.episodes.rollout import PolicyOf, rollout
 from trocar.episodes.statistics import of_pixels
 from trocar.errors import TrocarError
 from trocar.files import read_json, write_json, write_whole
@@ -98,28 +103,41 @@ class Staging:
 def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, Any]]:
     """The function that records one episode of a recipe below the folder `place`, unless it is there."""
     recipe, _ = read_recipe(content, "the recipe")
-    staging, envs = Staging(Path(place)), list[Any]()
+    staging, players = Staging(Path(place)), list[tuple[TaskEnv, str | PolicyOf]]()
 
     def run(index: int) -> dict[str, Any]:
         if not staging.episode_file(index).exists():
-            if not envs:
-                envs.append(make_task(recipe.task, level=recipe.level))
-            _record(recipe, staging, envs[0], index)
+            if not players:
+                players.append(player_of(recipe))
+            _record(recipe, staging, *players[0], index)
         episode = staging.episode(index)
         return {"group": episode.group, "frames": len(episode)}
 
     return run
 
 
-def _record(recipe: EpisodeRecipe, staging: Staging, env: Any, index: int) -> None:
+def player_of(recipe: EpisodeRecipe) -> tuple[TaskEnv, str | PolicyOf]:
+    """Environment and policy of a recipe."""
+    if recipe.policy in POLICIES:
+        return make_task(recipe.task, level=recipe.level), recipe.policy
+    if is_file(recipe.policy):
+        policy = load_policy(Path(recipe.policy))
+        if own_task(policy) not in (None, recipe.task):
+            raise TrocarError(f"the policy {recipe.policy} is one of the task {own_task(policy)}, not {recipe.task}")
+        return make_task(recipe.task, level=recipe.level, **environment_options(policy)), policy
+    env = driven_env(recipe.task, recipe.level)
+    return env, DrivenPolicy(open_policy(recipe.policy), Driving(rate=float(recipe.fps)), recipe.policy_name)
+
+
+def _record(recipe: EpisodeRecipe, staging: Staging, env: TaskEnv, policy: str | PolicyOf, index: int) -> None:
     disturbed, pictures = recipe.is_recovery(index), {"size": recipe.size, "pictures": recipe.pictures}
-    stage(recipe, staging, index, *rollout(env, recipe.policy, recipe.seed + index, disturbed=disturbed, **pictures))  # type: ignore[arg-type]
+    stage(recipe, staging, index, *rollout(env, policy, recipe.seed + index, disturbed=disturbed, **pictures))  # type: ignore[arg-type]
 
 
 def stage(recipe: EpisodeRecipe, staging: Staging, index: int, recorded: Demonstration, images: Films) -> None:
     """Write an episode and its films, at the rate of the recipe, to the files of its index."""
     episode, films = resampled(recorded, images, recipe.fps)
-    about = dict(episode.about)
+    about = dict(episode.about) | {"policy": recipe.policy_name}
     about["pixels"] = {name: of_pixels(sampled_pixels(shots), len(shots)) for name, shots in films.items()}
     about["pixels"] |= {name: _of_files(files) for name, files in episode.pictures.items()}
     for name, shots in films.items():

@@ -28,6 +28,7 @@ from trocar.commands.identification.identify import identify
 from trocar.commands.options import Folder, argument, flag, option
 from trocar.commands.record import record
 from trocar.commands.recordings import compare, fetch, render
+from trocar.commands.replay import replay
 from trocar.commands.run import run
 from trocar.commands.score import score
 from trocar.commands.serve import serve
@@ -200,7 +201,7 @@ def _unwrapped(text: str) -> str:
 # In the order in which `trocar --help` lists them.
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start here": (demo,),
-    "Simulate": (sim, scene, sweep, score, bench_tasks, record, convert, evaluate),
+    "Simulate": (sim, scene, sweep, score, bench_tasks, record, convert, replay, evaluate),
     "View and compare": (view, render, compare),
     "Identify your own robot": (calibrate, gravity, excite, identify),
     "Export and benchmark": (export, bench),

@@ -30,13 +30,15 @@ def view(
     what: Annotated[
         str,
         argument(
-            "[ARM | SCENE | RECORDING | TASK]",
+            "[ARM | SCENE | RECORDING | DATA | TASK]",
             f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si, suture or a "
             ".toml file; "
-            "a recording: csv, npz or a ROS bag; with --policy a task.",
+            "a recording: csv, npz or a ROS bag; a data set: the folder of trocar record or of others; with --policy a "
+            "task.",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
+    episode: Annotated[int, option("K", "With a data set: number of the first episode to show, from 0.")] = 0,
     arm: options.RecordedArm = None,
     parameters: options.ParameterSet = None,
     instrument: options.Instrument = None,
@@ -73,6 +75,7 @@ def view(
     More: [bold]trocar view cart_classic[/bold] (three PSMs and the endoscope's view);
     [bold]trocar view PSM --touch[/bold] (with objects to press on);
     [bold]trocar view trocar-sim/recording.npz[/bold] (play a recording);
+    [bold]trocar view demos[/bold] (choose and play the episodes of a data set, each with the motion of its twin);
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (compare two recordings);
     [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (watch a running robot: the measured
     arm, its effort and the model's prediction; sends no commands).
@@ -114,6 +117,14 @@ def view(
         raise TrocarError("--seed and --level go with --policy")
     if save is not None:
         raise TrocarError("--save writes the data received from a robot; it requires --ros1 or --ros2")
+    if _is_data_set(what):
+        if compare or touch or native or html or namespace or arm or parameters or instrument:
+            raise TrocarError("a data set goes with --episode and the options of the page only")
+        with ExitStack() as running:
+            _show_episodes(running, what, episode, reports, browser, host=host, port=port)
+        return
+    if episode:
+        raise TrocarError("--episode goes with a data set")
     recording, scene = _recording(what, compare, namespace), _scene_name(what)
     if scene is not None and (parameters or instrument):
         raise TrocarError("--parameters and --instrument apply to one arm; a scene defines them in its file")
@@ -141,6 +152,39 @@ def view(
         # a recording that cannot be read becomes a message in the page; the simulation still runs
         page.panel(RecordingPanel).open(recording, compare, namespace, simulate=True)
         _wait(page, browser)
+
+
+def _is_data_set(what: str) -> bool:
+    """True for the folder or HDF5 file of a data set."""
+    from trocar.episodes.reading import HDF5_SUFFIXES
+    from trocar.recording.bag_file import is_bag
+
+    path = Path(what)
+    if path.suffix.lower() in HDF5_SUFFIXES:
+        return True
+    try:
+        return path.is_dir() and not is_bag(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _show_episodes(
+    running: ExitStack, data: str, first: int, reports: Path | None, browser: bool, **address: Any
+) -> None:
+    """Show the episodes of a data set."""
+    from trocar.episodes import load_episodes
+    from trocar.robot.settings import ArmSettings
+
+    episodes = load_episodes(data)
+    if not 0 <= first < len(episodes):
+        raise TrocarError(f"{data} has the episodes 0 to {len(episodes) - 1}, got --episode {first}")
+    settings = ArmSettings(arm="PSM")
+    robot = running.enter_context(tr.Robot(settings.build(), speed="real", start="ready", playing=False))
+    page = open_page(running, "viewer_page", robot, reports, settings, True, episodes, first, **address)
+    from trocar.view.panels.episodes import EpisodePanel
+
+    page.run(page.panel(EpisodePanel).open)
+    _wait(page, browser)
 
 
 def _watch_policy(

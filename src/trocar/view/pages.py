@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trocar.envs.live_task import LiveTask
+from trocar.episodes import EpisodeSet
 from trocar.robot import Robot
 from trocar.robot.messages import Frame
 from trocar.robot.settings import ArmSettings
@@ -21,6 +22,7 @@ from trocar.view.page import Camera, Page
 from trocar.view.panel import Panel
 from trocar.view.panels.drive import DrivePanel, SecondArmPanel
 from trocar.view.panels.endoscope import EndoscopePanel, EndoscopeRenderer, endoscope_of
+from trocar.view.panels.episodes import EpisodePanel
 from trocar.view.panels.mechanism import MarksPanel, MechanismPanel
 from trocar.view.panels.own_run import RunCurvePanel, RunPanel
 from trocar.view.panels.plots import TAB, CurvePanel, EffortPanel
@@ -49,16 +51,20 @@ def viewer_page(
     reports: Path | None = None,
     settings: ArmSettings | None = None,
     recording: bool = False,
+    episodes: EpisodeSet | None = None,
+    episode: int = 0,
 ) -> Page:
     """A robot to watch, drive and change, with recordings and reports; `trocar view`.
 
     Args:
         reports: folder of HTML reports. settings: of the arm of recordings that do not name theirs.
-        recording: the page opens with the tabs of a recording.
+        recording: the page opens with the tabs of a recording. episodes: a data set to choose recordings from, from an
+            episode on.
     """
     recordings = RecordingPanel(robot, settings)
     curves: list[Panel] = [RecordedCurvePanel(recordings)]
     panels: list[Panel] = [NoticePanel(robot), TransportPanel(robot), StatePanel(robot, always=False)]
+    panels += [] if episodes is None else [EpisodePanel(episodes, episode, recordings)]
     panels += [recordings, *curves] if recording else []
     panels += [DrivePanel(robot), *([SecondArmPanel(robot)] if len(robot.arms) > 1 else [])]
     panels += [MechanismPanel(robot), MarksPanel()]

@@ -12,6 +12,7 @@ import numpy as np
 from trocar.simulation.contest.layouts import RIGHT
 from trocar.simulation.contest.peg_board import HAND, PEGS, layout_of
 from trocar.simulation.scene import Scene
+from trocar.spatial import Array
 
 DURATION = 180.0  # of a trial [s]
 ASIDE, ABOVE = 5e-3, 4e-3  # of a placed peg from its post's axis and from the board [m]: SurRoL's PegTransfer
@@ -105,7 +106,7 @@ class Referee:
             tip = scene.T_world_tip(arm)[:3, 3]
             score.path[arm] += math.dist(tip, before)
             self._tips[arm] = tip
-            score.peak_force = max(score.peak_force, float(np.linalg.norm(scene.arms[arm].contact_wrench()[:3])))
+            score.peak_force = max(score.peak_force, scene.arms[arm].contact_force())
         for name, arms in fingers_on(scene).items():
             self._judge(scene, name, bool(arms), [arm for arm, links in arms.items() if links >= FINGERS])
         if len(self._done) == len(PEGS) and all(self.side(name) == self.target for name in PEGS):
@@ -125,11 +126,11 @@ class Referee:
         track, now = self._tracks[name], self.score.time
         track.holders.update(holding)
         T = self._T_board_world @ scene.objects[name].pose
-        outside = np.abs(T[:2, 3]) > self.layout.plate[:2] / 2 + MARGIN
-        if outside.any() or T[2, 3] < -MARGIN:
+        (x, y, z), (width, depth, _) = T[:3, 3].tolist(), self.layout.plate.tolist()
+        if abs(x) > width / 2 + MARGIN or abs(y) > depth / 2 + MARGIN or z < -MARGIN:
             self.score.ended = f"the {name} peg left the workspace"
             return
-        post = self.post(scene, name)
+        post = self._post_at(T)
         still = post is not None and not touched and np.linalg.norm(scene.objects[name].twist[:3]) < STILL
         if post is None:
             track.post = None
@@ -161,7 +162,10 @@ class Referee:
 
     def post(self, scene: Scene, name: str) -> int | None:
         """The post around which a peg is, down at the board and upright."""
-        T = self._T_board_world @ scene.objects[name].pose
+        return self._post_at(self._T_board_world @ scene.objects[name].pose)
+
+    def _post_at(self, T: Array) -> int | None:
+        """The post around which a peg at T_board_peg (4, 4) is."""
         if abs(T[2, 3]) > ABOVE or T[2, 2] < MAX_TILT:
             return None
         away = np.linalg.norm(self.layout.posts - T[:2, 3], axis=1)

@@ -25,6 +25,7 @@ from trocar.files import write_whole
 DOCS = Path(__file__).parents[1] / "docs"
 EPISODES, PAGE, PEERS = DOCS / "benchmark.csv", DOCS / "benchmark.md", Path(__file__).parent / "benchmark_peers.md"
 PERIOD = 0.02  # of control [s]
+COLUMNS = (*POLICIES, "learned")
 # Success rates that the experts should reach on nominal robots [%]
 BARS = dict.fromkeys(("Reach", "Track", "Payload", "FaultAdapt", "CameraCentre", "ForceHold"), 95) | dict.fromkeys(
     ("NeedlePick", "NeedleHandover", "Approach", "Place", "Regrasp"), 90
@@ -42,10 +43,13 @@ def load(file: Path) -> list[Episode]:
         "drops": int,
         "seconds": float,
         "peak_force": float,
+        "points": int,
     }
 
     def value(name: str, entry: str) -> object:
         kind = kinds.get(name, str)
+        if name == "points" and not entry:
+            return None
         return entry == "1" if kind is bool else kind(entry)
 
     with file.open(encoding="utf-8", newline="") as stream:
@@ -66,11 +70,16 @@ def text(episodes: Iterable[Episode]) -> str:
 def merged(*groups: Iterable[Episode]) -> list[Episode]:
     """All episodes, sorted; of two of the same task, policy, level and seed the later one."""
     known = {(e.task, e.level, e.policy, e.seed): e for group in groups for e in group}
-    order = list(TASKS), list(LEVELS), list(POLICIES)
+    tasks, levels = list(TASKS), list(LEVELS)
     return sorted(
         known.values(),
-        key=lambda e: (order[0].index(e.task), order[1].index(e.level), order[2].index(e.policy), e.seed),
+        key=lambda e: (tasks.index(e.task), levels.index(e.level), COLUMNS.index(column(e)), e.policy, e.seed),
     )
+
+
+def column(episode: Episode) -> str:
+    """Column of an episode; policies from files are learned ones."""
+    return episode.policy if episode.policy in POLICIES else COLUMNS[-1]
 
 
 def page(episodes: Sequence[Episode]) -> str:
@@ -88,14 +97,13 @@ def page(episodes: Sequence[Episode]) -> str:
 
 def _table(episodes: Sequence[Episode], tasks: Sequence[str], level: str) -> str:
     bar = level == "nominal"
-    rows: list[tuple[str, ...]] = [("task", *POLICIES, *(["expert should reach"] if bar else []))]
+    rows: list[tuple[str, ...]] = [("task", *COLUMNS, *(["expert should reach"] if bar else []))]
     rows.append(("---",) * len(rows[0]))
     for task in tasks:
-        groups = [[e for e in episodes if (e.task, e.level, e.policy) == (task, level, p)] for p in POLICIES]
+        groups = [[e for e in episodes if (e.task, e.level, column(e)) == (task, level, c)] for c in COLUMNS]
         if any(groups):
-            rows.append(
-                (f"`{task}`", *map(_rate, groups), *([f"{BARS[task]} %" if task in BARS else ""] if bar else []))
-            )
+            cells = [*map(_rate, groups[:-1]), _learned(groups[-1])]
+            rows.append((f"`{task}`", *cells, *([f"{BARS[task]} %" if task in BARS else ""] if bar else [])))
     return _markdown(rows)
 
 
@@ -105,7 +113,17 @@ def _rate(group: Sequence[Episode]) -> str:
         return "not run"
     n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)
     low, high = clopper_pearson(held, n)
-    return f"**{100 * held / n:.0f} %** ({100 * low:.0f} to {100 * high:.0f}), first {100 * first / n:.0f} %, n = {n}"
+    points = [e.points for e in group if e.points is not None]
+    scored = f", {np.mean(points):.1f} points ({min(points)} to {max(points)})" if points else ""
+    drops = f", {sum(e.drops for e in group)} drops" if points else ""
+    rate = f"**{100 * held / n:.0f} %** ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{rate}, first {100 * first / n:.0f} %{scored}{drops}, n = {n}"
+
+
+def _learned(group: Sequence[Episode]) -> str:
+    """Success rates of all learned policies, by file."""
+    names = dict.fromkeys(e.policy for e in group)
+    return "; ".join(f"`{name}` {_rate([e for e in group if e.policy == name])}" for name in names)
 
 
 def _costs(episodes: Sequence[Episode], tasks: Sequence[str]) -> str:
@@ -150,7 +168,8 @@ more, and `python -m tools.benchmark_page episodes.jsonl` adds them. Seeds start
 **Bold** is the share of episodes in which the condition was held for the required time, with the exact 95 % interval
 (Clopper and Pearson); *first* is the share in which it was met at least once, which most published figures count; n is
 the number of episodes. `random`: uniform actions. `pid`: fixed gains, no model, no planned orientations. `expert`: a
-scripted policy that may use what the simulation knows. Levels: [Randomisation](tasks.md#randomisation).
+scripted policy that may use what the simulation knows. `learned`: trained networks, see [learning](learning.md).
+Levels: [Randomisation](tasks.md#randomisation).
 """
 COST = """\
 Expert on nominal robots, one thread, by processor time of `step` and policy on a machine with other load; a period is

@@ -23,8 +23,19 @@ def test_episodes_survive_their_table_and_later_ones_win(tmp_path):
     both = benchmark_page.merged([EPISODE, replace(EPISODE, seed=4)], [newer])
     (tmp_path / "episodes.csv").write_text(benchmark_page.text(both))
     assert benchmark_page.load(tmp_path / "episodes.csv") == both == [newer, replace(EPISODE, seed=4)]
-    expected = "| `Reach` | not run | not run | **50 %** (1 to 99), first 100 %, n = 2 | 95 % |"
+    expected = "| `Reach` | not run | not run | **50 %** (1 to 99), first 100 %, n = 2 |  | 95 % |"
     assert expected in benchmark_page.page(both)
+
+
+def test_points_and_learned_policies_have_their_place(tmp_path):
+    contest = replace(EPISODE, task="PegTransfer", points=8)
+    learned = replace(EPISODE, policy="mine.npz:12345678")
+    both = benchmark_page.merged([contest, replace(contest, seed=4, points=9, drops=1), learned])
+    (tmp_path / "episodes.csv").write_text(benchmark_page.text(both))
+    assert benchmark_page.load(tmp_path / "episodes.csv") == both
+    page = benchmark_page.page(both)
+    assert "first 100 %, 8.5 points (8 to 9), 1 drops, n = 2" in page
+    assert "| not run | not run | not run | `mine.npz:12345678` **100 %**" in page
 
 
 def test_every_task_has_a_small_film_on_the_page():

@@ -30,7 +30,7 @@ class Episode:
 
     Attributes:
         held, first: the success condition has held, was met once. steps: control periods.
-        seconds: processor time without the reset [s]. peak_force: [N].
+        seconds: processor time without the reset [s]. peak_force: [N]. points: of a task that counts them.
     """
 
     task: str
@@ -43,9 +43,10 @@ class Episode:
     seconds: float
     peak_force: float
     drops: int
+    points: int | None = None
 
 
-def run_episode(env: TaskEnv, policy: str | PolicyOf, seed: int) -> dict[str, float]:
+def run_episode(env: TaskEnv, policy: str | PolicyOf, seed: int) -> dict[str, float | None]:
     """Run a policy on a seed; the entries of `Episode` that it decides."""
     observation, info = env.reset(seed=seed)
     act = scripted_policy(env, policy, seed) if isinstance(policy, str) else policy(env)
@@ -60,6 +61,7 @@ def run_episode(env: TaskEnv, policy: str | PolicyOf, seed: int) -> dict[str, fl
         "seconds": time.process_time() - begin,
         "peak_force": float(info["peak_force"]),
         "drops": int(info["drops"]),
+        "points": int(info["points"]) if "points" in info else None,
     }
 
 

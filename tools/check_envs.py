@@ -1,5 +1,8 @@
 """The checkers of Gymnasium and Stable-Baselines3 on every task, in all its rewards, and hindsight replay on one.
 
+The same seed gives the same bits in every task: alone, pickled in the middle of an episode, in a vector environment and
+in another process.
+
     make check-envs                                # in an environment of its own
     python -m tools.check_envs Reach Palpate       # with stable-baselines3 installed
 
@@ -8,16 +11,22 @@ Warnings are errors, except those about the scale of observations, which are in 
 
 from __future__ import annotations
 
+import hashlib
+import multiprocessing
+import pickle
 import sys
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
 from trocar.envs import TASKS, make_task
+from trocar.envs.vector_env import ThreadedVectorEnv
 from trocar.errors import TrocarError
 
+SEED, PERIODS = 5, 4  # of the comparison of bits
 REPLAYED, STEPS = "Reach", 260  # task and steps of hindsight replay
 ACCEPTED = "we recommend|render|not within"  # opinions of the checkers, not faults
 
@@ -55,6 +64,51 @@ def _check_batch(env: Any) -> None:
         raise TrocarError(f"rewards of a batch {list(together)} differ from {single}, or are wrong")
 
 
+def check_bits(task: str) -> None:
+    """Compare the observations of a seed in four ways."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        elsewhere = pool.submit(digest, task).result()
+    digests = {"alone": digest(task), "pickled": digest(task, pickled=True), "vector": _vector_digest(task)}
+    different = [name for name, value in digests.items() if value != elsewhere]
+    if different:
+        raise TrocarError(f"{task}: seed {SEED} gives other bits {', '.join(different)} than in another process")
+
+
+def digest(task: str, pickled: bool = False) -> str:
+    """Checksum of the observations of an episode of random actions."""
+    env = make_task(task, level="3sigma")
+    rows = [env.reset(seed=SEED)[0]]
+    for k, action in enumerate(_actions(env)):
+        if pickled and k == PERIODS // 2:
+            env = pickle.loads(pickle.dumps(env))
+        observation, _, terminated, truncated, _ = env.step(action)
+        rows.append(observation)
+        if terminated or truncated:
+            break
+    return _checksum(rows)
+
+
+def _vector_digest(task: str) -> str:
+    """The same of the second environment of a vector, while the first one rests."""
+    vector = ThreadedVectorEnv(task, 2, 2, level="3sigma")
+    rows = [vector.reset(seed=SEED - 1)[0][1].copy()]
+    for action in _actions(vector.envs[0]):
+        observations, _, terminated, truncated, _ = vector.step(np.stack([np.zeros_like(action), action]))
+        rows.append(observations[1].copy())
+        if terminated[1] or truncated[1]:
+            break
+    vector.close()
+    return _checksum(rows)
+
+
+def _actions(env: Any) -> Any:
+    return np.random.default_rng(SEED).uniform(-1.0, 1.0, (PERIODS, *env.action_space.shape))
+
+
+def _checksum(rows: list[Any]) -> str:
+    return hashlib.sha256(b"".join(row.tobytes() for row in rows)).hexdigest()
+
+
 def replay() -> float:
     """Train SAC with hindsight replay for a few steps; the share of successes in the last episodes."""
     from stable_baselines3 import SAC, HerReplayBuffer
@@ -72,7 +126,8 @@ def main() -> None:
     except ImportError:
         raise SystemExit("tools.check_envs requires stable-baselines3: run make check-envs") from None
     for task in sys.argv[1:] or TASKS:
-        print(f"{task}: {', '.join(check(task, checker))}", flush=True)
+        check_bits(task)
+        print(f"{task}: {', '.join(check(task, checker))}, same bits", flush=True)
     print(f"{REPLAYED}: {STEPS} steps of SAC with hindsight replay, success {100 * replay():.0f} %")
 
 

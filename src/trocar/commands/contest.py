@@ -42,10 +42,11 @@ def image_size(text: str) -> tuple[int, int]:
 
 def contest_camera(scene: Scene, rate: float | None, size: str | None) -> CameraSettings:
     """The competition's cameras in a scene."""
+    from trocar.appearance.camera_place import CameraPlace
     from trocar.simulation.contest.peg_board import BASELINE, PIXELS, VIEW, T_world_camera
-    from trocar.transports.camera import CameraSettings, FixedCamera
+    from trocar.transports.camera import CameraSettings
 
-    fixed = FixedCamera(T_world_camera(), float(VIEW), BASELINE)
+    fixed = CameraPlace(T_world_camera(), float(VIEW), BASELINE)
     pixels = PIXELS if size is None else image_size(size)
     chosen = IMAGE_RATE if rate is None else rate
     return CameraSettings(scene, "stereo", rate=chosen, size=pixels, fixed=fixed, compressed=False)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trocar import checks
+from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
-from trocar.appearance.lens import Lens
-from trocar.appearance.stereo_camera import Lighting, StereoCamera
+from trocar.appearance.stereo_camera import Lighting
 from trocar.errors import TrocarError, check_known, shown
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose
@@ -31,20 +31,6 @@ UPRIGHT = np.radians(-70.0)  # direction to the camera otherwise
 MAX_DEPTH = 5.0  # [m]; the background has it, too
 
 Moment = tuple[Array, Array, Array]  # positions of the engine, optical frame (4, 4), marks (k, 3) [m]
-
-
-@dataclass(frozen=True)
-class CameraPlace:
-    """Place and optics of a task's stereo camera.
-
-    Attributes:
-        T_world_middle: optical frame (4, 4) midway between the two cameras: x right, y down, z away.
-        view: horizontal angle of view [rad]. baseline: distance of the cameras [m].
-    """
-
-    T_world_middle: Array
-    view: float = float(np.radians(60.0))
-    baseline: float = 5e-3
 
 
 def beside(at: Array, shaft: Array) -> Array:
@@ -129,8 +115,8 @@ class EpisodeCamera:
             gravity=scene.gravity,
             fixed_poses=scene.fixed_poses,
         )
-        self.camera = StereoCamera(self._drawn, lambda: self._T, Lens.of_view(seen.view, *size), seen.baseline)
-        self.camera.lighting, self.camera.sky = lighting, True
+        self.camera = seen.camera(self._drawn, size, lambda: self._T)
+        self.camera.lighting = lighting
 
     def moment(self) -> Moment:
         """What pictures of this moment need, to draw them later."""

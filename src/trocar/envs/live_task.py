@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
 from trocar.arms import Arm
 from trocar.closing import Closable
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
-from trocar.envs.cameras import CameraPlace
 from trocar.envs.registration import make_task
 from trocar.envs.task_env import RATE, TaskEnv
 from trocar.envs.world import World

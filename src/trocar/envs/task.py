@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from trocar.appearance.camera_place import CameraPlace
 from trocar.control import Setpoint
-from trocar.envs.cameras import CameraPlace, beside
+from trocar.envs.cameras import beside
 from trocar.envs.levels import NOMINAL
 from trocar.envs.world import PERIOD, World
 from trocar.simulation import Scene, SceneArm

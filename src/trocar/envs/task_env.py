@@ -12,9 +12,10 @@ import numpy as np
 from gymnasium import spaces
 
 from trocar import checks
+from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.envs.actions import MODES, ActionMode
-from trocar.envs.cameras import CameraPlace, EpisodeCamera, ImageOptions, Images
+from trocar.envs.cameras import EpisodeCamera, ImageOptions, Images
 from trocar.envs.levels import LEVELS, Draw, draw, lighting
 from trocar.envs.task import Policy, Task, nominal_options
 from trocar.envs.world import FREQUENCY, World

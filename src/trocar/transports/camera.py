@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 
 from trocar.appearance import Picture
+from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import BASELINE, VIEW, StereoEndoscope
 from trocar.appearance.films import jpeg
 from trocar.appearance.lens import Lens
@@ -38,20 +39,6 @@ KINDS = {RAW: Image, COMPRESSED: CompressedImage, INFO: CameraInfo}  # with the 
 
 
 @dataclass(frozen=True)
-class FixedCamera:
-    """A stereo camera that does not move.
-
-    Attributes:
-        T_world_middle: optical frame (4, 4) midway between the two cameras: x right, y down, z away.
-        view: horizontal angle of view [rad]. baseline: distance of the cameras [m].
-    """
-
-    T_world_middle: Array
-    view: float
-    baseline: float
-
-
-@dataclass(frozen=True)
 class CameraSettings:
     """The cameras of an endoscope, or fixed ones.
 
@@ -67,7 +54,7 @@ class CameraSettings:
     namespace: str = "stereo"
     rate: float = RATE
     size: tuple[int, int] = SIZE
-    fixed: FixedCamera | None = None
+    fixed: CameraPlace | None = None
     compressed: bool = True
 
     def __post_init__(self) -> None:
@@ -76,7 +63,7 @@ class CameraSettings:
 
     @property
     def lens(self) -> Lens:
-        return Lens.of_view(VIEW if self.fixed is None else self.fixed.view, *self.size)
+        return Lens.of_view(VIEW, *self.size) if self.fixed is None else self.fixed.lens(self.size)
 
     @property
     def baseline(self) -> float:
@@ -87,9 +74,7 @@ class CameraSettings:
         """The cameras in a scene."""
         if self.fixed is None:
             return StereoEndoscope(scene, self.arm, self.lens)
-        camera = StereoCamera(scene, self.fixed.T_world_middle, self.lens, self.baseline)
-        camera.sky = True
-        return camera
+        return self.fixed.camera(scene, self.size)
 
     @property
     def topics(self) -> tuple[Topic, ...]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL, VIEW
 from trocar.envs.actions import JointTarget
-from trocar.envs.cameras import CameraPlace
 from trocar.envs.task import Policy, Task
 from trocar.envs.world import World
 from trocar.errors import TrocarError

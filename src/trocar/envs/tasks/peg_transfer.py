@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar.appearance.camera_place import CameraPlace
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
-from trocar.envs.cameras import CameraPlace
 from trocar.envs.task import Policy, Task
 from trocar.envs.world import World
 from trocar.errors import TrocarError, check_known

@@ -185,7 +185,7 @@ def main() -> None:
     known = [e for e in (load(EPISODES) if EPISODES.exists() else []) if e.task not in options.drop]
     episodes = merged(known, *(read(file) for file in options.files))
     write_whole(EPISODES, text(episodes))
-    write_whole(PAGE, page(episodes))
+    write_whole(PAGE, page(load(EPISODES)))  # with the rounding of the table
     print(f"{len(episodes)} episodes, {PAGE}")
 
 

@@ -410,3 +410,9 @@ def test_building_a_scene_and_not_an_import_sets_the_handler_of_mujocos_warnings
         "tr.Simulator('ECM'); print(before is None, mujoco.get_mju_user_warning() is not None)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True True\n"
+
+
+def test_a_source_that_is_no_name_is_refused():
+    for source in (np.zeros((2, 2)), None, 3, b"psm"):
+        with pytest.raises(TrocarError, match=r"scene .* is unknown\."):
+            tr.load_scene(source)

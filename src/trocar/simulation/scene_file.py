@@ -49,7 +49,7 @@ def load_scene(
         options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
             They may be a function of the arms and the cart.
     """
-    if source == CONTEST:
+    if isinstance(source, str) and source == CONTEST:
         from trocar.simulation.contest import contest_scene
 
         check_known(f"arm of the scene {CONTEST}", CONTEST_ARMS, *(arms or ()), *(parameters or ()))
@@ -78,7 +78,7 @@ def _absolute(parameters: str | PathLike[str]) -> str:
 
 def arms_of(source: str | PathLike[str]) -> tuple[str, ...]:
     """Names of the arms of a scene."""
-    if source == CONTEST:
+    if isinstance(source, str) and source == CONTEST:
         return CONTEST_ARMS
     table, name = _read(source)
     return tuple(Fields(table, name).tables("arms"))
@@ -86,7 +86,7 @@ def arms_of(source: str | PathLike[str]) -> tuple[str, ...]:
 
 def timestep_of(source: str | PathLike[str]) -> float | None:
     """The time step that a scene specifies [s]; None if it specifies none."""
-    if source == CONTEST:
+    if isinstance(source, str) and source == CONTEST:
         return 1.0 / CONTROL_RATE
     table, name = _read(source)
     return Fields(table, name).number("timestep") if "timestep" in table else None

@@ -30,13 +30,20 @@ VERSIONS = {  # where the version is stated beside pyproject.toml
     "src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
 }
 SUPPORTED = ("3.11", "3.12", "3.13")  # versions of Python
-# Run in a new environment without extras: every public name is there.
+# Run in a new environment without extras: every public name is there, or names the extra that it needs.
 NAMES = """
 import trocar
+from trocar.errors import TrocarError
 assert "site-packages" in trocar.__file__, trocar.__file__
+others = []
 for name in dir(trocar):
-    getattr(trocar, name)
-print(len(trocar.__all__), "names")
+    try:
+        getattr(trocar, name)
+    except TrocarError as error:
+        if "pip install 'trocar[" not in str(error):
+            raise
+        others.append(name)
+print(len(trocar.__all__), "names", f"({', '.join(others)} name the missing extra)" if others else "")
 """
 # Run in a new environment with all extras: every module imports, without ROS.
 MODULES = """

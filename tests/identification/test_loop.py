@@ -15,11 +15,13 @@ from trocar.identification.excitation import file as files
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.identification.excitation.search import sampled
 
-HARMONICS, FREQUENCY, RAMP = 3, 0.25, 0.2
+HARMONICS, RAMP = 3, 0.2
+FREQUENCIES = {"PSM": 0.35, "MTMR": 0.25, "ECM": 0.35}  # [Hz]
 # short: the search and longer motions are those of `make identification-loop`
-# Errors on the robot's recording relative to those on the rehearsal: of all joints together, and of any one. The PID of
-# the robot also acts on the noise of its encoders, which shows in the small efforts of a master's last two joints.
-TOGETHER, EACH = 1.2, 1.4
+# Errors on the robot's recording relative to those on the rehearsal: of all joints together, and of any one. An encoder
+# that counts more coarsely than joint friction acts (2 mrad) lets the PID shake the joint, which hides friction.
+TOGETHER, EACH, SHAKEN = 1.2, 1.21, 1.4
+COARSE_ENCODERS = ("wrist_yaw", "wrist_roll")  # 3 and 6 mrad per count of a master
 
 
 def short_motion(arm):
@@ -27,11 +29,11 @@ def short_motion(arm):
     limits, rng = excitation_limits(arm), np.random.default_rng(1)
     low, high, speed = (x[: arm.n] for x in (limits.lower, limits.upper, limits.velocity))
     centre = np.array(arm.home) if arm.name.startswith("MTM") else (low + high) / 2
-    a, b = rng.normal(size=(2, HARMONICS, arm.n))
-    q, dq, *_ = sampled(fourier(centre, a, b, FREQUENCY), 200)
+    a, b, frequency = *rng.normal(size=(2, HARMONICS, arm.n)), FREQUENCIES[arm.name]
+    q, dq, *_ = sampled(fourier(centre, a, b, frequency), 200)
     room = np.minimum(high - centre, centre - low) / np.abs(q - centre).max(0)
     scale = 0.7 * np.minimum(room, speed / np.abs(dq).max(0))
-    return PeriodicRun(fourier(centre, a * scale, b * scale, FREQUENCY), 1, arm.home, ramp=RAMP)
+    return PeriodicRun(fourier(centre, a * scale, b * scale, frequency), 1, arm.home, ramp=RAMP)
 
 
 def drift(name, mechanism):
@@ -68,7 +70,7 @@ def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_th
     identified = identify(played, name, cross_validate=False)
     assert not identified.unexplained
     ratio = identified.train_relative_error / rehearsed.train_relative_error
-    assert ratio.max() < EACH
+    assert (ratio < [SHAKEN if joint in COARSE_ENCODERS and name == "MTMR" else EACH for joint in arm.joint_names]).all()
     # the commanded efforts tell the bias of the sensors from weight, so that the file holds the arm that made it; the
     # short motion of a master does not determine the weight of its wrist well enough for that
     if name == "MTMR":

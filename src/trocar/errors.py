@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable
+from typing import Any
 
 MAX_LISTED = 25  # names in a message
 MAX_MESSAGE = 480  # characters of a message
@@ -63,8 +64,8 @@ class NearLimit(UserWarning):
     """The solution lies outside a joint limit, but within the tolerance of the limit check."""
 
 
-def check_type(what: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
-    """Raise an error unless the value has the given type; `allowed` describes the accepted values in the message."""
+def check_type(what: str, value: object, types: Any, allowed: str) -> None:
+    """Raise an error unless isinstance(value, types); `allowed` describes the accepted values in the message."""
     if not isinstance(value, types):
         raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
 

@@ -70,7 +70,9 @@ def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_th
     identified = identify(played, name, cross_validate=False)
     assert not identified.unexplained
     ratio = identified.train_relative_error / rehearsed.train_relative_error
-    assert (ratio < [SHAKEN if joint in COARSE_ENCODERS and name == "MTMR" else EACH for joint in arm.joint_names]).all()
+    assert (
+        ratio < [SHAKEN if joint in COARSE_ENCODERS and name == "MTMR" else EACH for joint in arm.joint_names]
+    ).all()
     # the commanded efforts tell the bias of the sensors from weight, so that the file holds the arm that made it; the
     # short motion of a master does not determine the weight of its wrist well enough for that
     if name == "MTMR":

@@ -22,7 +22,7 @@ from functools import cache
 from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def read(name: str) -> dict[str, Any]:
 
 def built(kind: type[T], entry: Mapping[str, Any], **values: Any) -> T:
     """Build a dataclass from the entries of a table that are its fields (lists as tuples) and the values fields."""
-    names = {field.name for field in fields(kind)} - set(values)  # type: ignore[arg-type]
+    names = {field.name for field in fields(cast(Any, kind))} - set(values)
     return kind(**{name: _tuples(value) for name, value in entry.items() if name in names}, **values)
 
 

@@ -186,7 +186,7 @@ class EffortFunction(Controller):
     """Effort tau(t) (n,) [N m, N], held for `period` [s] (None: evaluated at every step)."""
 
     def __init__(self, tau: Callable[[float], ArrayLike], period: float | None = None) -> None:
-        check_type("tau", tau, Callable, "a function of time [s] that returns efforts (n,)")  # type: ignore[arg-type]
+        check_type("tau", tau, Callable, "a function of time [s] that returns efforts (n,)")
         self._tau = tau
         self.period = checked_period(period)
 

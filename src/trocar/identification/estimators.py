@@ -130,7 +130,7 @@ def base_estimate(
     unseen = scale <= 1e-12 * scale.max()
     if unseen.any():
         raise TrocarError(f"the recording does not excite {', '.join(np.array(chosen)[unseen])}")
-    R: Array = np.linalg.qr(flat / scale, mode="r")  # type: ignore[assignment]
+    R = np.asarray(np.linalg.qr(flat / scale, mode="r"))
     s = np.linalg.svd(R, compute_uv=False)
     if s[-1] < 1e-8 * s[0]:
         v = np.linalg.svd(R)[2][-1]

@@ -25,11 +25,12 @@ from trocar.mechanics.recursion import TreeInertia
 from trocar.spatial import Array
 
 
+@dataclass(frozen=True, eq=False)
 class _ReadOnly:
     """Base of dataclasses with read-only arrays."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 copy = value.copy()

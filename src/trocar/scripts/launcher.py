@@ -142,7 +142,7 @@ def _command_line(
 ) -> Iterator[ModuleType]:
     """sys.argv, sys.path, sys.stdin and `__main__` as the script expects them."""
     main = ModuleType("__main__")
-    main.__file__, main.__builtins__ = str(script), __builtins__  # type: ignore[attr-defined]
+    vars(main).update(__file__=str(script), __builtins__=__builtins__)
     before = sys.argv, sys.path, sys.stdin, sys.modules["__main__"]
     sys.argv = [str(script), *arguments]
     sys.path = [str(script.resolve().parent), *sys.path]

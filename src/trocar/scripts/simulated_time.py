@@ -33,7 +33,7 @@ def _time(session: Session) -> ModuleType:
     def localtime(secs: float | None = None) -> time.struct_time:
         return time.localtime(session.now / NANOSECONDS if secs is None else secs)
 
-    module.sleep, module.localtime = sleep, localtime  # type: ignore[attr-defined]
+    vars(module).update(sleep=sleep, localtime=localtime)
 
     def now() -> int:
         session.polls.count()
@@ -98,7 +98,7 @@ def _threading(session: Session) -> ModuleType:
                 self.function(*self.args, **self.kwargs)
             self.finished.set()
 
-    module.Event, module.Thread, module.Timer = SimulatedEvent, SimulatedThread, SimulatedTimer  # type: ignore[attr-defined]
+    vars(module).update(Event=SimulatedEvent, Thread=SimulatedThread, Timer=SimulatedTimer)
     return module
 
 

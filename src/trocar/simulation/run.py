@@ -181,10 +181,10 @@ class _Run:
     ) -> None:
         self._sim, self._stepped, self._controller, self._every = sim, stepped, controller, every
         self._measured, self._command, self._row = stepped.measured, stepped.command, stepped.row
-        check_type("controller", controller, Callable, "a function (state, setpoint) -> effort")  # type: ignore[arg-type]
+        check_type("controller", controller, Callable, "a function (state, setpoint) -> effort")
         if reference is not None:
             allowed = "a function t -> Setpoint, such as hold(q) or quintic(...)"
-            check_type("reference", reference, Callable, allowed)  # type: ignore[arg-type]
+            check_type("reference", reference, Callable, allowed)
         self._interval = _steps_per_call(getattr(controller, "period", None), sim.timestep)
         self._setpoint_at: Callable[[float], Any] = hold(sim.q) if reference is None else reference
         if reference is not None and sim.options.limits and isinstance(reference(sim.time), Setpoint):

@@ -168,7 +168,8 @@ class Channel:
             lost = self._left > 0
             self._left = self._left - 1 if lost else next(self._burst)
         else:
-            lost = bool(self.loss) and self._losses.random() < self.loss  # type: ignore[operator]
+            assert not isinstance(self.loss, Bursts)
+            lost = bool(self.loss) and self._losses.random() < self.loss
         return lost or self._outage[0] <= t < self._outage[1]
 
 

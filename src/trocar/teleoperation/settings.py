@@ -16,6 +16,7 @@ from trocar.errors import TrocarError, check_known
 PERIOD = 1e-3  # period of a component [s]
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Configured:
     """Settings that can be read from a configuration file.
 
@@ -35,11 +36,11 @@ class _Configured:
             if not isinstance(scaling, Mapping) or set(scaling) != {"zero", "max"}:
                 raise TrocarError(f"gripper_scaling must have the angles zero and max [rad], got {scaling!r}")
             values |= {f"gripper_{key}": value for key, value in scaling.items()}
-        check_known(f"field of {cls.__name__}:", [f.name for f in fields(cls)], *values)  # type: ignore[arg-type]
+        check_known(f"field of {cls.__name__}:", [f.name for f in fields(cls)], *values)
         return cls(**values)
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
+        for each in fields(self):
             value = getattr(self, each.name)
             if each.type == "bool":
                 checks.flag(each.name, value)

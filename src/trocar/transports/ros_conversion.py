@@ -83,8 +83,8 @@ def nanoseconds(time: Any) -> int:
 
 
 @functools.cache
-def _attributes(kind: Callable[..., Any]) -> frozenset[str]:
-    return frozenset(field.name for field in fields(kind))  # type: ignore[arg-type]
+def _attributes(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in fields(kind))
 
 
 # -- values by their type ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
 from trocar.appearance.lens import Lens
 from trocar.files import write_whole
 from trocar.robot.interface import Direction, Topic
-from trocar.robot.messages import Empty, JointState, Message, String
+from trocar.robot.messages import Empty, JointState, Message, Pose, String
 from trocar.robot.robot import Robot
 from trocar.simulation import Scene
 from trocar.simulation.export import model_files
@@ -128,9 +128,9 @@ class SceneTopics:
             if reference not in robot.arms and reference not in parents:
                 parents[reference] = ROOT, T_root_base @ inverse(T_reference_base)
             tip = robot.bus.read(f"{name}/measured_cp")
-            assert tip is not None
+            assert isinstance(tip, Pose)
             if tip.valid:
-                parents[name] = tip.frame_id, tip.T  # type: ignore[attr-defined]
+                parents[name] = tip.frame_id, tip.T
         frames = tuple((parent, child, T) for child, (parent, T) in parents.items())
         return Transforms(stamp=robot.now, frames=frames)
 

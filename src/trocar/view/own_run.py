@@ -164,8 +164,9 @@ class _Watched:
 
     def __init__(self, controller: Callable[..., ArrayLike], step: Callable[[State, Any], None]) -> None:
         self._controller, self._step = controller, step
-        if getattr(controller, "period", None) is not None:
-            self.period = controller.period  # type: ignore[attr-defined]
+        period = getattr(controller, "period", None)
+        if period is not None:
+            self.period = period
 
     def __call__(self, state: State, setpoint: Any) -> ArrayLike:
         self._step(state, setpoint)

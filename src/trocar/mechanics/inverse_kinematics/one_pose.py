@@ -168,7 +168,7 @@ def _within(
                 inside = [turned for turned in turns if low <= turned <= high]
                 if not inside:
                     return None
-                turned = min(inside, key=lambda turned, near=near: abs(turned - near))  # type: ignore[misc]
+                turned = min((abs(turned - near), turned) for turned in inside)[1]
             angle = turned
         joints.append(angle)
         cost += (angle - near) ** 2

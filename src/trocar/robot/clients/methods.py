@@ -53,8 +53,8 @@ class Method:
         body = f"return self.{self.hook}({', '.join(['*first', *names])})"
         namespace: dict[str, Any] = {"first": self.first}
         exec(f"from __future__ import annotations\n{head}\n    {body}", namespace)
-        function: Callable[..., Any] = namespace[self.flat_name]
-        function.__doc__, function.row = self.doc, self  # type: ignore[attr-defined]
+        function: Any = namespace[self.flat_name]
+        function.__doc__, function.row = self.doc, self
         return function
 
 

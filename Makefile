@@ -40,7 +40,8 @@ help:
 	@echo 'make sbom    write the software bill of materials, build/sbom.json (CycloneDX)'
 	@echo 'make lock    resolve all extras again and write requirements.lock'
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
-	@echo 'make check-lerobot  record 20 episodes with stereo as LeRobot v3.0 and v2.1, load them with lerobot, train a policy'
+	@echo 'make check-lerobot  record 20 episodes with stereo as LeRobot v3.0 and v2.1, load them with lerobot, train a policy,'
+	@echo '             score it, record it, run it in the EnvHub file; record the dVRK with lerobot, in process and over ROS 2'
 	@echo 'make check-envs  run the checkers of Gymnasium and Stable-Baselines3 on every task, and hindsight replay on one'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
@@ -156,7 +157,7 @@ check-dds: $(TEST_STAMP)
 	@sh apt/install.sh apt/dds.txt
 	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/transports/test_dds_vendors.py
 
-# An environment of its own: lerobot needs other versions of NumPy and torch (1.6 GB).
+# An environment of its own: lerobot needs other versions of NumPy and torch (2 GB).
 LEROBOT := build/lerobot
 check-lerobot: $(TEST_STAMP) $(LEROBOT)/.installed
 	@rm -rf build/lerobot-check
@@ -165,6 +166,7 @@ check-lerobot: $(TEST_STAMP) $(LEROBOT)/.installed
 $(LEROBOT)/.installed: tools/lerobot_check/requirements.txt
 	$(BIN)/python -m venv $(LEROBOT)
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -r tools/lerobot_check/requirements.txt
+	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -e '.[data,ros2]' 'numpy<2.4'
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check --no-deps lerobot==0.4.4
 	@touch $@
 

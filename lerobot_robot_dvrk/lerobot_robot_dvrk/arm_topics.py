@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, UnknownName
 from trocar.robot.messages import JointState, Pose
 from trocar.spatial import pose, quaternion
 
 AXES = ("position.x", "position.y", "position.z", "orientation.x", "orientation.y", "orientation.z", "orientation.w")
 JOINTS = 6
+
+
+def connected(config: Any) -> Any:
+    """A client of ROS 2 that sees all arms of a configuration; an error names those that it does not see in time."""
+    from trocar.transports.remote_bus import connect_ros2
+
+    deadline = time.monotonic() + config.timeout
+    while True:
+        client = connect_ros2(config.domain, config.interface)
+        missing = [arm for arm in config.arms if arm not in client.devices]
+        if not missing:
+            return client
+        seen = ", ".join(client.devices) or "nothing"
+        client.close()
+        if time.monotonic() > deadline:
+            raise TrocarError(f"ROS 2 has no {missing[0]} within {config.timeout:g} s; it has {seen}")
 
 
 class ArmTopics:
@@ -45,6 +62,18 @@ class ArmTopics:
         return [
             name for arm in map(str.lower, arms) for name in (*(f"{arm}_sp.{axis}" for axis in AXES), f"{arm}_jaw_sp")
         ]
+
+    def wait(self, timeout: float) -> None:
+        """Wait until all topics of the arms have messages; an error names one that has none after a time [s]."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self.observation()
+                return
+            except TrocarError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.02)
 
     def observation(self) -> dict[str, float]:
         """The latest messages of all arms."""
@@ -83,7 +112,10 @@ class ArmTopics:
         return {name: float(value) for name, value in zip(names, sent, strict=True)}
 
     def _read(self, topic: str) -> Any:
-        message = self.bus.read(topic)
+        try:
+            message = self.bus.read(topic)
+        except UnknownName as error:
+            raise TrocarError(f"no topic {topic}: is the robot on, and is the arm's name right?") from error
         if message is None or not message.valid:
             raise TrocarError(f"no message of {topic}: is the robot on, and is the arm's name right?")
         return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lerobot.cameras import CameraConfig
 from lerobot.robots import RobotConfig
 
 
@@ -16,7 +17,8 @@ class DvrkConfig(RobotConfig):
         connection: "ros2" (a dVRK or trocar serve --ros2), or "process" (simulated here).
         arms: patient arms. scene: of a robot simulated here. domain, interface: of ROS 2.
         max_step: largest distance of a commanded tip from the measured one [m].
-        timeout: for the first message of every topic [s].
+        timeout: for the first messages of all topics [s].
+        cameras: of lerobot, by name, such as the grabber of the endoscope.
     """
 
     connection: str = "ros2"
@@ -26,3 +28,4 @@ class DvrkConfig(RobotConfig):
     interface: str = "lo"
     max_step: float = 0.01
     timeout: float = 5.0
+    cameras: dict[str, CameraConfig] = field(default_factory=dict)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from lerobot.cameras.utils import make_cameras_from_configs
 from lerobot.robots import Robot
 
-from lerobot_robot_dvrk.arm_topics import ArmTopics
+from lerobot_robot_dvrk.arm_topics import ArmTopics, connected
 from lerobot_robot_dvrk.config_dvrk import DvrkConfig
 
 
@@ -20,13 +21,14 @@ class Dvrk(Robot):
     def __init__(self, config: DvrkConfig) -> None:
         super().__init__(config)
         self.config = config
-        self.cameras: dict[str, Any] = {}  # lerobot-record asks for them
+        self.cameras: dict[str, Any] = make_cameras_from_configs(config.cameras)
         self._robot: Any = None
         self._topics: ArmTopics | None = None
 
     @cached_property
-    def observation_features(self) -> dict[str, type]:
-        return dict.fromkeys(ArmTopics.observation_names(self.config.arms), float)
+    def observation_features(self) -> dict[str, Any]:
+        cameras = {name: (camera.height, camera.width, 3) for name, camera in self.config.cameras.items()}
+        return dict.fromkeys(ArmTopics.observation_names(self.config.arms), float) | cameras
 
     @cached_property
     def action_features(self) -> dict[str, type]:
@@ -46,15 +48,21 @@ class Dvrk(Robot):
         if self.config.connection == "process":
             from trocar.robot import Robot as SimulatedRobot
 
-            self._robot = SimulatedRobot(self.config.scene)
-            self._robot.play()
+            self._robot = SimulatedRobot(self.config.scene, speed="real", start="ready")
         elif self.config.connection == "ros2":
-            from trocar.transports.remote_bus import connect_ros2
-
-            self._robot = connect_ros2(self.config.domain, self.config.interface)
+            self._robot = connected(self.config)
         else:
             raise ValueError(f"connection must be ros2 or process, got {self.config.connection!r}")
-        self._topics = ArmTopics(self._robot.bus, self.config.arms, self.config.max_step)
+        topics = ArmTopics(self._robot.bus, self.config.arms, self.config.max_step)
+        try:
+            topics.wait(self.config.timeout)
+            for camera in self.cameras.values():
+                camera.connect()
+        except Exception:
+            self._robot.close()
+            self._robot = None
+            raise
+        self._topics = topics
 
     def calibrate(self) -> None:
         """Nothing: the dVRK homes and calibrates itself."""
@@ -63,13 +71,16 @@ class Dvrk(Robot):
         """Nothing: the dVRK's console configures its arms."""
 
     def get_observation(self) -> dict[str, Any]:
-        return dict(self._connected().observation())
+        pictures = {name: camera.async_read() for name, camera in self.cameras.items()}
+        return self._connected().observation() | pictures
 
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
         return dict(self._connected().send(action))
 
     def disconnect(self) -> None:
         self._connected()
+        for camera in self.cameras.values():
+            camera.disconnect()
         self._robot.close()
         self._robot = self._topics = None
 

@@ -112,7 +112,15 @@ def test_the_envhub_file_makes_vector_environments(monkeypatch):
     monkeypatch.setattr(envhub, "TASKS", ("Reach",))
     env = envhub.make_env(n_envs=2)["trocar"][0]
     observation, _ = env.reset(seed=0)
-    assert observation["agent_pos"].shape == (2, 7)
-    observation, *_ = env.step(env.action_space.sample())
-    assert np.isfinite(observation["environment_state"]).all()
+    assert observation["agent_pos"].shape == (2, 16)
+    assert observation["environment_state"].shape == (2, 6)  # as observation.environment_state of a data set
+    goal = observation["environment_state"][:, 3:6]
+    for _ in range(150):  # commanded tips as in the actions of a data set
+        action = observation["agent_pos"].copy()
+        action[:, :3] = goal
+        observation, _, over, _, info = env.step(action)
+        if over.any():
+            break
+    assert info["is_success"].any()
+    assert env.call("task_description")[0].startswith("Move the tip")
     env.close()

@@ -1,29 +1,55 @@
-"""Records both versions of LeRobot with stereo films, and checks them in the environment of lerobot.
+"""Records both versions of LeRobot with stereo films, and checks them and the packages for LeRobot with lerobot itself.
 
-python -m tools.lerobot_check build/lerobot-check build/lerobot/bin/python
+    python -m tools.lerobot_check build/lerobot-check build/lerobot/bin/python
+
+The second environment has lerobot and trocar; see the target check-lerobot of the Makefile.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from trocar.episodes import EpisodeRecipe, broken_rules, record
 
-EPISODES, STEPS = 6, 300
+EPISODES, STEPS = 20, 300
+DOMAIN = str(1 + os.getpid() % 80)  # of ROS 2
 
 
 def main(output: Path, python: Path) -> int:
-    """Exit status: 0 if lerobot loads v3.0, trains on it, and v2.1 converts to the same frames."""
-    train = Path(__file__).with_name("train.py")
+    """Exit status: 0 if lerobot loads, trains, converts, loads the policy for a score, and drives the robot."""
     for format in ("lerobot3", "lerobot2.1"):
         recipe = EpisodeRecipe(task="Reach", count=EPISODES, format=format, size=(640, 480))
         record(recipe, output / format)
-        print(f"{format}: {EPISODES} episodes, broken rules of Open-H: {broken_rules(output / format) or 'none'}")
-    status = subprocess.run([str(python), str(train), str(output / "lerobot3"), str(STEPS)], check=False).returncode
-    convert = Path(__file__).with_name("convert.py")
-    return status or subprocess.run([str(python), str(convert), str(output / "lerobot2.1")], check=False).returncode
+        broken = broken_rules(output / format)
+        print(f"{format}: {EPISODES} episodes, broken rules of Open-H: {broken or 'none'}", flush=True)
+        if broken:
+            return 1
+    policy = output / "lerobot3-act"
+    steps = [
+        ("train.py", output / "lerobot3", STEPS),
+        ("convert.py", output / "lerobot2.1"),
+        ("score.py", "eval", "Reach", "--policy", policy, "-n", 5),
+        ("score.py", "record", "Reach", "--policy", policy, "-n", 2, "-o", output / "of-policy", "--workers", 1),
+        ("envhub.py", policy),
+        ("robot.py", "process", output / "robot"),
+    ]
+    for step in steps:
+        if status := _run(python, *step):
+            return status
+    serve = [sys.executable, "-m", "trocar", "serve", "--ros2", "--domain", DOMAIN]
+    with subprocess.Popen(serve, stdout=subprocess.DEVNULL) as server:
+        try:
+            return _run(python, "robot.py", "ros2", output / "robot-ros2", DOMAIN)
+        finally:
+            server.terminate()
+
+
+def _run(python: Path, script: str, *arguments: object) -> int:
+    command = [str(python), str(Path(__file__).with_name(script)), *map(str, arguments)]
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -54,6 +54,20 @@ def stub_torchvision():
     sys.meta_path.insert(0, StandIns())
 
 
+def decoded_frames(folder, name):
+    """Frames of all films of a feature that PyAV, lerobot's decoder, decodes, with their size checked."""
+    import av
+
+    height, width, _ = json.loads((folder / "meta/info.json").read_text())["features"][name]["shape"]
+    count = 0
+    for path in sorted((folder / "videos" / name).glob("chunk-*/file-*.mp4")):
+        with av.open(str(path)) as film:
+            for frame in film.decode(video=0):
+                assert (frame.height, frame.width) == (height, width)
+                count += 1
+    return count
+
+
 def main():
     folder, steps = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 300
     stub_torchvision()
@@ -75,6 +89,8 @@ def main():
     assert len(dataset) == info["total_frames"]
     row = dataset.hf_dataset[len(dataset) // 2]
     assert row["observation.state"].shape == (16,)
+    films = {name: decoded_frames(folder, name) for name in meta.video_keys}
+    assert set(films.values()) <= {len(dataset)}, f"the films have {films} frames"
     print(f"loaded {meta.total_episodes} episodes, {len(dataset)} frames with lerobot; film keys {meta.video_keys}")
 
     inputs = {

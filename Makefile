@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot killed-recordings coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -42,6 +42,7 @@ help:
 	@echo 'make check-dds  exchange messages with a client on Fast DDS, another vendor of DDS (apt/dds.txt)'
 	@echo 'make check-lerobot  record 20 episodes with stereo as LeRobot v3.0 and v2.1, load them with lerobot, train a policy,'
 	@echo '             score it, record it, run it in the EnvHub file; record the dVRK with lerobot, in process and over ROS 2'
+	@echo 'make killed-recordings  kill a recording with two processes and stereo films three times, resume it, compare all files'
 	@echo 'make check-envs  run the checkers of Gymnasium and Stable-Baselines3 on every task, and hindsight replay on one'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
@@ -163,11 +164,14 @@ check-lerobot: $(TEST_STAMP) $(LEROBOT)/.installed
 	@rm -rf build/lerobot-check
 	$(BIN)/python -m tools.lerobot_check build/lerobot-check $(LEROBOT)/bin/python
 
+killed-recordings: $(TEST_STAMP)
+	$(BIN)/python -m tools.killed_recordings
+
 $(LEROBOT)/.installed: tools/lerobot_check/requirements.txt
 	$(BIN)/python -m venv $(LEROBOT)
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -r tools/lerobot_check/requirements.txt
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -e '.[data,ros2]' 'numpy<2.4'
-	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check --no-deps lerobot==0.4.4
+	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check --no-deps lerobot==0.4.4 robomimic==0.3.0
 	@touch $@
 
 $(DEMO_STAMP): pyproject.toml | venv

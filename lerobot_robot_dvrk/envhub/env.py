@@ -1,7 +1,7 @@
 """Tasks of trocar for LeRobot's EnvHub: make_env("ORG/REPO:env.py", trust_remote_code=True).
 
-State, task numbers, pictures and actions are those of the data sets that `trocar record` writes, so that a policy trained
-on one of them runs here.
+State, task numbers, pictures and actions are those of the data sets that `trocar record` writes, so that a policy
+trained on one of them runs here.
 """
 
 from __future__ import annotations

@@ -222,7 +222,11 @@ def test_robomimic_layout(data, rows, tmp_path):
     with h5py.File(folder / "demonstrations.hdf5") as file:
         assert file["data"].attrs["total"] == sum(map(len, rows))
         env = json.loads(file["data"].attrs["env_args"])
-        assert (env["env_name"], env["env_type"], env["env_kwargs"]) == ("trocar/Reach-v0", 2, {"level": "1sigma"})
+        assert (env["env_name"], env["env_type"], env["env_kwargs"]) == (
+            "trocar/Reach-v0",
+            2,
+            {"level": "1sigma", "mode": "joint_effort"},
+        )
         for number, episode in enumerate(rows):
             demo = file[f"data/demo_{number}"]
             assert demo.attrs["num_samples"] == len(episode)
@@ -254,7 +258,7 @@ def record_until_killed(recipe, folder, module, name, calls):
 
 def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, monkeypatch):
     shorten(monkeypatch)
-    recipe = EpisodeRecipe(task="Reach", count=6, recovery=0.3)
+    recipe = EpisodeRecipe(task="Reach", count=6, recovery=0.3, size=(32, 32))
     record(recipe, tmp_path / "whole", executor="serial")
 
     for dying_module, name, calls in (

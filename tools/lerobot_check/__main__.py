@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from trocar.episodes import EpisodeRecipe, broken_rules, record
 
@@ -27,13 +28,15 @@ def main(output: Path, python: Path) -> int:
         print(f"{format}: {EPISODES} episodes, broken rules of Open-H: {broken or 'none'}", flush=True)
         if broken:
             return 1
+    record(EpisodeRecipe(task="Reach", count=EPISODES, format="robomimic"), output / "robomimic")
     policy = output / "lerobot3-act"
-    steps = [
+    steps: list[tuple[Any, ...]] = [
         ("train.py", output / "lerobot3", STEPS),
         ("convert.py", output / "lerobot2.1"),
         ("score.py", "eval", "Reach", "--policy", policy, "-n", 5),
         ("score.py", "record", "Reach", "--policy", policy, "-n", 2, "-o", output / "of-policy", "--workers", 1),
         ("envhub.py", policy),
+        ("robomimic_rules.py", output / "robomimic" / "demonstrations.hdf5"),
         ("robot.py", "process", output / "robot"),
     ]
     for step in steps:

@@ -24,7 +24,8 @@ def write(data: DataSet) -> None:
     recipe, unfinished = data.recipe, data.staging.folder / FILE
     with optional("h5py").File(unfinished, "w", libver="latest") as file:
         group = file.create_group("data")
-        kwargs = {"level": recipe.level}
+        # no model_file: robomimic asks robosuite's environments for it only
+        kwargs = {"level": recipe.level, "mode": data.staging.episode(data.outcomes[0].index).about["mode"]}
         env = {"env_name": f"trocar/{recipe.task}-v0", "env_type": GYM, "env_kwargs": kwargs}
         group.attrs["env_args"] = json.dumps(env)
         group.attrs["total"] = data.frames

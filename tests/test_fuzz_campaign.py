@@ -36,13 +36,11 @@ def pieces(monkeypatch):
     return ran
 
 
-def test_the_first_pieces_of_an_interface_share_a_process_and_later_ones_have_their_own_seeds_and_grow(
-    pieces, tmp_path
-):
+def test_the_pieces_of_an_interface_share_a_process_and_later_ones_have_their_own_seeds_and_grow(pieces, tmp_path):
     campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 20_000)
     campaign.run(NAMES)
     assert pieces[:2] == [([A, B], fuzz.FIRST_ROUNDS, 5), ([C], fuzz.FIRST_ROUNDS, 5)]
-    assert [piece[0] for piece in pieces[2:5]] == [[A], [B], [C]]
+    assert [piece[0] for piece in pieces[2:4]] == [[A, B], [C]]
     assert [seed for tests, _, seed in pieces if A in tests] == [5, 6, 7]
     rounds = [count for tests, count, _ in pieces if A in tests]
     assert rounds[0] < rounds[1] < rounds[2]
@@ -85,6 +83,26 @@ def test_a_test_whose_process_dies_has_failed_and_one_that_is_skipped_has_not(mo
         campaign.run([A])
         assert ("failure" in campaign.results[A]) == (status != 0)
         assert campaign.results[A]["pieces"] == 1
+
+
+def test_only_the_test_that_kills_a_shared_process_has_failed(monkeypatch, tmp_path):
+    doors = ["a.py::test_a", "a.py::test_b", "a.py::test_c"]
+
+    def run(command, env, **_options):
+        tests = [name for name in command if name in doors]
+        reached = tests[: tests.index(doors[1])] if doors[1] in tests else tests
+        piece = {"inputs": 300, "seconds": 2.0, "cpu": 1.0, "failed": False, "output": ""}
+        Path(env["TROCAR_FUZZ_REPORT"]).write_text("".join(json.dumps({"test": t, **piece}) + "\n" for t in reached))
+        return subprocess.CompletedProcess(command, 0 if reached == tests else -11, "Fatal Python error", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    campaign = fuzz.Campaign(tmp_path / "fuzz.json", 5, 300)
+    campaign.run(doors)
+    assert {door: (result["inputs"], "failure" in result) for door, result in campaign.results.items()} == {
+        doors[0]: (300, False),
+        doors[1]: (0, True),
+        doors[2]: (300, False),
+    }
 
 
 def test_every_test_reports_its_own_inputs(tmp_path):

@@ -3,9 +3,10 @@
 A door is one fuzz test, an interface is a file of them. With --per-interface the inputs are those of an interface and
 are divided evenly between its doors.
 
-A piece is one test with one seed; the first pieces of an interface are one process, which measures how fast its doors
-are. DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues there and prints tables of
-doors and interfaces at its end. A failure is listed with its seed, and the test is not continued.
+A piece is one test with one seed; pieces of an interface with the same number of inputs share a process. The first ones
+measure how fast the doors are. DIR/fuzz.json has inputs, seconds and failures of every test; the same command continues
+there and prints tables of doors and interfaces at its end. A failure is listed with its seed, and the test is not
+continued.
 """
 
 from __future__ import annotations
@@ -82,17 +83,12 @@ class Campaign:
 
     def run(self, tests: list[str], end: float = float("inf")) -> None:
         """Run pieces of these tests until all have their inputs, or until a time of the monotonic clock [s]."""
-        untried = [test for test in tests if test not in self.results]
-        for _, doors in itertools.groupby(untried, interface):
-            if time.monotonic() < end:
-                self._first_pieces(list(doors))
         # one piece of each test in turn, so that a run that ends early has tried all of them
         while waiting := [test for test in tests if self.unfinished(test)]:
-            for test in waiting:
+            for (_, rounds, seed), doors in itertools.groupby(waiting, self._next_piece):
                 if time.monotonic() > end:
                     return
-                self._next_piece(test)
-                print(self._line(test), flush=True)
+                self._run_pieces(list(doors), rounds, seed)
 
     def unfinished(self, test: str) -> bool:
         """True unless a test has had its inputs, has failed, or has none to count."""
@@ -136,13 +132,8 @@ class Campaign:
         result = self.results[test]
         return float(result["inputs"] / max(result["cpu"], 1e-3))
 
-    def _first_pieces(self, tests: list[str]) -> None:
-        """A few inputs of each test in one process; tests that it did not reach come later, on their own."""
-        pieces, _, _ = run_tests(tests, FIRST_ROUNDS, self._seed)
-        for test, piece in pieces.items():
-            self._add(test, piece, FIRST_ROUNDS, self._seed)
-
-    def _next_piece(self, test: str) -> None:
+    def _next_piece(self, test: str) -> tuple[str, int, int]:
+        """Interface, inputs and seed of the next piece of a test; tests with the same ones can share a process."""
         result = self.results.get(test, {"seed": self._seed, "pieces": 0, "inputs": 0})
         rounds, seed = FIRST_ROUNDS, result["seed"] + result["pieces"]
         if result["inputs"]:
@@ -150,10 +141,17 @@ class Campaign:
             wanted = last["rounds"] * min(self._piece / max(last["seconds"], 1e-3), MAX_FACTOR)
             left = (self.goal(test) - result["inputs"]) * last["rounds"] / max(last["inputs"], 1)
             rounds = max(int(min(wanted, left + 1)), 1)
-        pieces, status, output = run_tests([test], rounds, seed)
-        # a test that was skipped has no piece; so has one whose process was killed
+        return interface(test), rounds, seed
+
+    def _run_pieces(self, tests: list[str], rounds: int, seed: int) -> None:
+        pieces, status, output = run_tests(tests, rounds, seed)
+        # a test that was skipped has no piece; so has the one that killed the process, and those after it come again
         empty = {"inputs": 0, "seconds": 0.0, "cpu": 0.0, "failed": status != 0, "output": output[-3000:]}
-        self._add(test, pieces.get(test, empty), rounds, seed)
+        for test in tests:
+            self._add(test, pieces.get(test, empty), rounds, seed)
+            print(self._line(test), flush=True)
+            if test not in pieces:
+                break
 
     def _add(self, test: str, piece: dict[str, Any], rounds: int, seed: int) -> None:
         result = self.results.setdefault(test, {"seed": seed, "pieces": 0, "inputs": 0, "seconds": 0.0, "cpu": 0.0})

@@ -96,6 +96,16 @@ def test_the_site_has_a_page_for_every_package_and_example():
     assert set(docs_pages.gallery(run=False)) == {*examples, "index"}
 
 
+def test_every_card_of_the_gallery_has_a_picture():
+    from tools import docs_pages
+
+    index = docs_pages.gallery(run=False)["index"]
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)\n:::", index)
+    assert len(pictures) == len(list((ROOT / "examples").glob("[0-9]*.py")))
+    for picture in pictures:
+        assert (docs_pages.PAGES / "gallery" / picture).resolve().is_file(), picture
+
+
 def test_every_public_name_has_a_docstring():
     from tools.docs_pages import packages
 

@@ -124,8 +124,8 @@ def gallery(run: bool) -> dict[str, str]:
         if folder and (printed := (folder / "stdout.txt").read_text("utf-8").strip()):
             body += f"\nOutput:\n\n```text\n{printed}\n```\n"
         pages[name] = body
-        picture = f"\n\n![{name}](../output/{name}/{pictures[0].name})" if pictures else ""
-        cards.append(f":::{{container}} card\n[{title}]({name}.md)\n\n{summary}{picture}\n:::\n")
+        picture = f"../output/{name}/{pictures[0].name}" if pictures else f"../../images/{SUBJECTS.get(name, SUBJECT)}"
+        cards.append(f":::{{container}} card\n[{title}]({name}.md)\n\n{summary}\n\n![{name}]({picture})\n:::\n")
     toc = "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
     links = "".join(f'<li><a href="../../{name}">{about}</a></li>' for name, about in STATIC.items())
     static = f"Without installing anything, turn and watch in your browser:\n\n<ul>{links}</ul>\n\n"
@@ -133,6 +133,24 @@ def gallery(run: bool) -> dict[str, str]:
     return pages
 
 
+# Pictures, in docs/images, on the cards of examples that draw none: the arm or scene that the example is about.
+SUBJECT = "psm.png"
+SUBJECTS = {
+    "03_inverse_kinematics": "psm_tip.png",
+    "08_trajectories": "psm_tip.png",
+    "09_plan_around_a_box": "scene_instruments.png",
+    "11_ecm": "ecm.png",
+    "12_masters": "mtmr.png",
+    "13_cartesian_control": "psm_tip.png",
+    "18_excite": "ecm.png",
+    "20_gravity_compensation": "psm_si.png",
+    "21_export": "cart_classic.png",
+    "28_measured_force": "psm_tip.png",
+    "29_whole_dvrk": "viewer_scene.jpg",
+    "30_what_goes_wrong": "psm_si.png",
+    "31_many_arms": "batch_rate.png",
+    "38_task": "tasks/Reach.webp",
+}
 STATIC = {"psm_recording.html": "a PSM that follows a sinusoid", "cart_classic.html": "three PSMs and the ECM"}
 
 

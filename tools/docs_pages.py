@@ -41,13 +41,13 @@ def packages() -> list[ModuleType]:
 def api_page(module: ModuleType) -> str:
     """Markdown page of one package: its docstring and every public name.
 
-    The page of `trocar` itself lists names that another package defines; they are documented there.
+    Names that another package defines and offers are listed; they are documented there.
     """
     names = getattr(module, "__all__", None)
     if names is None:
         body = f".. automodule:: {module.__name__}\n   :members:\n"
         return f"# {module.__name__}\n\n```{{eval-rst}}\n{body}```\n"
-    homes = {} if module is not trocar else _homes()
+    homes = _homes() if module is trocar else _defined_elsewhere(module)
     body, listed = f".. automodule:: {module.__name__}\n   :no-members:\n\n", ""
     for name in names:
         thing = getattr(module, name)
@@ -75,6 +75,17 @@ def api_page(module: ModuleType) -> str:
 def _homes() -> dict[str, str]:
     """The package that documents each name that several packages offer."""
     return {name: module.__name__ for module in packages()[1:] for name in getattr(module, "__all__", ())}
+
+
+def _defined_elsewhere(module: ModuleType) -> dict[str, str]:
+    """The packages that define names of a package and offer them too."""
+    homes = {}
+    for name in module.__all__:
+        home = ".".join(str(getattr(getattr(module, name), "__module__", "")).split(".")[:2])
+        other = home.startswith("trocar.") and home != module.__name__
+        if other and name in getattr(importlib.import_module(home), "__all__", ()):
+            homes[name] = home
+    return homes
 
 
 def _bases(kind: type) -> str:

@@ -109,6 +109,11 @@ def test_every_card_of_the_gallery_has_a_picture():
         assert (docs_pages.PAGES / "gallery" / picture).resolve().is_file(), picture
 
 
+def test_the_changelog_which_the_site_includes_has_no_relative_links():
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
 def test_every_public_name_has_a_docstring():
     from tools.docs_pages import packages
 

@@ -295,6 +295,21 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
             executor="serial",
         )
     assert contents(tmp_path / "set") == before
+    staging.Staging(tmp_path / "old").begin(recipe)
+    begun = tmp_path / "old" / ".recording" / "recipe.json"
+    begun.write_text(begun.read_text().replace(tr.__version__, "0.0.1"))
+    with pytest.raises(TrocarError, match=r"was begun with trocar 0\.0\.1"):
+        record(recipe, tmp_path / "old", executor="serial")
+    begun.write_text("{")
+    with pytest.raises(TrocarError, match=r"recipe\.json"):
+        record(recipe, tmp_path / "old", executor="serial")
+    staging.Staging(tmp_path / "half").begin(recipe)
+    half = tmp_path / "half" / ".recording" / "episodes" / "000000.npz"
+    half.parent.mkdir()
+    half.write_bytes(b"PK\x03\x04 half of a file")
+    with pytest.raises(TrocarError, match="damaged"):
+        record(recipe, tmp_path / "half", executor="serial")
+    assert half.read_bytes().endswith(b"half of a file")
     (tmp_path / "file").write_text("")
     with pytest.raises(TrocarError, match="needs a folder"):
         record(recipe, tmp_path / "file", executor="serial")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from contextlib import contextmanager
 
 import msgpack
@@ -119,7 +120,9 @@ GARBAGE = {
     "far away": action(np.full((1, 1, 7), 50.0)),
     "other sizes": action(np.ones((1, 2, 7))),
     "nothing": None,
+    "late": b"",
 }
+TIMEOUT = 1.0  # of servers that do not answer in time [s]
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
@@ -128,13 +131,16 @@ def test_a_server_that_fails_is_stopped_with_the_reason_and_the_arm_holds(kind, 
 
     def answer(request):
         count[0] += request["endpoint"] == "get_action"
+        if kind == "late" and count[0] > 2:
+            time.sleep(1.5 * TIMEOUT)
+            return good(request)
         return GARBAGE[kind] if count[0] > 2 else good(request)
 
     count = [0]
     reason = r"seed 3, step 8\); the arms held, moving [\d.e-]+ mm"
     with (
         serving(answer) as (address, _),
-        PolicyServer(address, timeout=0.3) as server,
+        PolicyServer(address, timeout=TIMEOUT if kind in ("nothing", "late") else 20.0) as server,
         pytest.raises(PolicyFailure, match=reason) as raised,
     ):
         evaluate("Reach", server, 1, seed=3, driving=Driving(steps=4))

@@ -504,3 +504,14 @@ def test_pose_and_jacobian_in_one_call_equal_separate_calls(arm_mechanism, rando
         T, J = arm_mechanism.pose_and_jacobian(q)
         np.testing.assert_allclose(T, arm_mechanism.forward_kinematics(q), rtol=0, atol=1e-13)
         np.testing.assert_allclose(J, arm_mechanism.jacobian(q), rtol=0, atol=1e-13)
+
+
+def test_an_insertion_longer_by_2_pi_metres_is_no_solution():
+    mechanism = tr.load_mechanism("PSM")
+    q = np.array([0.7, -0.8, 0.2, -1.2, 0.0, 0.0, 0.0])
+    T = mechanism.forward_kinematics(q)
+    T[:3, 3] += 2.0 * np.pi * (T[:3, 3] - mechanism.forward_kinematics(q - 0.1 * np.eye(7)[2])[:3, 3]) / 0.1
+    for pose in (T, T[None]):
+        with pytest.raises(tr.Unreachable):
+            mechanism.inverse_kinematics(pose)
+    assert mechanism.inverse_kinematics_all(T) == []

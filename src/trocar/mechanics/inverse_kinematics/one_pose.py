@@ -60,6 +60,9 @@ class OneWristed:
                 L = sign * math.hypot(reach - a, pz)
                 if abs(L) < NEAR or abs(reach) < NEAR:
                     return None
+                insertion = L - self._d_insertion - self._d_roll
+                if not self._limits[2][0] <= insertion <= self._limits[2][1]:  # a length, which has no whole turns
+                    continue
                 q5 = math.atan2(-sign * pz, sign * (reach - a))
                 s6, c6, s5, c5 = math.sin(q6), math.cos(q6), math.sin(q5), math.cos(q5)
                 s0 = c5 * (s6 * x0 + c6 * y0) - s5 * z0
@@ -74,7 +77,7 @@ class OneWristed:
                 z50, z51, z52 = c6 * x0 - s6 * y0, c6 * x1 - s6 * y1, c6 * x2 - s6 * y2
                 along_x3 = -sin1 * sin2 * z50 - cos2 * z51 + cos1 * sin2 * z52
                 q4 = math.atan2(-along_x3, -cos1 * z50 - sin1 * z52)
-                joints = _within((q1, q2, L - self._d_insertion - self._d_roll, q4, q5, q6), near, self._limits)
+                joints = _within((q1, q2, insertion, q4, q5, q6), near, self._limits)
                 if joints is not None and joints[1] < best_cost:
                     best, best_cost = joints
         return None if best is None else np.array(best + near[6:])

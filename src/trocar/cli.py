@@ -90,6 +90,7 @@ def demo(output: Folder = Path("trocar-demo")) -> None:
     check_writable(output / "demo.html")
     with progress_bar("demo") as progress:
         report = demonstration.run(output, progress)
+    report.next_steps = [(step.replace("trocar", own_command(), 1), text) for step, text in report.next_steps]
     written = [report.write_html(output / "demo.html"), *(path for path, _ in report.clips)]
     written += save_numbered((figure for figure, _ in report.figures), output)
     Console().print(report.table())

@@ -23,6 +23,7 @@ import trocar.experiments
 import trocar.experiments.demo
 from trocar import cli
 from trocar.cli import app
+from trocar.commands import terminal
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.recording import figure as figure_module
@@ -188,6 +189,7 @@ def test_demo_saves_a_report_and_its_pictures(
 ) -> None:
     def run(output: Path, progress: Callable[[float], None]) -> Report:
         made = report("demo", ours)
+        made.next_steps.append(("trocar view PSM", "drive an arm"))
         made.add_figure(Figure(figsize=(1, 1)), "A caption")
         return made
 
@@ -195,6 +197,9 @@ def test_demo_saves_a_report_and_its_pictures(
     result = call("demo", "-o", tmp_path / "out")
     assert result.exit_code == status, result.output
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["demo.html", "figure-1.png"]
+    page = (tmp_path / "out" / "demo.html").read_text("utf-8")
+    assert f"{terminal.own_command()} view PSM</code>" in page  # as the user started it, which works as printed
+    assert page.count("<td>one-sided</td>") == 0  # only kinds of evidence that the claims have
     lines = [line.strip() for line in result.stdout.splitlines()]
     assert str(tmp_path / "out" / "demo.html") in lines
     assert str(tmp_path / "out" / "figure-1.png") in lines

@@ -100,6 +100,7 @@ def _evidence(report: Report) -> list[str]:
     rows = [
         f"<tr><td>{kind}</td>{''.join(f'<td class=number>{count}</td>' for count in counts)}<td>{KINDS[kind]}</td></tr>"
         for kind, *counts in report.evidence()
+        if any(counts)
     ]
     return [f'<table class="evidence">\n<thead><tr>{head}</tr></thead>\n<tbody>', *rows, "</tbody>\n</table>"]
 

@@ -23,7 +23,7 @@ NEXT_STEPS = [
     ("trocar view PSM", "drive an arm in the browser: drag its tip, switch off the counterweight, push it"),
     ("trocar run my_script.py", "run a Python script for the dVRK without ROS or a robot"),
     ("trocar excite --arm PSM -o excitation", "find a motion that identifies an arm, and rehearse it"),
-    ("trocar teleop", "move the instruments with a keyboard, a gamepad or a phone"),
+    ("trocar teleop --master keyboard", "move the instruments with a keyboard; gamepads and phones are masters too"),
     ("trocar reproduce", "compute the results of five publications again"),
     ("trocar --help", "list all commands"),
 ]

@@ -163,6 +163,7 @@ def link(folder):
 
 HOSTILE = {
     "another version": (lambda d: change(d, lambda i: i.update(codebase_version="v9.0")), "readable are v2.0"),
+    "version no text": (lambda d: change(d, lambda i: i.update(codebase_version={"a": [1]})), "readable are v2.0"),
     "no features": (lambda d: change(d, lambda i: i.update(features=[])), "features must be"),
     "no rate": (lambda d: change(d, lambda i: i.update(fps=0)), "fps must be"),
     "name that climbs": (
@@ -192,6 +193,20 @@ def test_hostile_and_half_written_data_sets(kind, own, tmp_path):
     else:
         with pytest.raises(TrocarError, match=message):
             tr.load_episodes(folder)[0]
+
+
+@pytest.mark.parametrize("start", [None, -1.0, float("nan")])
+def test_a_film_without_its_start_is_refused(own, tmp_path, start):
+    folder = shutil.copytree(own, tmp_path / "set")
+    change(folder, lambda info: info["features"].update(film={"dtype": "video", "shape": [4, 4, 3]}))
+    path = folder / "meta/episodes/chunk-000/file-000.parquet"
+    table = parquet.read_table(path)
+    for name, value in {"chunk_index": 0, "file_index": 0, "from_timestamp": start}.items():
+        if value is not None:
+            table = table.append_column(f"videos/film/{name}", pyarrow.array([value] * len(table)))
+    parquet.write_table(table, path)
+    with pytest.raises(TrocarError, match="no valid from_timestamp of 'film'"):
+        tr.load_episodes(folder)[0].images("film")
 
 
 def test_folders_without_episodes(tmp_path):

@@ -66,7 +66,7 @@ def read_info(folder: Path) -> Info:
     if not isinstance(content, Mapping):
         raise TrocarError(f"{path} is no description of a LeRobot data set")
     version = content.get("codebase_version")
-    if version not in VERSIONS:
+    if not isinstance(version, str) or version not in VERSIONS:
         raise TrocarError(f"{path}: codebase_version is {shown(version)}; readable are {', '.join(VERSIONS)}")
     fps, features, splits = content.get("fps"), content.get("features"), content.get("splits") or {}
     if not (isinstance(fps, int | float) and not isinstance(fps, bool) and 0 < fps < 1e6):
@@ -213,10 +213,7 @@ def _film_images(folder: Path, info: Info, row: dict[str, Any], name: str) -> Ar
     check_memory(3.0 * height * width * row["length"], f"the film of episode {number}", "Read a shorter episode")
     if VERSIONS[info.version] == "3":
         place = {key: _count(row, f"videos/{name}/{key}") for key in ("chunk_index", "file_index")}
-        path, start = (
-            _inside(folder, lerobot3.VIDEO.format(video_key=name, **place)),
-            row[f"videos/{name}/from_timestamp"],
-        )
+        path, start = _inside(folder, lerobot3.VIDEO.format(video_key=name, **place)), _start(row, name)
     else:
         place = {"episode_chunk": number // info.chunk, "episode_index": number}
         path, start = _inside(folder, lerobot21.VIDEO.format(video_key=name, **place)), 0.0

@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot killed-recordings coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -44,6 +44,7 @@ help:
 	@echo '             score it, record it, run it in the EnvHub file; record the dVRK with lerobot, in process and over ROS 2'
 	@echo 'make killed-recordings  kill a recording with two processes and stereo films three times, resume it, compare all files'
 	@echo 'make check-envs  run the checkers of Gymnasium and Stable-Baselines3 on every task, and hindsight replay on one'
+	@echo 'make learn   train the policies of examples/policies with SEEDS (0 1), draw their curves, in build/learn'
 	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
 
@@ -123,6 +124,13 @@ check-envs: $(TEST_STAMP)
 	@if $(BIN)/python -c 'import stable_baselines3' 2>/dev/null; then python=$(BIN)/python; else \
 	  $(BIN)/python -m venv build/check-envs && python=build/check-envs/bin/python && \
 	  $$python -m pip install -qq -e '.[envs]' stable-baselines3 || exit 1; fi; $$python -m tools.check_envs
+
+# One thread; finished runs are kept, the expert's episodes continue: make learn SEEDS=0 TASK=reach
+SEEDS ?= 0 1
+TASK ?=
+learn: $(TEST_STAMP)
+	@$(INSTALL) -e '.[envs,data,learn]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m tools.learn $(TASK) --seeds $(SEEDS) -o build/learn
 
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=

@@ -2,8 +2,8 @@
 
     python -m tools.lock_file
 
-`make lock` runs it. pip resolves the core and every extra but `dev` and `docs` without installing anything; hashes are
-those of the files for this Python and platform, which the header names. `pip install --require-hashes -r
+`make lock` runs it. pip resolves the core and every extra but `dev`, `docs` and `learn` without installing anything;
+hashes are those of the files for this Python and platform, which the header names. `pip install --require-hashes -r
 requirements.lock` installs exactly these files. A test compares the pins with pyproject.toml.
 """
 
@@ -30,8 +30,8 @@ def project() -> dict[str, Any]:
 
 
 def extras() -> list[str]:
-    """Extras that the lock file covers."""
-    return sorted(name for name in project()["optional-dependencies"] if name not in ("dev", "docs"))
+    """Extras that the lock file covers; not `learn`, whose torch differs between machines with and without a GPU."""
+    return sorted(name for name in project()["optional-dependencies"] if name not in ("dev", "docs", "learn"))
 
 
 def resolved() -> list[dict[str, Any]]:

@@ -266,9 +266,9 @@ class Environment:
 def main() -> None:
     extras = metadata()["optional-dependencies"]
     assert isinstance(extras, dict)
-    every = ",".join(extra for extra in extras if extra != "dev")
+    every = ",".join(extra for extra in extras if extra not in ("dev", "learn"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--extras", default=every, help="extras to install and import (default: all but dev)")
+    parser.add_argument("--extras", default=every, help="extras to install and import (default: all but dev and learn)")
     parser.add_argument("--python", nargs="+", help="interpreters (default: one for every supported version)")
     chosen = parser.parse_args()
     pythons = {_version(name): name for name in chosen.python} if chosen.python else interpreters()

@@ -27,6 +27,11 @@ class LinearFeatures:
                 self.A[k, index] += sign / scale
             self.c[k] = -offset / scale
 
+    @property
+    def matrix(self) -> tuple[Array, Array]:
+        """A (k, m) and c (k,)."""
+        return self.A, self.c
+
     def __call__(self, x: Array) -> Array:
         return np.asarray(self.A @ x + self.c, dtype=np.float32)
 

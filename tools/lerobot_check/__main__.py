@@ -34,7 +34,7 @@ def main(output: Path, python: Path) -> int:
         ("train.py", output / "lerobot3", STEPS),
         ("convert.py", output / "lerobot2.1"),
         ("score.py", "eval", "Reach", "--policy", policy, "-n", 5),
-        ("score.py", "record", "Reach", "--policy", policy, "-n", 2, "-o", output / "of-policy", "--workers", 1),
+        ("score.py", "record", policy, output / "of-policy"),
         ("envhub.py", policy),
         ("robomimic_rules.py", output / "robomimic" / "demonstrations.hdf5"),
         ("robot.py", "process", output / "robot"),

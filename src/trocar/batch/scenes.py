@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.batch.worlds.layout import SceneLayout, layouts
 from trocar.batch.worlds.status import EXERT, FAILURES, JOINT_PD, RAW, SERVO, WorldError
+from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
@@ -46,7 +47,8 @@ class SceneBatch:
     Attributes:
         worlds: the backend, with its arrays. layout: rows of arms and objects.
 
-    On Warp the loops of an arm are 100 times softer than in a `Scene`, as stiff as float32 can factorise.
+    On Warp the loops of an arm are 100 times softer than in a `Scene`, and friction weighs at most 5 times the normal
+    force (`impratio`), as much as float32 can factorise.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class SceneBatch:
                 else checks.count("max_constraints", max_constraints),
             )
         self._columns = self.worlds.table.columns
+        self._modes = self.numpy(self.worlds.mode)  # of the motors, known without asking the device
 
     @property
     def timestep(self) -> float:
@@ -179,13 +182,29 @@ class SceneBatch:
     def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
         n, part = self._facts(arm).n, self._columns[self._facts(arm).name]
-        for name, gains in (("kp", kp), ("kd", kd)):
-            whole = np.broadcast_to(self.numpy(getattr(self.worlds, name)), (self.n, self.layout.model.nu)).copy()
-            whole[:, part] = self._rows(arm, gains, n)
-            setattr(self.worlds, name, self.worlds.put(whole))
+        self._set_gains(part, self._rows(arm, kp, n), self._rows(arm, kd, n))
         self._command(arm, JOINT_PD, ref=self._rows(arm, q, n), rate=0.0 if dq is None else self._rows(arm, dq, n))
-        if self.backend == "warp":
-            self.worlds.forget_graphs()
+
+    def tip_increments(self, arm: str, increments: Any, duration: float) -> None:
+        """Move the commanded tip of an arm with an offset wrist (PSM) under the dVRK's PID; see `commanded`.
+
+        The servo's reference moves from the commanded joints to the new ones at a constant rate; step this duration.
+        Joints beyond their limits are cut there; a pose out of reach leaves the command as it is.
+
+        Args:
+            increments: (n, 7): translation along the world's axes [m], rotation vector about them [rad], change of the
+                opening of the jaws [rad]. duration: [s].
+        """
+        wrist_of(self._facts(arm))
+        duration = checks.positive("duration", duration, "s")
+        on_device = self.backend == "warp" and hasattr(increments, "__dlpack__") and not isinstance(increments, np.ndarray)
+        self.worlds.move_tips(arm, increments if on_device else self._rows(arm, increments, 7), duration)
+        self._set_mode(arm, SERVO)
+
+    @property
+    def commanded(self) -> dict[str, Any]:
+        """Joints (n, joints) that tip increments have commanded so far; after a reset, the joints themselves."""
+        return self._split(self.worlds.commanded)
 
     def step(self, steps: int = 1, *, check: bool = True) -> None:
         """Advance all worlds by `steps` timesteps under their commands.
@@ -226,13 +245,29 @@ class SceneBatch:
 
     def _command(self, arm: str, mode: int, **values: Any) -> None:
         part, worlds = self._columns[arm], self.worlds
-        modes = self.numpy(worlds.mode)
-        modes[part] = mode
         for name, rows in values.items():
             whole = self.numpy(getattr(worlds, name))
             whole[:, part] = rows
             self._assign(name, whole)
-        self._assign("mode", modes)
+        self._set_mode(arm, mode)
+
+    def _set_mode(self, arm: str, mode: int) -> None:
+        part = self._columns[arm]
+        if not (self._modes[part] != mode).any():
+            return
+        if mode == SERVO and (self._modes[part] == JOINT_PD).any():
+            own = self.worlds.table.gains
+            self._set_gains(part, own["kp"][part], own["kd"][part])
+        self._modes[part] = mode
+        self._assign("mode", self._modes.copy())
+
+    def _set_gains(self, part: slice, kp: Array, kd: Array) -> None:
+        for name, gains in (("kp", kp), ("kd", kd)):
+            whole = np.broadcast_to(self.numpy(getattr(self.worlds, name)), (self.n, self.layout.model.nu)).copy()
+            whole[:, part] = gains
+            setattr(self.worlds, name, self.worlds.put(whole))
+        if self.backend == "warp":
+            self.worlds.forget_graphs()
 
     def _assign(self, name: str, values: Array) -> None:
         if self.backend == "threads":

@@ -184,6 +184,24 @@ def reset_worlds(
 
 
 @wp.kernel
+def reset_velocities(
+    mask: wp.array(dtype=wp.bool),
+    bodies: wp.array2d(dtype=wp.spatial_vector),
+    axes: wp.array2d(dtype=wp.spatial_vector),
+):
+    """Zero velocities of bodies and joint axes of the masked worlds.
+
+    The loops of the next step use those of the last one: after a world had diverged, they would keep its NaN.
+    """
+    w, k = wp.tid()
+    if mask[w]:
+        if k < bodies.shape[1]:
+            bodies[w, k] = wp.spatial_vector()
+        if k < axes.shape[1]:
+            axes[w, k] = wp.spatial_vector()
+
+
+@wp.kernel
 def reset_constraints(
     mask: wp.array(dtype=wp.bool),
     J: wp.array3d(dtype=float),
@@ -219,13 +237,15 @@ def reset_control(
     explained: wp.array2d(dtype=float),
     observer: wp.array2d(dtype=float),
     applied: wp.array2d(dtype=float),
+    commanded: wp.array2d(dtype=float),
 ):
     """References of the masked worlds at their positions, at rest; no efforts, no memory."""
     w, m = wp.tid()
     if not mask[w]:
         return
+    commanded[w, m] = row_product(D, m, qpos, w, first_q[m])
     if mode[m] == 3:
-        ref[w, m] = row_product(D, m, qpos, w, first_q[m])
+        ref[w, m] = commanded[w, m]
     else:
         ref[w, m] = row_product(A, m, qpos, w, first_q[m])
     rate[w, m] = 0.0

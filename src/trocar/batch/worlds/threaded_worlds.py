@@ -8,11 +8,12 @@ from typing import Any
 import mujoco
 import mujoco.batch
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
 from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED, JOINT_PD, RAW, SERVO
-from trocar.errors import TrocarError
+from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses
 from trocar.spatial import Array
 
 BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
@@ -82,6 +83,7 @@ class ThreadedWorlds:
         s = self.qpos[chosen] @ self._A[0].T
         self.ref[chosen] = np.where(self.mode == JOINT_PD, self.qpos[chosen] @ self._D[0].T, s)
         self.s[chosen] = self.qpos[chosen] @ self._B[0].T
+        self.commanded[chosen] = self.qpos[chosen] @ self._D[0].T
         self._warned[chosen] = self._warnings()[chosen]
         self._batch.forward(chosen)
 
@@ -91,6 +93,10 @@ class ThreadedWorlds:
         chosen = slice(None) if mask is None else mask
         self._batch.expand("body_pos")[chosen, body] = poses[chosen, :3]
         self._batch.expand("body_quat")[chosen, body] = poses[chosen, 3:]
+
+    def field(self, name: str) -> Array:
+        """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""
+        return np.asarray(self._batch.expand(name))
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds."""
@@ -206,9 +212,19 @@ class ThreadedWorlds:
     def synchronize(self) -> None:
         """Wait for nothing: steps are done when they return."""
 
-    def wrist(self, arm: str) -> Any:
-        """Constants of the inverse kinematics: tip increments run on Warp only."""
-        raise TrocarError("tip increments need backend='warp'; with threads command joint positions")
+    def move_tips(self, arm: str, increments: Array, duration: float) -> None:
+        """Tip increments (n, 7) of an arm as references of its servo over a duration [s]."""
+        facts, part = self.layout.arms[arm], self.table.columns[arm]
+        start = self.commanded[:, part]
+        T = tip_poses(np, facts, start)
+        T[:, :3, 3] += increments[:, :3]
+        T[:, :3, :3] = Rotation.from_rotvec(increments[:, 3:6].copy()).as_matrix() @ T[:, :3, :3]
+        q, exists = nearest_joints(facts, T, start[:, :6])
+        end = start + increments[:, 6:] * (np.arange(7) == 6)
+        end[exists, :6] = q[exists]
+        inverse = self.table.motor_from_joint[arm]
+        self.ref[:, part], self.rate[:, part] = start @ inverse.T, (end - start) @ inverse.T / duration
+        self.commanded[:, part] = end
 
 
 def _spread(rows: Array, first: Array, width: int) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
+from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse
 
@@ -33,7 +34,7 @@ OVERFLOW = {
     "iterations": mjw.OverflowType.ITERATIONS,
 }
 # State of MuJoCo and of the controllers that a snapshot holds.
-PHYSICS = ("qpos", "qvel", "qacc_warmstart", "qacc", "ctrl", "qfrc_applied", "time")
+PHYSICS = ("qpos", "qvel", "qacc_warmstart", "qacc", "ctrl", "qfrc_applied", "time", "cvel", "cdof_dot")
 MEMORY = ("ref", "rate", "effort", "integral", "explained", "observer", "applied", "commanded", "z", "s", "status")
 
 
@@ -52,13 +53,20 @@ def device_name(device: str | None) -> str:
     return device
 
 
+# Largest weight of friction relative to that of the normal force in contacts.
+MAX_IMPRATIO = 5.0
+
+
 def conditioned(model: mujoco.MjModel, loop_stiffening: float) -> mujoco.MjModel:
-    """A copy with loops as stiff as float32 can factorise.
+    """A copy with loops and friction as stiff as float32 can factorise.
 
     The loops of an arm weigh 1e7 times its lightest motion, and single precision resolves 1.7e7: its Cholesky factor
-    is lost within a few steps. With MuJoCo's own weight of loops it is not.
+    is lost within a few steps. With MuJoCo's own weight of loops it is not. Likewise, friction of a needle in jaws
+    weighs 50 times its normal force in a `Scene`, 2e7 times the inertia with which the needle turns about the place
+    where a finger touches it.
     """
     model = copy.copy(model)
+    model.opt.impratio = min(model.opt.impratio, MAX_IMPRATIO)
     loops = (model.eq_type == mujoco.mjtEq.mjEQ_CONNECT) & (model.eq_objtype == mujoco.mjtObj.mjOBJ_SITE)
     anchors = np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]])
     model.body_invweight0[np.unique(model.site_bodyid[anchors])] /= loop_stiffening
@@ -104,7 +112,11 @@ class WarpWorlds:
         with self._memory(f"{n} worlds of {max_contacts} contacts and {max_constraints} constraint rows"):
             self._put(layouts, dict(fields or {}), max_contacts, max_constraints)
             self._allocate(table)
-        self._wrists = {name: self._wrist(name) for name, arm in self.layout.arms.items() if arm.wrist is not None}
+        self._wrists = {
+            name: (self._wrist(name), self.put(table.motor_from_joint[name]))
+            for name, arm in self.layout.arms.items()
+            if arm.wrist is not None
+        }
         self._graphs: dict[int, Any] = {}
         for placed in self.layout.objects.values():
             if placed.q < 0:
@@ -191,8 +203,7 @@ class WarpWorlds:
 
     def _wrist(self, name: str) -> Any:
         arm = self.layout.arms[name]
-        facts, wrist = arm.wrist, wrist_kernels.Wrist()
-        assert facts is not None
+        facts, wrist = wrist_of(arm), wrist_kernels.Wrist()
         poses = {"T_world_base": arm.T_world_base, "T_base_world": inverse(arm.T_world_base)}
         poses |= {"T_6_tip": facts.T_6_tip, "T_tip_6": inverse(facts.T_6_tip)}
         poses |= {f"P{k}": T for k, T in enumerate(facts.placements)}
@@ -202,11 +213,16 @@ class WarpWorlds:
         wrist.roll, wrist.offset, wrist.insertion = facts.roll, facts.offset, facts.insertion
         return wrist
 
-    def wrist(self, arm: str) -> Any:
-        """Constants of the inverse kinematics of an arm."""
-        if arm not in self._wrists:
-            raise TrocarError(f"tip increments need an arm with an offset wrist and jaws, as the PSM; {arm} has none")
-        return self._wrists[arm]
+    def move_tips(self, arm: str, increments: Any, duration: float) -> None:
+        """Tip increments (n, 7) of an arm as references of its servo over a duration [s]."""
+        wrist_of(self.layout.arms[arm])
+        wrist, inverse_coupling = self._wrists[arm]
+        first = self.table.columns[arm].start
+        self.launch(
+            wrist_kernels.move_tips,
+            self.n,
+            *(wrist, first, duration, self.put(increments), inverse_coupling, self.commanded, self.ref, self.rate),
+        )
 
     def reset(self, mask: Any = None) -> None:
         """Start the masked worlds (n,) at `qpos_start` and `qvel_start`, with controllers at rest there."""
@@ -218,6 +234,8 @@ class WarpWorlds:
             *(mask, self.qpos_start, self.qvel_start, d.qpos, d.qvel, d.qacc_warmstart, d.qacc, d.time),
             *(d.overflow, self.status),
         )
+        width = max(self.model.nbody, self.model.nv)
+        self.launch(kernels.reset_velocities, (self.n, width), mask, d.cvel, d.cdof_dot)
         efc = d.efc
         self.launch(kernels.reset_constraints, efc.J.shape[:2], mask, efc.J, efc.D, efc.aref, efc.force)
         self.launch(
@@ -225,6 +243,7 @@ class WarpWorlds:
             self.ref.shape,
             *(mask, d.qpos, rows[0], self.mode, self._A, self._D),
             *(self.ref, self.rate, self.effort, self.integral, self.explained, self.observer, self.applied),
+            self.commanded,
         )
         element_q, _, B = self._dahl[:3]
         if len(self.table.B):
@@ -242,6 +261,10 @@ class WarpWorlds:
         dim = (self.n, int(self.model.body_geomnum[body]))
         geoms = m.body_pos, m.body_quat, m.geom_pos, m.geom_quat, d.geom_xpos, d.geom_xmat
         self.launch(kernels.place_geoms, dim, mask, body, first, *geoms)
+
+    def field(self, name: str) -> Any:
+        """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""
+        return getattr(self.m, name)
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds; on a GPU as one captured graph."""

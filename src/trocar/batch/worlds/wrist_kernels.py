@@ -1,4 +1,4 @@
-"""Warp kernels of a shaft with an offset wrist (PSM): tip pose, closed-form inverse kinematics, tip increments."""
+"""Warp kernels of a shaft with an offset wrist (PSM): closed-form inverse kinematics, tip increments."""
 
 # mypy: ignore-errors
 # ruff: noqa: UP018 - float(0.0) declares a variable that a kernel changes
@@ -126,20 +126,14 @@ def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> vec7:
 def move_tips(
     arm: Wrist,
     first: int,
-    period: float,
-    speed: float,
-    turn_speed: float,
-    jaw_middle: float,
-    jaw_half: float,
-    jaw_speed: float,
-    action: wp.array2d(dtype=float),
-    column: int,
+    duration: float,
+    increment: wp.array2d(dtype=float),
     motor_from_joint: wp.array2d(dtype=float),
     commanded: wp.array2d(dtype=float),
     ref: wp.array2d(dtype=float),
     rate: wp.array2d(dtype=float),
 ):
-    """Tip increments of one arm: actions (n, 7) from `column` on become references of its servo over a period.
+    """Tip increments (n, 7) of one arm, whose first joint is `first`, as references of its servo over a duration.
 
     The reference starts at the last commanded joints, `commanded` (n, all joints), and reaches the new ones at the end.
     """
@@ -148,7 +142,7 @@ def move_tips(
     for i in range(6):
         seed[i] = commanded[w, first + i]
     T = tip_in_world(arm, seed)
-    spin = period * turn_speed * wp.vec3(action[w, column + 3], action[w, column + 4], action[w, column + 5])
+    spin = wp.vec3(increment[w, 3], increment[w, 4], increment[w, 5])
     angle = wp.length(spin)
     R = wp.identity(n=3, dtype=float)
     if angle > 1.0e-12:
@@ -157,36 +151,21 @@ def move_tips(
     for r in range(3):
         for c in range(3):
             goal[r, c] = R[r, 0] * T[0, c] + R[r, 1] * T[1, c] + R[r, 2] * T[2, c]
-        goal[r, 3] = T[r, 3] + period * speed * action[w, column + r]
+        goal[r, 3] = T[r, 3] + increment[w, r]
     solution = joints_of(arm, goal, seed)
-    jaw = commanded[w, first + 6]
-    opening = jaw_middle + jaw_half * action[w, column + 6]
-    to_open = jaw + wp.clamp(opening - jaw, -period * jaw_speed, period * jaw_speed)
     for m in range(7):
         start = float(0.0)
-        end = float(0.0)
+        change = float(0.0)
         for j in range(7):
             a = motor_from_joint[m, j]
             start += a * commanded[w, first + j]
             if j == 6:
-                end += a * to_open
+                change += a * increment[w, 6]
             elif solution[6] > 0.0:
-                end += a * solution[j]
-            else:
-                end += a * commanded[w, first + j]
+                change += a * (solution[j] - commanded[w, first + j])
         ref[w, first + m] = start
-        rate[w, first + m] = (end - start) / period
+        rate[w, first + m] = change / duration
     if solution[6] > 0.0:
         for j in range(6):
             commanded[w, first + j] = solution[j]
-    commanded[w, first + 6] = to_open
-
-
-@wp.kernel
-def read_tips(arm: Wrist, q: wp.array2d(dtype=float), first: int, T: wp.array(dtype=wp.mat44)):
-    """Tip poses in the world of one arm, from its joints."""
-    w = wp.tid()
-    joints = vec6()
-    for i in range(6):
-        joints[i] = q[w, first + i]
-    T[w] = tip_in_world(arm, joints)
+    commanded[w, first + 6] = commanded[w, first + 6] + increment[w, 6]

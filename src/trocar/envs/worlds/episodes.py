@@ -1,0 +1,131 @@
+"""Starts of episodes by seed: drawn by the single environment, kept as arrays for many worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import mujoco.batch
+import numpy as np
+
+from trocar.batch.worlds.layout import SceneLayout
+from trocar.envs.actions import MODES, JointEffort, TipIncrement
+from trocar.envs.registration import make_task
+from trocar.envs.task_env import RATE
+from trocar.envs.worlds.rigid_tasks import WORLD_TASKS
+from trocar.errors import TrocarError, check_known
+from trocar.spatial import Array, quaternion
+
+PLACES = ("body_pos", "body_quat")  # of fixed objects, which are placed by their poses
+REFERENCE = ("qpos0", "qpos_spring")  # of free objects: without effect on their motion
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """Starts of K episodes of a task. Numbers and arrays only, so that they travel to machines with a GPU.
+
+    Attributes:
+        task, mode: names of the task and of its action mode. layout: of the scene of the first episode.
+        qpos, qvel: (K, nq), (K, nv) states at the start. commanded: (K, joints of all arms) commanded joints.
+        places: poses (K, 7) of fixed objects by name. fields: values (K, ...) of MuJoCo's model that differ.
+        numbers: (K, ...) that the task draws, such as its goal. limits: efforts of an action of ones, by arm.
+        periods: control periods of an episode. held: periods for which the success condition must hold.
+    """
+
+    task: str
+    mode: str
+    layout: SceneLayout
+    qpos: Array
+    qvel: Array
+    commanded: Array
+    places: dict[str, Array]
+    fields: dict[str, Array]
+    numbers: dict[str, Array]
+    limits: dict[str, Array]
+    periods: int
+    held: int
+
+    def __len__(self) -> int:
+        return len(self.qpos)
+
+    @classmethod
+    def drawn(cls, task: str, seeds: Sequence[int], progress: Callable[[int], Any] | None = None) -> Episodes:
+        """Draw the episodes of seeds at the nominal level, each by `TaskEnv.reset`: 20 ms for a needle."""
+        check_known("task of many worlds", WORLD_TASKS, task)
+        if not len(seeds):
+            raise TrocarError("episodes need at least one seed")
+        env = make_task(task)
+        kind = WORLD_TASKS[task]
+        layout, rows = None, []
+        for count, seed in enumerate(seeds):
+            env.reset(seed=int(seed))
+            scene = env.world.scene
+            if layout is None:
+                layout = SceneLayout.of(scene)
+                fixed = [name for name, placed in layout.objects.items() if placed.q < 0]
+            row = {"qpos": scene.data.qpos.copy(), "qvel": scene.data.qvel.copy()}
+            row["commanded"] = np.concatenate([_commanded(mode) for mode in env.modes.values()])
+            for name in fixed:
+                T = scene.objects[name].pose
+                row[f"place {name}"] = np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
+            for name, value in _changed(layout.model, scene.model, {o.body for o in layout.objects.values()}):
+                row[f"field {name}"] = value
+            row |= {f"number {name}": np.asarray(value, dtype=float) for name, value in kind.drawn(env.task).items()}
+            rows.append(row)
+            if progress is not None:
+                progress(count + 1)
+        assert layout is not None
+        names = sorted({name for row in rows for name in row})
+        table = {name: np.array([_value(row, name, layout.model) for row in rows]) for name in names}
+        parts: dict[str, dict[str, Array]] = {
+            kind: {name.split(" ", 1)[1]: table.pop(name) for name in names if name.startswith(kind + " ")}
+            for kind in ("place", "field", "number")
+        }
+        limits = {arm: mode.limits for arm, mode in env.modes.items() if isinstance(mode, JointEffort)}
+        return cls(
+            task,
+            env.mode,
+            layout,
+            table["qpos"],
+            table["qvel"],
+            table["commanded"],
+            parts["place"],
+            parts["field"],
+            parts["number"],
+            limits,
+            periods=round(env.task.duration * RATE),
+            held=max(1, round(env.task.held * RATE)),
+        )
+
+
+def _commanded(mode: Any) -> Array:
+    if isinstance(mode, TipIncrement):
+        return mode.q.copy()
+    if type(mode) is JointEffort:
+        return np.zeros(mode.size)
+    known = ", ".join(name for name, kind in MODES.items() if kind in (JointEffort, TipIncrement))
+    raise TrocarError(f"many worlds are commanded by {known}; not by {type(mode).__name__}")
+
+
+def _changed(first: mujoco.MjModel, other: mujoco.MjModel, objects: set[int]) -> list[tuple[str, Array]]:
+    """Fields in which a model differs from the first one; places of objects are not among them."""
+    fields = []
+    for name in sorted(mujoco.batch.MODEL_FIELDS):
+        if name.startswith("opt.") or name in REFERENCE:
+            continue
+        a, b = np.asarray(getattr(first, name)), np.asarray(getattr(other, name))
+        if name in PLACES:
+            others = [k for k in range(len(a)) if k not in objects]
+            a, b = a[others], b[others]
+        if not np.allclose(a, b, rtol=1e-9, atol=0.0):
+            if name in PLACES:
+                raise TrocarError(f"episodes whose arms differ in {name} cannot be worlds of one batch")
+            fields.append((name, b.copy()))
+    return fields
+
+
+def _value(row: dict[str, Array], name: str, model: mujoco.MjModel) -> Array:
+    """An entry of a row; a field that is missing there is that of the first model."""
+    return row[name] if name in row else np.array(getattr(model, name.split(" ", 1)[1]))

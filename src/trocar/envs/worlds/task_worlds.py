@@ -1,0 +1,233 @@
+"""Many worlds of a task: actions, observations, rewards and resets in arrays that stay on the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.scenes import SceneBatch
+from trocar.batch.worlds.status import FAILURES
+from trocar.batch.worlds.wrist_arrays import tip_poses
+from trocar.envs.actions import JAW_RANGE, JAW_SPEED, TIP_SPEED, TURN_SPEED
+from trocar.envs.task_env import MAX_OBSERVED, RATE
+from trocar.envs.world import FREQUENCY
+from trocar.envs.worlds.episodes import Episodes
+from trocar.envs.worlds.rigid_tasks import WORLD_TASKS
+from trocar.errors import TrocarError
+from trocar.spatial import Array
+
+CYCLES = FREQUENCY // RATE  # timesteps of a control period
+
+
+class TaskWorlds:
+    """n worlds of a task at the nominal level, with the observations, actions and rewards of its `TaskEnv`.
+
+    Arrays are NumPy's in double precision with threads, and torch's on Warp's device in float32. World k starts with
+    episode k; its next ones are k + n, k + 2 n, and so on, modulo their number.
+
+    Args:
+        episodes: starts. n: number of worlds. backend, device, options: of `SceneBatch`.
+
+    Attributes:
+        batch: the scenes. xp: numpy or torch. size, observed: numbers of an action and of an observation.
+        elapsed: (n,) control periods since the start. episode: (n,) rows of `episodes`.
+    """
+
+    def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
+        self.episodes, self.n = episodes, n
+        self.batch = SceneBatch(episodes.layout, n, backend=backend, **options, **_own_fields(episodes, n))
+        self.task = WORLD_TASKS[episodes.task]
+        self._tables: dict[str, Any] = {}
+        if backend == "threads":
+            self.xp: Any = np
+        else:
+            self.xp = self._torch()
+        xp = self.xp
+        self._arms = episodes.layout.arms
+        self._tip_mode = episodes.mode == "tip_increment"
+        self.size = sum(7 if self._tip_mode else arm.n for arm in self._arms.values())
+        self._coupling = {name: self.put(arm.coupling) for name, arm in self._arms.items()}
+        self._joint_efforts = {name: self.put(np.linalg.inv(arm.coupling)) for name, arm in self._arms.items()}
+        self._limits = {name: self.put(values) for name, values in episodes.limits.items()}
+        self._starts = {name: self.put(getattr(episodes, name)) for name in ("qpos", "qvel", "commanded")}
+        self._places = {name: self.put(values) for name, values in episodes.places.items()}
+        self._numbers = {name: self.put(values) for name, values in episodes.numbers.items()}
+        self._fields = {name: self.put(values) for name, values in episodes.fields.items()}
+        self.elapsed = self.put(np.zeros(n, dtype=np.int64))
+        self.episode = self.put(np.arange(n) % len(episodes))
+        self._solved_for = xp.zeros_like(self.elapsed)
+        self._last = self.put(np.zeros((n, self.size)))
+        self._efforts = {name: self.put(np.zeros((n, arm.n))) for name, arm in self._arms.items()}
+        if not self._tip_mode:
+            for name in self._arms:
+                self.batch.apply(name, np.zeros(self._arms[name].n), limited=True)
+        self.observed = self.reset().shape[1]
+
+    def _torch(self) -> Any:
+        """Set torch up on Warp's device and stream."""
+        try:
+            import torch
+            import warp as wp
+        except ModuleNotFoundError as missing:
+            raise TrocarError(f"worlds on Warp need {missing.name}: pip install 'trocar[gpu]' torch") from None
+        device = self.batch.worlds.device
+        if device.startswith("cuda"):
+            torch.cuda.set_stream(wp.stream_to_torch(wp.get_stream(device)))
+        self._to_torch = wp.to_torch
+        self._from_torch = wp.from_torch
+        return torch
+
+    def put(self, values: Any) -> Any:
+        """An array of the worlds' kind and precision, on their device."""
+        array = np.array(values)
+        if self.xp is np:
+            return array
+        kind = self.xp.float32 if array.dtype.kind == "f" else None
+        return self.xp.as_tensor(array, dtype=kind, device=self.batch.worlds.device)
+
+    def numpy(self, array: Any) -> Array:
+        """An array of the worlds in NumPy."""
+        return np.asarray(array if self.xp is np else array.cpu())
+
+    def _array(self, name: str) -> Any:
+        """An array of the backend, which changes in place."""
+        worlds = self.batch.worlds
+        if self.xp is np:
+            return getattr(worlds, name)
+        if name not in self._tables:
+            source = worlds.d if name in ("qpos", "qvel") else worlds
+            self._tables[name] = self._to_torch(getattr(source, name))
+        return self._tables[name]
+
+    def reset(self, mask: Any = None) -> Any:
+        """Start the next episodes of the masked worlds (n,), or without a mask the first ones of all worlds.
+
+        Returns observations (n, observed).
+        """
+        xp, worlds = self.xp, self.batch.worlds
+        if mask is None:
+            mask, self.episode = self.put(np.ones(self.n, dtype=bool)), self.put(np.arange(self.n) % len(self.episodes))
+        else:
+            self.episode = xp.where(mask, (self.episode + self.n) % len(self.episodes), self.episode)
+        row, wide = self.episode, mask[:, None]
+        for name in ("qpos", "qvel"):
+            start = self._array(f"{name}_start")
+            start[...] = xp.where(wide, self._starts[name][row], start)
+        chosen = mask if xp is np else self._from_torch(mask)
+        for name, poses in self._places.items():
+            at = poses[row]
+            worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), chosen)
+        for name, values in self._fields.items():
+            field = self._field(name)
+            several = mask.reshape(-1, *[1] * (len(field.shape) - 1))
+            field[...] = xp.where(several, values[row].reshape(field.shape), field)
+        worlds.reset(chosen)
+        commanded = self._array("commanded")
+        commanded[...] = xp.where(wide, self._starts["commanded"][row], commanded)
+        self.elapsed = xp.where(mask, 0, self.elapsed)
+        self._solved_for = xp.where(mask, 0, self._solved_for)
+        self._last = xp.where(wide, 0.0, self._last)
+        self._efforts = {name: xp.where(wide, 0.0, efforts) for name, efforts in self._efforts.items()}
+        return self.observation()
+
+    def _field(self, name: str) -> Any:
+        return self.batch.worlds.field(name) if self.xp is np else self._to_torch(self.batch.worlds.field(name))
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
+
+        Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`, `solved`
+        and `diverged` (n,). A world whose episode is over goes on until its `reset`; one that has diverged is
+        terminated, and its observation has zeros instead of what is not finite.
+        """
+        xp, worlds = self.xp, self.batch.worlds
+        actions = xp.clip(xp.nan_to_num(actions), -1.0, 1.0)
+        self._command(actions)
+        applied = self._array("applied")
+        applied[...] = 0.0
+        worlds.step(CYCLES)
+        applied = self._array("applied")
+        columns = worlds.table.columns
+        self._efforts = {
+            name: applied[:, columns[name]] / CYCLES @ matrix for name, matrix in self._joint_efforts.items()
+        }
+        self._last, self.elapsed = actions, self.elapsed + 1
+        observation = self.observation()
+        diverged = (self._array("status") & FAILURES) != 0
+        solved = self.task.solved(self) & ~diverged
+        self._solved_for = xp.where(solved, self._solved_for + 1, 0)
+        success = self._solved_for >= self.episodes.held
+        reward = xp.where(diverged, self._worst(), xp.nan_to_num(self.task.reward(self)))
+        terminated = success | diverged | self.task.failed(self)
+        truncated = self.elapsed >= self.episodes.periods
+        return observation, reward, terminated, truncated, {"is_success": success, "solved": solved, "diverged": diverged}
+
+    def _worst(self) -> float:
+        return -10.0  # of a needle 1 m away
+
+    def _command(self, actions: Any) -> None:
+        xp, place, period = self.xp, 0, 1.0 / RATE
+        commanded, columns = self._array("commanded"), self.batch.worlds.table.columns
+        for name, arm in self._arms.items():
+            part = actions[:, place : place + (7 if self._tip_mode else arm.n)]
+            place += part.shape[1]
+            if self._tip_mode:
+                low, high = JAW_RANGE
+                jaw = commanded[:, columns[name].start + 6]
+                opening = 0.5 * (high + low) + 0.5 * (high - low) * part[:, 6]
+                change = xp.clip(opening - jaw, -period * JAW_SPEED, period * JAW_SPEED)
+                moved = [period * TIP_SPEED * part[:, :3], period * TURN_SPEED * part[:, 3:6], change[:, None]]
+                self.batch.tip_increments(name, xp.concatenate(moved, axis=-1), period)
+            else:
+                self._array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
+
+    def observation(self) -> Any:
+        """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
+        q, dq = self._read()
+        parts, columns = [], self.batch.worlds.table.columns
+        for name in self._arms:
+            parts += [q[:, columns[name]], dq[:, columns[name]], self._efforts[name]]
+        self._tips = {name: tip_poses(self.xp, arm, q[:, columns[name]]) for name, arm in self._arms.items()}
+        self._touched: Any = None
+        parts += [self._last, self.task.observation(self)]
+        observation = self.xp.clip(self.xp.concatenate(parts, axis=-1), -MAX_OBSERVED, MAX_OBSERVED)
+        return self.xp.nan_to_num(observation)
+
+    def _read(self) -> tuple[Any, Any]:
+        q, dq = self.batch.worlds.read()
+        return (q, dq) if self.xp is np else (self._array("q"), self._array("dq"))
+
+    def tip(self, arm: str) -> Any:
+        """Tips (n, 3) of an arm in the world [m]."""
+        return self._tips[arm][:, :3, 3]
+
+    def pose(self, thing: str) -> Any:
+        """Poses (n, 7) of a free object: position [m] and quaternion wxyz."""
+        first = self.episodes.layout.objects[thing].q
+        return self._array("qpos")[:, first : first + 7]
+
+    def number(self, name: str) -> Any:
+        """A number that the task draws, of the current episodes (n, ...)."""
+        return self._numbers[name][self.episode]
+
+    def held(self, arm: str, thing: str) -> Any:
+        """Worlds (n,) in which both fingers of an arm touch an object."""
+        return self._fingers(arm, thing) == 3
+
+    def touched(self, arm: str, thing: str) -> Any:
+        """Worlds (n,) in which a finger of an arm touches an object."""
+        return self._fingers(arm, thing) != 0
+
+    def _fingers(self, arm: str, thing: str) -> Any:
+        if self._touched is None:
+            touched = self.batch.worlds.touch()
+            self._touched = touched if self.xp is np else self._to_torch(touched)
+        layout = self.episodes.layout
+        return self._touched[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
+
+
+def _own_fields(episodes: Episodes, n: int) -> dict[str, Any]:
+    """Fields of the model that every world needs for itself, because episodes differ in them."""
+    rows = np.arange(n) % len(episodes)
+    return {"fields": {name: values[rows] for name, values in episodes.fields.items()}} if episodes.fields else {}

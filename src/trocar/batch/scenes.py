@@ -197,7 +197,9 @@ class SceneBatch:
         """
         wrist_of(self._facts(arm))
         duration = checks.positive("duration", duration, "s")
-        on_device = self.backend == "warp" and hasattr(increments, "__dlpack__") and not isinstance(increments, np.ndarray)
+        on_device = (
+            self.backend == "warp" and hasattr(increments, "__dlpack__") and not isinstance(increments, np.ndarray)
+        )
         self.worlds.move_tips(arm, increments if on_device else self._rows(arm, increments, 7), duration)
         self._set_mode(arm, SERVO)
 

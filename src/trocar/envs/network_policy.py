@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from trocar.envs.actions import MODES
+from trocar.envs.policy_features import FEATURES
 from trocar.envs.registration import TASKS
 from trocar.envs.task import Policy
 from trocar.envs.task_env import OBSERVATIONS, TaskEnv
@@ -26,6 +27,7 @@ FORMAT = "trocar policy 1"
 MAX_BYTES, MAX_LAYERS, MAX_WIDTH = 16 * 2**20, 8, 2048
 MAX_VALUE, MIN_STD = 1e6, 1e-6  # of any number of the file; no network of such numbers overflows
 NAMES = ("task", "mode", "observation", "activation", "output")  # entries of `about` that the policy needs
+OPTIONAL = ("features",)  # entries that it may have
 
 
 def _elu(x: Array) -> Array:
@@ -47,13 +49,13 @@ OUTPUTS: Mapping[str, Activation] = MappingProxyType({"tanh": np.tanh, "clip": l
 class NetworkPolicy:
     """A multilayer perceptron from the observation of a task to its action: action = scale * output(network(z)).
 
-    z = (observation - mean) / std; `activation` follows every layer but the last.
+    z = (x - mean) / std of the observation x, or of its features; `activation` follows every layer but the last.
 
     Attributes:
         task, mode, observation: of the environment on which it was trained.
-        weights, biases: of every layer, (outputs, inputs) and (outputs,). mean, std: of the observation (m,).
+        weights, biases: of every layer, (outputs, inputs) and (outputs,). mean, std: of x (m,).
         scale: of the action (n,). activation: relu, tanh, elu or silu. output: tanh or clip.
-        notes: about the training; texts and numbers.
+        notes: about the training; texts and numbers. features: name in `policy_features.FEATURES`; empty for none.
     """
 
     task: str
@@ -67,6 +69,7 @@ class NetworkPolicy:
     activation: str = "relu"
     output: str = "clip"
     notes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    features: str = ""
 
     def __post_init__(self) -> None:
         check_known("task", TASKS, self.task)
@@ -74,6 +77,11 @@ class NetworkPolicy:
         check_known("observation", OBSERVATIONS, self.observation)
         check_known("activation", ACTIVATIONS, self.activation)
         check_known("output", OUTPUTS, self.output)
+        if self.features:
+            check_known("features", FEATURES, self.features)
+            task, _, size, _ = FEATURES[self.features]
+            if task != self.task or self.mean.shape != (size,):
+                raise TrocarError(f"features {self.features} are {size} numbers of {task}")
         if not 1 <= len(self.weights) <= MAX_LAYERS or len(self.biases) != len(self.weights):
             raise TrocarError(f"a network has 1 to {MAX_LAYERS} layers of weights and biases, got {len(self.weights)}")
         for name, value in self._arrays().items():
@@ -111,7 +119,7 @@ class NetworkPolicy:
         return {"mode": self.mode, "observation": self.observation}
 
     def action(self, observation: Array) -> Array:
-        """The action (..., n) for an observation (..., m)."""
+        """The action (..., n) for an observation (..., m), or for its features."""
         x = (np.asarray(observation, dtype=float) - self.mean) / self.std
         function, (*hidden, (W, b)) = ACTIVATIONS[self.activation], self._layers  # type: ignore[attr-defined]
         for weights, bias in hidden:
@@ -130,16 +138,21 @@ class NetworkPolicy:
             if own != other:
                 raise TrocarError(f"this policy needs an environment with {name}='{own}', got '{other}'")
         sizes = (env.observation_space.shape, env.action_space.shape)
-        if sizes != ((len(self.mean),), (len(self.scale),)):
+        inputs = FEATURES[self.features][1] if self.features else len(self.mean)
+        if sizes != ((inputs,), (len(self.scale),)):
             raise TrocarError(
-                f"this policy maps {len(self.mean)} numbers to {len(self.scale)}; the environment's spaces are "
+                f"this policy maps {inputs} numbers to {len(self.scale)}; the environment's spaces are "
                 f"{sizes[0]} and {sizes[1]}"
             )
-        return self.action
+        if not self.features:
+            return self.action
+        features = FEATURES[self.features][3](env)
+        return lambda x: self.action(features(np.asarray(x, dtype=float)[None])[0])
 
     def save(self, path: Path) -> Path:
         """Write the file."""
         about = {"format": FORMAT, **{name: getattr(self, name) for name in NAMES}, "notes": dict(self.notes)}
+        about |= {name: getattr(self, name) for name in OPTIONAL if getattr(self, name)}
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {name: value.astype(np.float32) for name, value in self._arrays().items()}
         np.savez_compressed(buffer, about=np.array(json.dumps(about, allow_nan=False)), **arrays)
@@ -162,7 +175,7 @@ def load_network(path: Path) -> NetworkPolicy:
         raise TrocarError(f"{path}: not a policy: {error}") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise TrocarError(f"{path}: not a policy: 'about' must state the format {FORMAT!r}")
-    if set(about) != {"format", *NAMES, "notes"} or not isinstance(about["notes"], dict):
+    if set(about) - set(OPTIONAL) != {"format", *NAMES, "notes"} or not isinstance(about["notes"], dict):
         raise TrocarError(f"{path}: not a policy: 'about' must hold {', '.join((*NAMES, 'notes'))}")
     layers = (len(arrays) - 3) // 2
     expected = {"mean", "std", "scale", *(f"{letter}{k}" for letter in "Wb" for k in range(layers))}
@@ -177,6 +190,7 @@ def load_network(path: Path) -> NetworkPolicy:
             biases=biases,
             **{name: arrays[name] for name in ("mean", "std", "scale")},
             **{name: about[name] for name in (*NAMES, "notes")},
+            **{name: about[name] for name in OPTIONAL if name in about},
         )
     except TrocarError as error:
         raise TrocarError(f"{path}: not a policy: {error}") from None

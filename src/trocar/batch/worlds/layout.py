@@ -17,6 +17,7 @@ from trocar.errors import TrocarError, check_type
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
+    from trocar.arms import Arm
     from trocar.simulation.scene import Scene
     from trocar.simulation.stepped_arm import SteppedArm
 
@@ -208,7 +209,7 @@ def _arm(scene: Scene, name: str, stepped: SteppedArm) -> ArmLayout:
         tip=stepped.site("tip"),
         fingers=tuple(stepped.body(finger) if finger in names else -1 for finger in FINGERS),  # type: ignore[arg-type]
         instrument=instrument,
-        wrist=_wrist(arm),
+        wrist=wrist_layout(arm) if isinstance(arm.structure, WristedShaft) else None,
     )
 
 
@@ -235,9 +236,8 @@ def _is_cable(transmission: Any) -> bool:
     return all(hasattr(transmission, field) for field in ("stiffness", "damping"))
 
 
-def _wrist(arm: Any) -> WristLayout | None:
-    if not isinstance(arm.structure, WristedShaft):
-        return None
+def wrist_layout(arm: Arm) -> WristLayout:
+    """The constants of an arm whose structure is a shaft with an offset wrist."""
     serial = arm.serial
     return WristLayout(
         arm.T_last_tip,

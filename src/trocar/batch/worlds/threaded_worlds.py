@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
 from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED, JOINT_PD, RAW, SERVO
-from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses
+from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
 from trocar.spatial import Array
 
 BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
@@ -216,7 +216,7 @@ class ThreadedWorlds:
         """Tip increments (n, 7) of an arm as references of its servo over a duration [s]."""
         facts, part = self.layout.arms[arm], self.table.columns[arm]
         start = self.commanded[:, part]
-        T = tip_poses(np, facts, start)
+        T = tip_poses(np, wrist_of(facts), facts.T_world_base, start)
         T[:, :3, 3] += increments[:, :3]
         T[:, :3, :3] = Rotation.from_rotvec(increments[:, 3:6].copy()).as_matrix() @ T[:, :3, :3]
         q, exists = nearest_joints(facts, T, start[:, :6])

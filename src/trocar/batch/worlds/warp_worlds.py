@@ -22,6 +22,7 @@ try:
     import warp as wp
 
     from trocar.batch.worlds import kernels, wrist_kernels
+    from trocar.batch.worlds.newton_damping import damped_newton
 except ModuleNotFoundError as missing:
     raise TrocarError(f"backend 'warp' needs {missing.name}: pip install 'trocar[gpu]'") from None
 
@@ -53,20 +54,20 @@ def device_name(device: str | None) -> str:
     return device
 
 
-# Largest weight of friction relative to that of the normal force in contacts.
-MAX_IMPRATIO = 5.0
+# Largest weight of friction relative to that of the normal force in contacts, and iterations of the solver.
+MAX_IMPRATIO, MAX_ITERATIONS = 5.0, 50
 
 
 def conditioned(model: mujoco.MjModel, loop_stiffening: float) -> mujoco.MjModel:
-    """A copy with loops and friction as stiff as float32 can factorise.
+    """A copy with loops and friction that float32 factorises; see `newton_damping`.
 
-    The loops of an arm weigh 1e7 times its lightest motion, and single precision resolves 1.7e7: its Cholesky factor
-    is lost within a few steps. With MuJoCo's own weight of loops it is not. Likewise, friction of a needle in jaws
-    weighs 50 times its normal force in a `Scene`, 2e7 times the inertia with which the needle turns about the place
-    where a finger touches it.
+    The loops of an arm weigh 1e7 times its lightest motion, and single precision resolves 1.7e7; they get MuJoCo's own
+    weight. Friction of a needle in jaws weighs 50 times the normal force in a `Scene`, 2e7 times the inertia with which
+    the needle turns about a finger; with less, the solver converges in half of the iterations.
     """
     model = copy.copy(model)
     model.opt.impratio = min(model.opt.impratio, MAX_IMPRATIO)
+    model.opt.iterations = min(model.opt.iterations, MAX_ITERATIONS)
     loops = (model.eq_type == mujoco.mjtEq.mjEQ_CONNECT) & (model.eq_objtype == mujoco.mjtObj.mjOBJ_SITE)
     anchors = np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]])
     model.body_invweight0[np.unique(model.site_bodyid[anchors])] /= loop_stiffening
@@ -306,7 +307,7 @@ class WarpWorlds:
             self.n,
             *(d.qpos, element_q, element_v, B, F, slope, rate, constant, self.z, self.s, d.qfrc_applied),
         )
-        with wp.ScopedDevice(self.device):
+        with wp.ScopedDevice(self.device), damped_newton():
             mjw.step(self.m, d)
 
     def _guard(self) -> None:

@@ -25,10 +25,9 @@ def wrist_of(arm: ArmLayout) -> WristLayout:
     return arm.wrist
 
 
-def tip_poses(xp: Any, arm: ArmLayout, q: Any) -> Any:
+def tip_poses(xp: Any, wrist: WristLayout, T_world_base: Array, q: Any) -> Any:
     """Tip poses (n, 4, 4) in the world of joints (n, 6 or more); xp: numpy or torch, of which q is an array."""
-    wrist = wrist_of(arm)
-    T = _like(xp, arm.T_world_base, q)
+    T = _like(xp, T_world_base, q)
     for k, placement in enumerate(wrist.placements):
         T = T @ _like(xp, placement, q) @ (_slid(xp, q[:, k]) if k == 2 else _turned(xp, q[:, k]))
     return T @ _like(xp, wrist.T_6_tip, q)
@@ -54,7 +53,7 @@ def _slid(xp: Any, way: Any) -> Any:
 
 
 def nearest_joints(arm: ArmLayout, T_world: Array, seed: Array) -> tuple[Array, Array]:
-    """Joints (n, 6) of tip poses (n, 4, 4) nearest to seeds (n, 6), cut at the limits; mask (n,) of those that exist."""
+    """Joints (n, 6) of tip poses (n, 4, 4) nearest to seeds (n, 6), cut at the limits; mask (n,) of solved poses."""
     wrist = wrist_of(arm)
     T = inverse(arm.T_world_base) @ T_world @ inverse(wrist.T_6_tip)
     x, y, z, p = (T[:, :3, k] for k in range(4))

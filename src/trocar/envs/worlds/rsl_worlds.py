@@ -47,7 +47,7 @@ class RslWorlds(VecEnv):
         self._observed = worlds.observation()
 
     @property
-    def episode_length_buf(self) -> Any:  # type: ignore[override]
+    def episode_length_buf(self) -> Any:
         """Control periods since the start of every episode."""
         return self.worlds.elapsed
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from trocar.batch.scenes import SceneBatch
 from trocar.batch.worlds.status import FAILURES
-from trocar.batch.worlds.wrist_arrays import tip_poses
+from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
 from trocar.envs.actions import JAW_RANGE, JAW_SPEED, TIP_SPEED, TURN_SPEED
 from trocar.envs.task_env import MAX_OBSERVED, RATE
 from trocar.envs.world import FREQUENCY
@@ -18,6 +18,7 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 CYCLES = FREQUENCY // RATE  # timesteps of a control period
+DIVERGED_REWARD = -10.0  # of a needle 1 m away
 
 
 class TaskWorlds:
@@ -158,10 +159,16 @@ class TaskWorlds:
         solved = self.task.solved(self) & ~diverged
         self._solved_for = xp.where(solved, self._solved_for + 1, 0)
         success = self._solved_for >= self.episodes.held
-        reward = xp.where(diverged, self._worst(), xp.nan_to_num(self.task.reward(self)))
+        reward = xp.where(diverged, DIVERGED_REWARD, xp.nan_to_num(self.task.reward(self)))
         terminated = success | diverged | self.task.failed(self)
         truncated = self.elapsed >= self.episodes.periods
-        return observation, reward, terminated, truncated, {"is_success": success, "solved": solved, "diverged": diverged}
+        return (
+            observation,
+            reward,
+            terminated,
+            truncated,
+            {"is_success": success, "solved": solved, "diverged": diverged},
+        )
 
     def _worst(self) -> float:
         return -10.0  # of a needle 1 m away
@@ -188,7 +195,10 @@ class TaskWorlds:
         parts, columns = [], self.batch.worlds.table.columns
         for name in self._arms:
             parts += [q[:, columns[name]], dq[:, columns[name]], self._efforts[name]]
-        self._tips = {name: tip_poses(self.xp, arm, q[:, columns[name]]) for name, arm in self._arms.items()}
+        self._tips = {
+            name: tip_poses(self.xp, wrist_of(arm), arm.T_world_base, q[:, columns[name]])
+            for name, arm in self._arms.items()
+        }
         self._touched: Any = None
         parts += [self._last, self.task.observation(self)]
         observation = self.xp.clip(self.xp.concatenate(parts, axis=-1), -MAX_OBSERVED, MAX_OBSERVED)

@@ -1,0 +1,47 @@
+"""Damped Newton steps of MuJoCo Warp's solver, whose matrix float32 cannot always factorise.
+
+Contacts of light objects and the loops of an arm weigh up to 1e7 times the smallest inertia that they move. Rounded to
+single precision, the matrix of Newton's method then has no Cholesky factor, and the step is not finite. A share of
+1e-6 of its diagonal restores the factor. The step becomes shorter in the weakest directions; the solution, where the
+gradient vanishes, stays the same.
+"""
+
+# mypy: ignore-errors
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import warp as wp
+from mujoco_warp._src import solver
+
+from trocar.errors import TrocarError
+
+DAMPING = 1e-6
+FACTORISE = "_cholesky_factorize_solve"  # MuJoCo Warp has no hook between matrix and factor
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def enlarge_diagonal(share: float, h: wp.array3d(dtype=float)):
+    """Matrices (n, nv, nv) with a diagonal that is larger by a share."""
+    w, i = wp.tid()
+    h[w, i, i] = h[w, i, i] * (1.0 + share)
+
+
+@contextmanager
+def damped_newton() -> Iterator[None]:
+    """Newton steps of this process are damped within this context."""
+    plain = getattr(solver, FACTORISE, None)
+    if plain is None:
+        raise TrocarError("backend 'warp' needs mujoco-warp 4.0: pip install 'trocar[gpu]'")
+
+    def damped(m, d, ctx, *options, **named):
+        wp.launch(enlarge_diagonal, dim=(d.nworld, m.nv), inputs=[DAMPING, ctx.h])
+        plain(m, d, ctx, *options, **named)
+
+    setattr(solver, FACTORISE, damped)
+    try:
+        yield
+    finally:
+        setattr(solver, FACTORISE, plain)

@@ -1,0 +1,93 @@
+"""Features of observations that a policy's network takes instead of them: NumPy for one episode, torch for many.
+
+A feature function depends on the observation alone, so that a policy with features needs nothing but its sensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from trocar.batch.worlds.layout import WristLayout, wrist_layout
+from trocar.batch.worlds.wrist_arrays import tip_poses
+from trocar.envs.task_env import TaskEnv
+from trocar.simulation.objects.solid import needle
+from trocar.simulation.skills.needle_frames import grip_frame
+from trocar.spatial import Array
+
+FAR, NEAR = 0.02, 3e-3  # scales of distances [m]: the place of the tray, the reach of the jaws
+TURN, EFFORT = 0.1, 0.1  # scales of angles [rad] and of the jaws' effort [N m]
+GRIPS = np.array([grip_frame(needle("needle", np.eye(4)), 0.0, -np.pi / 2, side) for side in (1, -1)])
+
+Features = Callable[[Any], Any]  # observations (n, m) -> features (n, k)
+
+
+class GripFeatures:
+    """Features of NeedlePick: the nearer grip of the needle and its goal, relative to the tip.
+
+    Two scales of the way to the grip and of the rotation to it (sine of the angle, along its axis), both along the
+    world's axes; two scales of the needle's way to its goal; opening and effort of the jaws; the last action.
+
+    Args:
+        xp: numpy or torch. wrist, T_world_base: of the arm.
+    """
+
+    size = 28
+
+    def __init__(self, xp: Any, wrist: WristLayout, T_world_base: Array) -> None:
+        self._xp, self._wrist, self._T_world_base = xp, wrist, T_world_base
+
+    def error(self, observation: Any) -> tuple[Any, Any]:
+        """Way (n, 3) of the tip to the nearer grip [m], and sine times axis (n, 3) of the rotation to it."""
+        xp = self._xp
+        T = tip_poses(xp, self._wrist, self._T_world_base, observation[:, :6])
+        R, R_needle = T[:, :3, :3], matrices(xp, observation[:, 31:35])
+        grips = GRIPS if xp is np else xp.as_tensor(GRIPS, dtype=observation.dtype, device=observation.device)
+        turns = [R_needle @ grips[side, :3, :3] for side in (0, 1)]
+        alike = [(R * turn).sum(-1).sum(-1) for turn in turns]
+        turn = xp.where((alike[0] >= alike[1])[:, None, None], *turns)
+        # the grips differ in orientation only
+        place = observation[:, 28:31] + (R_needle @ grips[0, :3, 3:])[:, :, 0]
+        E = (turn[:, :, None, :] * R[:, None, :, :]).sum(-1)  # turn times the transpose of R
+        spin = 0.5 * xp.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], -1)
+        return place - T[:, :3, 3], spin
+
+    def __call__(self, observation: Any) -> Any:
+        """Features (n, 28) of observations (n, 38)."""
+        xp = self._xp
+        way, spin = self.error(observation)
+        lift = observation[:, 35:38] - observation[:, 28:31]
+        return xp.concatenate(
+            [
+                *(way / FAR, xp.tanh(way / NEAR), spin, xp.tanh(spin / TURN), lift / FAR, xp.tanh(lift / NEAR)),
+                *(observation[:, 6:7], xp.clip(observation[:, 20:21] / EFFORT, -2.0, 2.0), observation[:, 21:28]),
+                (way * way).sum(-1)[:, None] ** 0.5 / FAR,
+            ],
+            axis=-1,
+        )
+
+
+def matrices(xp: Any, turn: Any) -> Any:
+    """Rotation matrices (n, 3, 3) of unit quaternions wxyz (n, 4)."""
+    w, x, y, z = (turn[:, k] for k in range(4))
+    rows = [
+        *(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        *(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        *(2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    ]
+    return xp.stack(rows, -1).reshape(-1, 3, 3)
+
+
+def grip_features(env: TaskEnv) -> Features:
+    """`GripFeatures` of an environment of NeedlePick."""
+    world = env.world
+    return GripFeatures(np, wrist_layout(world.arms["PSM"].arm), world.T_world_base["PSM"])
+
+
+# Features by name: their task, the number of inputs and outputs, and the function of an environment.
+FEATURES: Mapping[str, tuple[str, int, int, Callable[[TaskEnv], Features]]] = MappingProxyType(
+    {"needle_grip": ("NeedlePick", 38, GripFeatures.size, grip_features)}
+)

@@ -1,0 +1,155 @@
+"""NeedlePick learned on a GPU: `python -m tools.worlds.learn STARTS OUT [WORLDS SECONDS SEED DEVICE]`.
+
+STARTS is a file of `tools.worlds.starts`. PPO (rsl_rl) starts from random weights, with a reward that leads through the
+stages of a grasp; the policy is scored without it. Writes needle_pick_SEED.npz and curve_SEED.json.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from rsl_rl.algorithms import PPO
+
+from trocar.envs.network_policy import NetworkPolicy
+from trocar.envs.policy_features import GripFeatures
+from trocar.envs.worlds import Episodes, TaskWorlds
+from trocar.envs.worlds.rigid_tasks import length
+from trocar.envs.worlds.rsl_worlds import RslWorlds
+
+STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
+OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wire [rad]
+SAVED = 60.0  # seconds between two files of the policy
+MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the needle with its rails, and those of the jaws
+
+
+def config() -> dict[str, Any]:
+    """Settings of rsl_rl."""
+    hidden = {"class_name": "rsl_rl.models:MLPModel", "hidden_dims": [128, 128], "activation": "elu"}
+    gaussian = {"class_name": "rsl_rl.modules.distribution:GaussianDistribution", "init_std": 0.5, "std_type": "log"}
+    return {
+        "algorithm": {
+            "class_name": "rsl_rl.algorithms:PPO",
+            "learning_rate": 1e-3,
+            "gamma": 0.98,
+            "lam": 0.95,
+            "entropy_coef": 0.002,
+            "num_learning_epochs": 5,
+            "num_mini_batches": 4,
+            "desired_kl": 0.015,
+        },
+        "actor": {**hidden, "distribution_cfg": gaussian},
+        "critic": dict(hidden),
+        "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+        "num_steps_per_env": STEPS,
+        "multi_gpu": None,
+    }
+
+
+def staged(features: GripFeatures, worlds: TaskWorlds, observation: Any, info: dict[str, Any]) -> Any:
+    """Reward (n,): come to the grip, align, close there with open jaws before, hold, lift to the goal."""
+    way, spin = features.error(observation)
+    d, angle = length(way), length(spin)
+    near = torch.exp(-((d / 4e-3) ** 2) - (angle / 0.35) ** 2)
+    closing = ((OPEN - observation[:, 6]) / (OPEN - CLOSED)).clip(0.0, 1.0)
+    held = worlds.held("PSM", "needle").float()
+    left = length(observation[:, 35:38] - observation[:, 28:31])
+    reward = 0.3 * (1.0 - torch.tanh(d / 0.02)) + 0.3 * (1.0 - torch.tanh(angle / 0.5))
+    reward = reward + near * (0.5 + 0.7 * closing) - 0.3 * (1.0 - near) * closing * (1.0 - held)
+    reward = reward + held * (1.0 + 3.0 * (1.0 - torch.tanh(left / 0.01))) + 2.0 * info["solved"].float()
+    return 0.1 * torch.where(info["diverged"], -5.0, reward)
+
+
+def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
+    """The actor's mean action as a file for `trocar score --policy`."""
+    layers = [layer for layer in learner.actor.mlp.modules() if isinstance(layer, torch.nn.Linear)]
+    arrays = [[x.detach().cpu().double().numpy() for x in (layer.weight, layer.bias)] for layer in layers]
+    zeros = torch.zeros(GripFeatures.size, dtype=torch.float64).numpy()
+    return NetworkPolicy(
+        task="NeedlePick",
+        mode="tip_increment",
+        observation="state",
+        weights=tuple(W for W, _ in arrays),
+        biases=tuple(b for _, b in arrays),
+        mean=zeros,
+        std=zeros + 1.0,
+        scale=torch.ones(7, dtype=torch.float64).numpy(),
+        activation="elu",
+        notes=notes,
+        features="needle_grip",
+    )
+
+
+def train(env: RslWorlds, seconds: float, out: Path, seed: int) -> PPO:
+    """PPO for a time; policy and curve are written now and then."""
+    learner = PPO.construct_algorithm(env.get_observations(), env, config(), str(env.device))
+    learner.train_mode()
+    observed, start, steps, saved = env.get_observations(), time.perf_counter(), 0, 0.0
+    curve: list[dict[str, float]] = []
+    # episodes of different worlds end at different times
+    env.episode_length_buf = torch.randint_like(env.episode_length_buf, PERIODS)
+    while (now := time.perf_counter() - start) < seconds:
+        env.ended, total = [0, 0, 0], torch.zeros((), device=env.device)
+        with torch.inference_mode():
+            for _ in range(STEPS):
+                observed, reward, done, extras = env.step(learner.act(observed))
+                learner.process_env_step(observed, reward, done, extras)
+                total += reward.mean()
+            learner.compute_returns(observed)
+        learner.update()
+        steps += STEPS * env.num_envs
+        episodes, successes, diverged = env.ended
+        row = {"s": now, "steps": steps, "reward": float(total) / STEPS, "episodes": episodes, "diverged": diverged}
+        row["success"] = successes / max(1, episodes)
+        curve.append(row)
+        if now - saved > SAVED or len(curve) % 20 == 1:
+            print({name: round(value, 3) for name, value in row.items()}, flush=True)
+            (out / f"curve_{seed}.json").write_text(json.dumps(curve))
+        if now - saved > SAVED:
+            saved = now
+            policy_of(learner, steps=steps, seconds=round(now)).save(out / f"needle_pick_{seed}.npz")
+    (out / f"curve_{seed}.json").write_text(json.dumps(curve))
+    notes = {"algorithm": "PPO (rsl_rl)", "steps": steps, "seconds": round(seconds), "worlds": env.num_envs}
+    policy_of(learner, **notes, seed=seed).save(out / f"needle_pick_{seed}.npz")
+    return learner
+
+
+def tested(worlds: TaskWorlds, features: Any, learner: PPO) -> dict[str, float]:
+    """Share of one episode per world that succeeds, without noise."""
+    observation, ever = worlds.reset(), torch.zeros(worlds.n, dtype=torch.bool, device=worlds.elapsed.device)
+    lost = torch.zeros_like(ever)
+    with torch.inference_mode():
+        for _ in range(worlds.episodes.periods):
+            observation, _, _, _, info = worlds.step(learner.actor.mlp(features(observation)))
+            lost |= info["diverged"]
+            ever |= info["is_success"] & ~lost
+    return {"success": float(ever.float().mean()), "diverged": float(lost.float().mean())}
+
+
+def main(starts: str, out: str, n: str = "4096", seconds: str = "600", seed: str = "0", device: str = "cuda:0") -> None:
+    """Train on one set of starts, test on the other."""
+    torch.manual_seed(int(seed))
+    episodes: dict[str, Episodes] = pickle.loads(Path(starts).read_bytes())
+    began, folder = time.perf_counter(), Path(out)
+    worlds = TaskWorlds(episodes["train"], int(n), device=device, **MEMORY)
+    arm = worlds.episodes.layout.arms["PSM"]
+    assert arm.wrist is not None
+    features = GripFeatures(torch, arm.wrist, arm.T_world_base)
+    env = RslWorlds(worlds, features=features, reward=partial(staged, features), periods=PERIODS, through=True)
+    print(f"ready after {time.perf_counter() - began:.0f} s", flush=True)
+    learner = train(env, float(seconds), folder, int(seed))
+    del env, worlds
+    test = TaskWorlds(episodes["test"], min(int(n), len(episodes["test"])), device=device)
+    figures = tested(test, features, learner)
+    print("test", figures, flush=True)
+    (folder / f"test_{seed}.json").write_text(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

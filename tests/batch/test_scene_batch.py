@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import trocar as tr
 from trocar import batch
@@ -61,6 +62,41 @@ def test_servo_and_pd_hold_against_gravity(threads: batch.SceneBatch) -> None:
     before = threads.q["PSM"][:, 0].copy()
     threads.step(100)
     assert (threads.q["PSM"][:, 0] > before + 0.01).all()
+
+
+def test_servo_has_its_own_gains_after_pd(threads: batch.SceneBatch) -> None:
+    ends = []
+    for controlled in (False, True):
+        threads.reset()
+        if controlled:
+            threads.pd("PSM", Q, GAINS, 0.1 * GAINS)
+            threads.reset()
+        threads.servo("PSM", Q + 0.05)
+        threads.step(20)
+        ends.append(threads.q["PSM"].copy())
+    assert np.allclose(*ends, rtol=0.0, atol=1e-12)
+
+
+def test_tip_increments_move_the_tip(scene: Scene, threads: batch.SceneBatch) -> None:
+    """Commanded joints of a straight line and a turn, against the arm's own kinematics; poses out of reach."""
+    threads.reset()
+    mechanism = scene.arms["PSM"].mechanism
+    T = mechanism.forward_kinematics(Q)
+    step = np.array([4e-4, -3e-4, 2e-4, 0.01, 0.02, -0.01, 0.05])
+    for _ in range(3):
+        threads.tip_increments("PSM", step, 0.02)
+        threads.step(20)
+        T[:3, 3] += step[:3]
+        T[:3, :3] = Rotation.from_rotvec(step[3:6]).as_matrix() @ T[:3, :3]
+    q = threads.commanded["PSM"][1]
+    assert np.allclose(mechanism.forward_kinematics(q), T, rtol=0.0, atol=1e-9)
+    assert q[6] == pytest.approx(Q[6] + 0.15)
+    assert np.abs(threads.q["PSM"][1] - q)[[0, 1, 2]].max() < 0.02
+    with pytest.raises(TrocarError, match="values of PSM"):
+        threads.tip_increments("PSM", np.zeros(6), 0.02)
+    with pytest.raises(TrocarError, match="duration"):
+        threads.tip_increments("PSM", np.zeros(7), 0.0)
+    threads.reset()
 
 
 def test_reset_by_mask_and_snapshots(threads: batch.SceneBatch) -> None:
@@ -167,6 +203,14 @@ def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) ->
     warp.apply("PSM", np.array([np.zeros(7), np.full(7, 1e6), np.zeros(7)]))
     with pytest.raises(batch.WorldError, match="1 of 3 worlds"):
         warp.step(50)
+    warp.reset(warp.status != 0)
+    for worlds in (warp, threads):  # the diverged world starts again as the others
+        worlds.reset()
+        for _ in range(3):
+            worlds.tip_increments("PSM", [4e-4, -3e-4, 2e-4, 0.01, 0.02, -0.01, 0.05], 0.02)
+            worlds.step(20)
+    assert np.allclose(warp.numpy(warp.commanded["PSM"]), threads.commanded["PSM"], rtol=0.0, atol=2e-6)
+    assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=5e-6)
     small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=8)
     with pytest.raises(batch.WorldError, match="constraint rows"):
         small.step(2)

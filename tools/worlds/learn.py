@@ -10,7 +10,6 @@ import json
 import pickle
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from trocar.envs.worlds.rsl_worlds import RslWorlds
 
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
 OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wire [rad]
+LIFTED = 0.02  # way of the needle to its goal [m]
 SAVED = 60.0  # seconds between two files of the policy
 MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the needle with its rails, and those of the jaws
 
@@ -32,17 +32,17 @@ MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the need
 def config() -> dict[str, Any]:
     """Settings of rsl_rl."""
     hidden = {"class_name": "rsl_rl.models:MLPModel", "hidden_dims": [128, 128], "activation": "elu"}
-    gaussian = {"class_name": "rsl_rl.modules.distribution:GaussianDistribution", "init_std": 0.5, "std_type": "log"}
+    gaussian = {"class_name": "rsl_rl.modules.distribution:GaussianDistribution", "init_std": 0.35, "std_type": "log"}
     return {
         "algorithm": {
             "class_name": "rsl_rl.algorithms:PPO",
             "learning_rate": 1e-3,
             "gamma": 0.98,
             "lam": 0.95,
-            "entropy_coef": 0.002,
+            "entropy_coef": 0.001,
             "num_learning_epochs": 5,
             "num_mini_batches": 4,
-            "desired_kl": 0.015,
+            "desired_kl": 0.02,
         },
         "actor": {**hidden, "distribution_cfg": gaussian},
         "critic": dict(hidden),
@@ -52,18 +52,29 @@ def config() -> dict[str, Any]:
     }
 
 
-def staged(features: GripFeatures, worlds: TaskWorlds, observation: Any, info: dict[str, Any]) -> Any:
-    """Reward (n,): come to the grip, align, close there with open jaws before, hold, lift to the goal."""
-    way, spin = features.error(observation)
-    d, angle = length(way), length(spin)
-    near = torch.exp(-((d / 4e-3) ** 2) - (angle / 0.35) ** 2)
-    closing = ((OPEN - observation[:, 6]) / (OPEN - CLOSED)).clip(0.0, 1.0)
-    held = worlds.held("PSM", "needle").float()
-    left = length(observation[:, 35:38] - observation[:, 28:31])
-    reward = 0.3 * (1.0 - torch.tanh(d / 0.02)) + 0.3 * (1.0 - torch.tanh(angle / 0.5))
-    reward = reward + near * (0.5 + 0.7 * closing) - 0.3 * (1.0 - near) * closing * (1.0 - held)
-    reward = reward + held * (1.0 + 3.0 * (1.0 - torch.tanh(left / 0.01))) + 2.0 * info["solved"].float()
-    return 0.1 * torch.where(info["diverged"], -5.0, reward)
+class StagedReward:
+    """Reward of progress through the stages of a grasp: come to the grip, align, close there, hold, lift to the goal.
+
+    The reward of a control period is the growth of a potential, so that no stage can be repeated for more, and a share
+    of the last stages themselves, so that they are kept.
+    """
+
+    def __init__(self, features: GripFeatures, worlds: TaskWorlds) -> None:
+        self._features, self._before = features, torch.full((worlds.n,), torch.nan, device=worlds.elapsed.device)
+
+    def __call__(self, worlds: TaskWorlds, observation: Any, info: dict[str, Any], done: Any) -> Any:
+        """Rewards (n,); where an episode is done, the next one starts without a potential."""
+        way, spin = self._features.error(observation)
+        d, angle = length(way), length(spin)
+        near = torch.exp(-((d / 3e-3) ** 2) - (angle / 0.25) ** 2)
+        closing = ((OPEN - observation[:, 6]) / (OPEN - CLOSED)).clip(0.0, 1.0)
+        held = worlds.held("PSM", "needle").float()
+        left = length(observation[:, 35:38] - observation[:, 28:31])
+        kept = held * (1.0 + 2.0 * (1.0 - left / LIFTED).clip(0.0, 1.0)) + info["solved"].float()
+        potential = -d / 5e-3 - angle / 0.15 + 2.0 * near + 3.0 * closing * (2.0 * near - 1.0) + 3.0 * kept
+        reward = torch.nan_to_num(potential - self._before) + 0.1 * kept
+        self._before = torch.where(done, torch.nan, potential)
+        return torch.where(info["diverged"], -1.0, reward.clip(-2.0, 2.0))
 
 
 def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
@@ -132,7 +143,7 @@ def tested(worlds: TaskWorlds, features: Any, learner: PPO) -> dict[str, float]:
     return {"success": float(ever.float().mean()), "diverged": float(lost.float().mean())}
 
 
-def main(starts: str, out: str, n: str = "4096", seconds: str = "600", seed: str = "0", device: str = "cuda:0") -> None:
+def main(starts: str, out: str, n: str = "2048", seconds: str = "500", seed: str = "0", device: str = "cuda:0") -> None:
     """Train on one set of starts, test on the other."""
     torch.manual_seed(int(seed))
     episodes: dict[str, Episodes] = pickle.loads(Path(starts).read_bytes())
@@ -141,7 +152,7 @@ def main(starts: str, out: str, n: str = "4096", seconds: str = "600", seed: str
     arm = worlds.episodes.layout.arms["PSM"]
     assert arm.wrist is not None
     features = GripFeatures(torch, arm.wrist, arm.T_world_base)
-    env = RslWorlds(worlds, features=features, reward=partial(staged, features), periods=PERIODS, through=True)
+    env = RslWorlds(worlds, features=features, reward=StagedReward(features, worlds), periods=PERIODS, through=True)
     print(f"ready after {time.perf_counter() - began:.0f} s", flush=True)
     learner = train(env, float(seconds), folder, int(seed))
     del env, worlds

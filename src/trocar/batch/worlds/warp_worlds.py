@@ -55,7 +55,7 @@ def device_name(device: str | None) -> str:
 
 
 # Largest weight of friction relative to that of the normal force in contacts, and iterations of the solver.
-MAX_IMPRATIO, MAX_ITERATIONS = 5.0, 50
+MAX_IMPRATIO, MAX_ITERATIONS = 5.0, 20
 
 
 def conditioned(model: mujoco.MjModel, loop_stiffening: float) -> mujoco.MjModel:

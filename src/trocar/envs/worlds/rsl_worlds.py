@@ -21,7 +21,7 @@ class RslWorlds(VecEnv):
 
     Args:
         worlds: with backend "warp". features: of observations (n, k), the network's input. Default: as they are.
-        reward: (worlds, observation, info) -> (n,) for training. Default: the task's own.
+        reward: (worlds, observation, info, done) -> (n,) for training. Default: the task's own.
         periods: of an episode. Default: the task's. through: go on after success, so that it is no loss.
 
     Attributes:
@@ -33,7 +33,7 @@ class RslWorlds(VecEnv):
         worlds: TaskWorlds,
         *,
         features: Callable[[Any], Any] | None = None,
-        reward: Callable[[TaskWorlds, Any, dict[str, Any]], Any] | None = None,
+        reward: Callable[[TaskWorlds, Any, dict[str, Any], Any], Any] | None = None,
         periods: int | None = None,
         through: bool = False,
     ) -> None:
@@ -63,13 +63,13 @@ class RslWorlds(VecEnv):
     def step(self, actions: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         """Step every world, and start the next episode where one has ended."""
         observed, reward, terminated, _, info = self.worlds.step(actions)
-        if self._reward is not None:
-            reward = self._reward(self.worlds, observed, info)
         self._succeeded |= info["is_success"]
         if self._through:
             terminated = terminated & ~info["is_success"] | info["diverged"]
         late = (self.worlds.elapsed >= self.max_episode_length) & ~terminated
         done = terminated | late
+        if self._reward is not None:
+            reward = self._reward(self.worlds, observed, info, done)
         counts = torch.stack([done, done & self._succeeded, done & info["diverged"]]).sum(1).tolist()
         self.ended = [a + b for a, b in zip(self.ended, counts, strict=True)]
         self._succeeded &= ~done

@@ -18,6 +18,7 @@ from rsl_rl.algorithms import PPO
 
 from trocar.envs.network_policy import NetworkPolicy
 from trocar.envs.policy_features import GripFeatures
+from trocar.envs.tasks.needle_pick import HEIGHT
 from trocar.envs.worlds import Episodes, TaskWorlds
 from trocar.envs.worlds.rigid_tasks import length
 from trocar.envs.worlds.rsl_worlds import RslWorlds
@@ -25,7 +26,7 @@ from trocar.envs.worlds.rsl_worlds import RslWorlds
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
 OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wire [rad]
 LIFTED = 0.02  # way of the needle to its goal [m]
-SAVED = 60.0  # seconds between two files of the policy
+SAVED = 30.0  # seconds between two files of the policy
 MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the needle with its rails, and those of the jaws
 
 
@@ -74,7 +75,12 @@ class StagedReward:
         potential = -d / 5e-3 - angle / 0.15 + 2.0 * near + 3.0 * closing * (2.0 * near - 1.0) + 3.0 * kept
         reward = torch.nan_to_num(potential - self._before) + 0.1 * kept
         self._before = torch.where(done, torch.nan, potential)
-        return torch.where(info["diverged"], -1.0, reward.clip(-2.0, 2.0))
+        return torch.where(info["diverged"] | fallen(observation), -2.0, reward.clip(-2.0, 2.0))
+
+
+def fallen(observation: Any) -> Any:
+    """Worlds (n,) whose needle has left its rails."""
+    return observation[:, 30] < HEIGHT - 0.01
 
 
 def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
@@ -152,7 +158,9 @@ def main(starts: str, out: str, n: str = "2048", seconds: str = "500", seed: str
     arm = worlds.episodes.layout.arms["PSM"]
     assert arm.wrist is not None
     features = GripFeatures(torch, arm.wrist, arm.T_world_base)
-    env = RslWorlds(worlds, features=features, reward=StagedReward(features, worlds), periods=PERIODS, through=True)
+    env = RslWorlds(
+        worlds, features=features, reward=StagedReward(features, worlds), periods=PERIODS, through=True, lost=fallen
+    )
     print(f"ready after {time.perf_counter() - began:.0f} s", flush=True)
     learner = train(env, float(seconds), folder, int(seed))
     del env, worlds

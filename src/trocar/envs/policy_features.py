@@ -20,6 +20,7 @@ from trocar.spatial import Array
 
 FAR, NEAR = 0.02, 3e-3  # scales of distances [m]: the place of the tray, the reach of the jaws
 TURN, EFFORT = 0.1, 0.1  # scales of angles [rad] and of the jaws' effort [N m]
+MAX_FAR = 4.0  # of a distance: a needle that falls off its rails falls for ever
 GRIPS = np.array([grip_frame(needle("needle", np.eye(4)), 0.0, -np.pi / 2, side) for side in (1, -1)])
 
 Features = Callable[[Any], Any]  # observations (n, m) -> features (n, k)
@@ -62,9 +63,10 @@ class GripFeatures:
         lift = observation[:, 35:38] - observation[:, 28:31]
         return xp.concatenate(
             [
-                *(way / FAR, xp.tanh(way / NEAR), spin, xp.tanh(spin / TURN), lift / FAR, xp.tanh(lift / NEAR)),
+                *(xp.clip(way / FAR, -MAX_FAR, MAX_FAR), xp.tanh(way / NEAR), spin, xp.tanh(spin / TURN)),
+                *(xp.clip(lift / FAR, -MAX_FAR, MAX_FAR), xp.tanh(lift / NEAR)),
                 *(observation[:, 6:7], xp.clip(observation[:, 20:21] / EFFORT, -2.0, 2.0), observation[:, 21:28]),
-                (way * way).sum(-1)[:, None] ** 0.5 / FAR,
+                xp.clip((way * way).sum(-1)[:, None] ** 0.5 / FAR, 0.0, MAX_FAR),
             ],
             axis=-1,
         )

@@ -23,6 +23,7 @@ class RslWorlds(VecEnv):
         worlds: with backend "warp". features: of observations (n, k), the network's input. Default: as they are.
         reward: (worlds, observation, info, done) -> (n,) for training. Default: the task's own.
         periods: of an episode. Default: the task's. through: go on after success, so that it is no loss.
+        lost: observations -> worlds (n,) whose episode ends, in addition to the task's own failures.
 
     Attributes:
         ended: episodes that have ended, with success, and diverged, since the last time it was set.
@@ -36,7 +37,9 @@ class RslWorlds(VecEnv):
         reward: Callable[[TaskWorlds, Any, dict[str, Any], Any], Any] | None = None,
         periods: int | None = None,
         through: bool = False,
+        lost: Callable[[Any], Any] | None = None,
     ) -> None:
+        self._lost = lost
         self.worlds, self._features, self._reward, self._through = worlds, features, reward, through
         self.num_envs, self.num_actions = worlds.n, worlds.size
         self.max_episode_length = worlds.episodes.periods if periods is None else periods
@@ -66,6 +69,8 @@ class RslWorlds(VecEnv):
         self._succeeded |= info["is_success"]
         if self._through:
             terminated = terminated & ~info["is_success"] | info["diverged"]
+        if self._lost is not None:
+            terminated = terminated | self._lost(observed)
         late = (self.worlds.elapsed >= self.max_episode_length) & ~terminated
         done = terminated | late
         if self._reward is not None:

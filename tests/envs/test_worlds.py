@@ -35,7 +35,8 @@ def test_worlds_have_the_numbers_of_the_single_environment(task: str) -> None:
         observation, reward, terminated, truncated, info = worlds.step(actions)
         assert np.allclose(observation, [step[0] for step in steps], rtol=1e-4, atol=1e-5)
         assert np.allclose(reward, [step[1] for step in steps], rtol=0.0, atol=1e-6)
-        assert terminated.tolist() == [step[2] for step in steps] and not truncated.any()
+        assert terminated.tolist() == [step[2] for step in steps]
+        assert not truncated.any()
         assert not info["diverged"].any()
 
 
@@ -47,8 +48,10 @@ def test_the_expert_of_a_single_environment_succeeds_in_a_world(picking: Episode
         action = expert(seen)
         seen, _, over, _, _ = env.step(action)
         _, _, terminated, _, info = worlds.step(action[None])
-    assert env.task.held_now and worlds.held("PSM", "needle")[0]
-    assert terminated[0] and info["is_success"][0]
+    assert env.task.held_now
+    assert worlds.held("PSM", "needle")[0]
+    assert terminated[0]
+    assert info["is_success"][0]
 
 
 def test_a_masked_reset_starts_the_next_episode(picking: Episodes) -> None:
@@ -56,7 +59,8 @@ def test_a_masked_reset_starts_the_next_episode(picking: Episodes) -> None:
     first = worlds.reset()
     moved = worlds.step(np.full((2, 7), 0.5))[0]
     after = worlds.reset(np.array([True, False]))
-    assert worlds.episode.tolist() == [2, 1] and worlds.elapsed.tolist() == [0, 1]
+    assert worlds.episode.tolist() == [2, 1]
+    assert worlds.elapsed.tolist() == [0, 1]
     assert np.array_equal(after[1], moved[1])
     assert np.allclose(after[0, 35:38], picking.numbers["goal"][2])
     assert np.allclose(worlds.batch.commanded["PSM"][0], picking.commanded[2])
@@ -69,7 +73,9 @@ def test_vector_env_of_gymnasium(picking: Episodes) -> None:
     assert env.observation_space.contains(observation)
     env.worlds.elapsed[0] = picking.periods - 1
     observation, reward, terminated, truncated, infos = env.step(env.action_space.sample())
-    assert truncated.tolist() == [True, False] and not terminated.any() and (reward < 0.0).all()
+    assert truncated.tolist() == [True, False]
+    assert not terminated.any()
+    assert (reward < 0.0).all()
     assert infos["_final_obs"].tolist() == [True, False]
     assert np.abs(infos["final_obs"][0] - observation[0]).max() > 1e-3
     with pytest.raises(TrocarError, match=r"\(2, 7\)"):
@@ -85,7 +91,8 @@ def test_inverse_kinematics_of_many_tips(picking: Episodes) -> None:
     q = rng.uniform([-0.8, -0.6, 0.06, -1.5, -0.8, -0.8], [0.8, 0.6, 0.2, 1.5, 0.8, 0.8], (50, 6))
     T = tip_poses(np, arm.wrist, arm.T_world_base, q)
     solved, exists = nearest_joints(arm, T, q + rng.uniform(-0.02, 0.02, q.shape))
-    assert exists.all() and np.allclose(solved, q, rtol=0.0, atol=1e-9)
+    assert exists.all()
+    assert np.allclose(solved, q, rtol=0.0, atol=1e-9)
     env = make_task("NeedlePick")
     env.reset(seed=0)
     mechanism = env.world.scene.arms["PSM"].mechanism

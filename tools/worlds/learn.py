@@ -1,7 +1,8 @@
-"""NeedlePick learned on a GPU: `python -m tools.worlds.learn STARTS OUT [WORLDS SECONDS SEED DEVICE]`.
+"""NeedlePick learned on a GPU: `python -m tools.worlds.learn STARTS OUT [WORLDS SECONDS SEED DEVICE START]`.
 
-STARTS is a file of `tools.worlds.starts`. PPO (rsl_rl) starts from random weights, with a reward that leads through the
-stages of a grasp; the policy is scored without it. Writes needle_pick_SEED.npz and curve_SEED.json.
+STARTS is a file of `tools.worlds.starts`. START: "clone", a network that imitates `needle_rule` in states that it and
+the rule visit, or "random" weights. PPO (rsl_rl) goes on from there, with a reward that leads through the stages of a
+grasp; the policy is scored without it. Writes needle_pick_SEED.npz and curve_SEED.json.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import json
 import pickle
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import torch
 from rsl_rl.algorithms import PPO
 
+from tools.worlds.needle_rule import needle_rule
 from trocar.envs.network_policy import NetworkPolicy
 from trocar.envs.policy_features import GripFeatures
 from trocar.envs.tasks.needle_pick import HEIGHT
@@ -25,6 +28,7 @@ from trocar.envs.worlds.rsl_worlds import RslWorlds
 
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
 OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wire [rad]
+ROUNDS = 6  # of cloning
 LIFTED = 0.02  # way of the needle to its goal [m]
 SAVED = 30.0  # seconds between two files of the policy
 MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the needle with its rails, and those of the jaws
@@ -103,9 +107,44 @@ def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
     )
 
 
-def train(env: RslWorlds, seconds: float, out: Path, seed: int) -> PPO:
-    """PPO for a time; policy and curve are written now and then."""
-    learner = PPO.construct_algorithm(env.get_observations(), env, config(), str(env.device))
+def clone(worlds: TaskWorlds, features: GripFeatures) -> Any:
+    """A network that imitates the rule: a first round of its own episodes, then rounds in which it acts as well."""
+    sizes, device = (GripFeatures.size, 128, 128, worlds.size), worlds.elapsed.device
+    layers = [torch.nn.Linear(a, b) for a, b in pairwise(sizes)]
+    net = torch.nn.Sequential(layers[0], torch.nn.ELU(), layers[1], torch.nn.ELU(), layers[2]).to(device)
+    seen, answers = [], []
+    everywhere = torch.ones(worlds.n, dtype=torch.bool, device=device)
+    for k in range(ROUNDS):
+        observation = worlds.reset(everywhere)
+        acts = torch.rand(worlds.n, 1, device=device) < (0.8 if k else 0.0)
+        with torch.no_grad():
+            for period in range(165):
+                x, y = features(observation), needle_rule(features, observation).clip(-1.0, 1.0)
+                if period % 2 == 0:
+                    seen.append(x)
+                    answers.append(y)
+                observation, *_ = worlds.step(torch.where(acts, net(x), y) + 0.08 * torch.randn_like(y))
+        x, y = torch.cat(seen), torch.cat(answers)
+        optimiser = torch.optim.Adam(net.parameters(), lr=1e-3 * 0.6**k)
+        for _ in range(700):
+            rows = torch.randint(len(x), (8192,), device=device)
+            loss = (net(x[rows]).clip(-1.2, 1.2) - y[rows]).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        print(f"clone, round {k + 1} of {ROUNDS}: loss {loss.item():.4f}", flush=True)
+    return net
+
+
+def train(env: RslWorlds, seconds: float, out: Path, seed: int, taught: Any = None) -> PPO:
+    """PPO for a time, from random weights or those of a network; policy and curve are written now and then."""
+    settings = config()
+    if taught is not None:  # small steps from a policy that works
+        settings["algorithm"] |= {"learning_rate": 1e-4, "entropy_coef": 0.0, "desired_kl": 0.005}
+        settings["actor"]["distribution_cfg"]["init_std"] = 0.12
+    learner = PPO.construct_algorithm(env.get_observations(), env, settings, str(env.device))
+    if taught is not None:
+        learner.actor.mlp.load_state_dict(taught.state_dict())
     learner.train_mode()
     observed, start, steps, saved = env.get_observations(), time.perf_counter(), 0, 0.0
     curve: list[dict[str, float]] = []
@@ -133,6 +172,7 @@ def train(env: RslWorlds, seconds: float, out: Path, seed: int) -> PPO:
             policy_of(learner, steps=steps, seconds=round(now)).save(out / f"needle_pick_{seed}.npz")
     (out / f"curve_{seed}.json").write_text(json.dumps(curve))
     notes = {"algorithm": "PPO (rsl_rl)", "steps": steps, "seconds": round(seconds), "worlds": env.num_envs}
+    notes["start"] = "random" if taught is None else "clone of tools.worlds.needle_rule"
     policy_of(learner, **notes, seed=seed).save(out / f"needle_pick_{seed}.npz")
     return learner
 
@@ -149,7 +189,15 @@ def tested(worlds: TaskWorlds, features: Any, learner: PPO) -> dict[str, float]:
     return {"success": float(ever.float().mean()), "diverged": float(lost.float().mean())}
 
 
-def main(starts: str, out: str, n: str = "2048", seconds: str = "500", seed: str = "0", device: str = "cuda:0") -> None:
+def main(
+    starts: str,
+    out: str,
+    n: str = "2048",
+    seconds: str = "135",
+    seed: str = "0",
+    device: str = "cuda:0",
+    start: str = "clone",
+) -> None:
     """Train on one set of starts, test on the other."""
     torch.manual_seed(int(seed))
     episodes: dict[str, Episodes] = pickle.loads(Path(starts).read_bytes())
@@ -162,7 +210,8 @@ def main(starts: str, out: str, n: str = "2048", seconds: str = "500", seed: str
         worlds, features=features, reward=StagedReward(features, worlds), periods=PERIODS, through=True, lost=fallen
     )
     print(f"ready after {time.perf_counter() - began:.0f} s", flush=True)
-    learner = train(env, float(seconds), folder, int(seed))
+    taught = clone(worlds, features) if start == "clone" else None
+    learner = train(env, float(seconds), folder, int(seed), taught)
     del env, worlds
     test = TaskWorlds(episodes["test"], min(int(n), len(episodes["test"])), device=device)
     figures = tested(test, features, learner)

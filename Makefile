@@ -19,7 +19,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -32,6 +32,7 @@ help:
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
 	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
+	@echo 'make learn-gpu  learn NeedlePick by cloning and PPO on an NVIDIA GPU; results in build/learn-gpu'
 	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'

@@ -31,7 +31,8 @@ OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wir
 ROUNDS = 6  # of cloning
 LIFTED = 0.02  # way of the needle to its goal [m]
 SAVED = 30.0  # seconds between two files of the policy
-MEMORY = {"max_contacts": 40, "max_constraints": 176}  # 22 contacts of the needle with its rails, and those of the jaws
+# of the worlds: 22 contacts of the needle with its rails, and those of the jaws
+MEMORY: dict[str, Any] = {"max_contacts": 40, "max_constraints": 176}
 
 
 def config() -> dict[str, Any]:

@@ -39,10 +39,10 @@ class WorldsVectorEnv(VectorEnv):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every world, and start the next episode where one has ended."""
         worlds = self.worlds
-        given = np.asarray(actions, dtype=float)
-        if given.shape != (self.num_envs, worlds.size):
-            raise TrocarError(f"actions must have shape ({self.num_envs}, {worlds.size}), got {given.shape}")
-        observation, reward, terminated, truncated, info = worlds.step(worlds.put(given))
+        values = np.asarray(actions, dtype=float)
+        if values.shape != (self.num_envs, worlds.size):
+            raise TrocarError(f"actions must have shape ({self.num_envs}, {worlds.size}), got {values.shape}")
+        observation, reward, terminated, truncated, info = worlds.step(worlds.put(values))
         over = terminated | truncated
         infos: dict[str, Any] = {name: worlds.numpy(info[name]) for name in ("is_success", "diverged")}
         ended = worlds.numpy(over)

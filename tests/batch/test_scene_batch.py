@@ -211,7 +211,7 @@ def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) ->
             worlds.step(20)
     assert np.allclose(warp.numpy(warp.commanded["PSM"]), threads.commanded["PSM"], rtol=0.0, atol=2e-6)
     assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=5e-6)
-    small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=8)
+    small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=4)  # loops have 8
     with pytest.raises(batch.WorldError, match="constraint rows"):
         small.step(2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -221,3 +222,14 @@ def test_features_and_unused_actions_are_part_of_the_exported_network():
         of_modules([layers], env)
     with pytest.raises(TrocarError, match="sequence of linear layers"):
         of_modules([torch.nn.Sequential(*layers, torch.nn.Dropout())], env)
+
+
+@pytest.mark.parametrize("features", [5, [], {}, "unknown"])
+def test_unknown_features_are_refused(features: object, tmp_path: Path) -> None:
+    policy = Path(__file__).parents[2] / "examples/policies/needle_pick_ppo.npz"
+    arrays = dict(np.load(policy))
+    about = json.loads(str(arrays.pop("about"))) | {"features": features}
+    np.savez(tmp_path / "bad.npz", about=np.array(json.dumps(about)), **arrays)
+    assert load_network(policy).features == "needle_grip"
+    with pytest.raises(TrocarError, match="features"):
+        load_network(tmp_path / "bad.npz")

@@ -77,7 +77,7 @@ class NetworkPolicy:
         check_known("observation", OBSERVATIONS, self.observation)
         check_known("activation", ACTIVATIONS, self.activation)
         check_known("output", OUTPUTS, self.output)
-        if self.features:
+        if self.features != "":
             check_known("features", FEATURES, self.features)
             task, _, size, _ = FEATURES[self.features]
             if task != self.task or self.mean.shape != (size,):

@@ -394,9 +394,9 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
     thread = threading.Thread(target=server.serve, args=(lambda: not done.is_set(),))
     thread.start()
     try:
-        exchange = UdpExchange(server.address, timeout=0.3)  # a busy machine answers late
+        exchange = UdpExchange(server.address, timeout=5.0)  # a busy machine answers late
         client = BoardClient(exchange)
-        assert client.scan() == {6: 0, 7: 1}
+        assert client.scan(nodes=2) == {6: 0, 7: 1}  # no node that would not answer
         assert set(client.sample()) == {6, 7}
         exchange.close()
         lines = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -420,7 +420,7 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
         done.set()
         thread.join()
         server.close()
-    assert server.requests > 20
+    assert server.requests >= 7  # broadcast, two reads of each board, query, block
     assert "requests" in server.summary()
 
 

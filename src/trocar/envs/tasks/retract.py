@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 START = np.array([0.0, 0.0, 0.10, 0.0, 0.0, 0.0, 0.8])  # joints [rad, m]
 LENGTH, WIDTH, THICKNESS = 0.05, 0.02, 3e-3  # of the sheet; it is held at its lower edge [m]
 PLACE, BELOW = 0.01, (0.015, 0.03)  # of the edge: largest distance aside, distance below the jaws [m]
-TURN = np.radians(50.0)  # largest turn of the sheet about the vertical
+TURN = np.radians(90.0)  # largest turn of the sheet about the vertical: its edge has any direction
 YOUNG = (2e4, 6e4)  # [Pa]
 LIFT, ASIDE = 0.015, 5e-3  # [m]
 TOLERANCE, MAX_FORCE = 3e-3, 2.0  # [m], [N]
 REACH = 8e-3  # of the jaws over the edge [m]
-OPEN, GRIP = 0.8, 0.1  # commanded openings [rad]
+OPEN, GRIP = 0.8, 0.06  # commanded openings [rad]: at 0.1 stiff sheets slip, below 0 cells turn inside out
 PULLING = 0.25  # of the expert: share of the largest speed
 
 

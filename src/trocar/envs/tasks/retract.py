@@ -26,7 +26,7 @@ YOUNG = (2e4, 6e4)  # [Pa]
 LIFT, ASIDE = 0.015, 5e-3  # [m]
 TOLERANCE, MAX_FORCE = 3e-3, 2.0  # [m], [N]
 REACH = 8e-3  # of the jaws over the edge [m]
-OPEN, GRIP = 0.8, 0.06  # commanded openings [rad]: at 0.1 stiff sheets slip, below 0 cells turn inside out
+OPEN, GRIP = 0.8, 0.08  # commanded openings [rad]: at 0.1 stiff sheets slip, at 0.06 cells of soft ones turn inside out
 PULLING = 0.25  # of the expert: share of the largest speed
 
 

@@ -164,7 +164,7 @@ With this page you can judge your policy: success rates of scripted policies to 
 Compare your policy with scripted ones on the [tasks](tasks.md). The episodes are in `docs/benchmark.csv`.
 `python -m tools.benchmark_page` writes this page from them; `trocar bench-tasks TASK -n 100 -o episodes.jsonl` runs
 more, and `python -m tools.benchmark_page episodes.jsonl` adds them. Seeds start at 0.
-The episodes are of commit 2423f756 or of earlier ones with the same task, policy and robot; 92 episodes that were run
+The episodes are of commit 36784a29 or of earlier ones with the same task, policy and robot; 92 episodes that were run
 with both agree in length and force.
 
 **Bold** is the share of episodes in which the condition was held for the required time, with the exact 95 % interval

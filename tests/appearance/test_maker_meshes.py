@@ -52,6 +52,13 @@ def test_everything_else_is_as_without_a_checkout(checkout, monkeypatch):
     np.testing.assert_array_equal(with_meshes.q, without.q)
 
 
+def test_an_angle_divided_by_zero_is_refused(checkout):
+    for file in checkout.rglob("*.xacro"):
+        file.write_text(file.read_text().replace("PI/2", "PI/0").replace("PI_2", "PI/0"))
+    with pytest.raises(tr.TrocarError, match=r"cannot use the number .*PI/0"):
+        kinematic_arm(tr.load_arm("PSM"), np.zeros(7))
+
+
 def test_a_folder_that_is_not_a_checkout_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setenv("TROCAR_DVRK_MODEL", str(tmp_path))
     with pytest.raises(tr.TrocarError, match=r"has no urdf/Classic/ECM_base.*unset"):

@@ -13,6 +13,7 @@ from trocar.arms.parameters import Drive, Inertia, Parameters, to_toml
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.mechanics import Workspace, singular_sets, singularity
 from trocar.simulation.export import model_files
+from trocar.simulation.modelling.arm_model import _check_one_branch
 from trocar.spatial import mdh
 
 
@@ -209,3 +210,9 @@ def test_a_rotor_over_two_branches_is_rejected():
     arm = own_arm()
     with pytest.raises(tr.TrocarError, match="'crank' and 'slide', which are on different branches"):
         tr.Simulator(replace(arm, motors=Motors.of(arm.joints, coupling)), own_parameters())
+
+
+def test_a_rotor_that_moves_nothing_is_rejected():
+    arm = own_arm()
+    with pytest.raises(tr.TrocarError, match="the rotor of drive 'idle' moves no body of Own"):
+        _check_one_branch(arm, "idle", {})

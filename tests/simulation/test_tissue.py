@@ -134,6 +134,12 @@ def test_impossible_tissue_is_refused(options, message):
         Tissue("bar", SIZE, **options)
 
 
+def test_a_sheet_that_is_thinner_than_its_skin_is_refused():
+    sheet = Tissue("sheet", (0.05, 0.02, 3e-5), pose(p=[0.3, 0.0, 0.0]), fixed=("-z",))
+    with pytest.raises(TrocarError, match="sheet is too thin for its mesh"):
+        Scene({"PSM": SceneArm(arm="PSM", base=np.eye(4))}, objects=[sheet], accuracy="discrete")
+
+
 def test_steps_that_the_sparse_solver_does_not_solve_are_repeated_with_dense_matrices():
     repeated, dense = (tissue_scene(cells=(8, 2, 2)) for _ in range(2))
     assert mujoco.mj_isSparse(repeated.model)

@@ -168,7 +168,7 @@ def _numbers(text: str) -> tuple[float, float, float]:
 
 
 def _number(word: str) -> float:
-    match = re.fullmatch(r"(-?)\$\{\s*(-?)\s*PI(_2|\s*/\s*\d+)?\s*\}", word)
+    match = re.fullmatch(r"(-?)\$\{\s*(-?)\s*PI(_2|\s*/\s*[1-9]\d{0,5})?\s*\}", word)
     if match:
         divisor = 2.0 if match[3] == "_2" else float(match[3].strip(" /")) if match[3] else 1.0
         return math.pi / divisor * (-1.0 if (match[1] == "-") != (match[2] == "-") else 1.0)

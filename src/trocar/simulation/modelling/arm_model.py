@@ -191,7 +191,9 @@ def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stif
 
 
 def _check_one_branch(arm: Arm, drive: str, bodies: Mapping[str, float]) -> None:
-    """Reject a rotor over bodies of different branches: MuJoCo would drop part of its inertia."""
+    """Reject a rotor over no body, or over bodies of different branches: MuJoCo would drop part of its inertia."""
+    if not bodies:
+        raise TrocarError(f"the rotor of drive '{drive}' moves no body of {arm.name}: its motors have no effect")
     last = max(bodies, key=lambda name: len(arm.carriers(name)))
     for body in bodies:
         if body not in arm.carriers(last):

@@ -137,7 +137,10 @@ class Tissue(SceneObject):
             count = np.maximum(2, 1 + np.ceil(size / self.mesh - 1e-9).astype(int))
             spacing = (size - 2 * RADIUS) / (count - 1)
             mass = self.density * float(size.prod())
-            return base.make_flex(type="grid", count=count, spacing=spacing, mass=mass, **options)
+            try:
+                return base.make_flex(type="grid", count=count, spacing=spacing, mass=mass, **options)
+            except ValueError as error:
+                raise TrocarError(f"{self.name} is too thin for its mesh of {self.mesh:g} m: {error}") from None
         with mujoco.MjVfs() as files:
             files[MESH_FILE] = gmsh_text(*self.tetrahedra).encode()
             mass = self.density * self.fitted.volume

@@ -166,6 +166,7 @@ HOSTILE = {
     "version no text": (lambda d: change(d, lambda i: i.update(codebase_version={"a": [1]})), "readable are v2.0"),
     "no features": (lambda d: change(d, lambda i: i.update(features=[])), "features must be"),
     "no rate": (lambda d: change(d, lambda i: i.update(fps=0)), "fps must be"),
+    "a rate that overflows": (lambda d: change(d, lambda i: i.update(fps=5e-324)), "fps must be"),
     "name that climbs": (
         lambda d: change(d, lambda i: i["features"].update({"../../x": {"dtype": "video"}})),
         "no name",

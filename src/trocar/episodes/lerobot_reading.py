@@ -69,8 +69,8 @@ def read_info(folder: Path) -> Info:
     if not isinstance(version, str) or version not in VERSIONS:
         raise TrocarError(f"{path}: codebase_version is {shown(version)}; readable are {', '.join(VERSIONS)}")
     fps, features, splits = content.get("fps"), content.get("features"), content.get("splits") or {}
-    if not (isinstance(fps, int | float) and not isinstance(fps, bool) and 0 < fps < 1e6):
-        raise TrocarError(f"{path}: fps must be a positive number, got {shown(fps)}")
+    if not (isinstance(fps, int | float) and not isinstance(fps, bool) and 1e-6 <= fps < 1e6):
+        raise TrocarError(f"{path}: fps must be a number of 1e-6 to 1e6, got {shown(fps)}")
     if not (isinstance(features, Mapping) and features):
         raise TrocarError(f"{path}: features must be a dictionary, got {shown(features)}")
     for name, feature in features.items():

@@ -119,7 +119,7 @@ class EpisodeCamera:
         self.camera.lighting = lighting
 
     def moment(self) -> Moment:
-        """What pictures of this moment need, to draw them later."""
+        """The state of this moment from which pictures can be drawn later."""
         return np.array(self._scene.data.qpos), self._place().T_world_middle, self._marks()
 
     def look(self, moment: Moment | None = None) -> None:

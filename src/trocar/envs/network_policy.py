@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +19,8 @@ from trocar.envs.registration import TASKS
 from trocar.envs.task import Policy
 from trocar.envs.task_env import OBSERVATIONS, TaskEnv
 from trocar.errors import TrocarError, check_known, shown
-from trocar.files import read_whole, write_whole
-from trocar.recording.formats import npz_arrays
+from trocar.files import write_whole
+from trocar.recording.formats import described_arrays
 from trocar.spatial import Array
 
 FORMAT = "trocar policy 1"
@@ -96,11 +96,14 @@ class NetworkPolicy:
             self._check_shape(f"W{k}", W, (b.shape[0] if b.ndim == 1 else -1, size))
             size = len(b)
         self._check_shape("scale", self.scale, (size,))
-        object.__setattr__(self, "_layers", [(W.astype(float), b.astype(float)) for W, b in self._pairs()])
 
     def _check_shape(self, name: str, value: Array, shape: tuple[int, ...]) -> None:
         if value.shape != shape or not all(0 < side <= MAX_WIDTH for side in shape):
             raise TrocarError(f"{name} has the shape {value.shape}, which does not fit the other layers")
+
+    @cached_property
+    def _layers(self) -> list[tuple[Array, Array]]:
+        return [(W.astype(float), b.astype(float)) for W, b in self._pairs()]
 
     def _pairs(self) -> list[tuple[Array, Array]]:
         return list(zip(self.weights, self.biases, strict=True))
@@ -121,7 +124,7 @@ class NetworkPolicy:
     def action(self, observation: Array) -> Array:
         """The action (..., n) for an observation (..., m), or for its features."""
         x = (np.asarray(observation, dtype=float) - self.mean) / self.std
-        function, (*hidden, (W, b)) = ACTIVATIONS[self.activation], self._layers  # type: ignore[attr-defined]
+        function, (*hidden, (W, b)) = ACTIVATIONS[self.activation], self._layers
         for weights, bias in hidden:
             x = function(x @ weights.T + bias)
         return np.asarray(self.scale * OUTPUTS[self.output](x @ W.T + b), dtype=float)
@@ -161,18 +164,7 @@ class NetworkPolicy:
 
 def load_network(path: Path) -> NetworkPolicy:
     """Read a file that `NetworkPolicy.save` wrote."""
-    content = read_whole(path, "policy", MAX_BYTES)
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise TrocarError(f"{path}: not a policy: not an .npz file, or a truncated one")
-    try:
-        arrays = npz_arrays(content)
-        about = json.loads(str(arrays.pop("about")))
-    except KeyError:
-        raise TrocarError(f"{path}: not a policy: it has no entry 'about'") from None
-    except RecursionError:
-        raise TrocarError(f"{path}: not a policy: 'about' is nested too deeply") from None
-    except Exception as error:  # any exception of the zip, npy and JSON readers
-        raise TrocarError(f"{path}: not a policy: {error}") from None
+    arrays, about = described_arrays(path, "policy", MAX_BYTES)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise TrocarError(f"{path}: not a policy: 'about' must state the format {FORMAT!r}")
     if set(about) - set(OPTIONAL) != {"format", *NAMES, "notes"} or not isinstance(about["notes"], dict):

@@ -40,7 +40,7 @@ class TipGoal:
 
 @dataclass(frozen=True, eq=False)
 class PolicyFrame:
-    """What a policy is given.
+    """The input of a policy.
 
     Attributes:
         state: 16 numbers of Open-H. features: observations by the names of a data set, without pictures.

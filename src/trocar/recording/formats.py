@@ -220,20 +220,25 @@ def npz_bytes(recording: Recording) -> bytes:
     return buffer.getvalue()
 
 
-def read_npz(path: Path) -> dict[str, Any]:
-    """The fields of a recording in an npz file."""
-    content = read_whole(path, "recording", memory() // 2)
+def described_arrays(path: Path, kind: str, limit: int) -> tuple[dict[str, Any], Any]:
+    """Arrays of an .npz file of at most `limit` bytes, and its JSON entry `about`. kind: of the file, for messages."""
+    content = read_whole(path, kind, limit)
     if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise TrocarError(f"{path}: not a recording: not an .npz file, or a truncated one")
+        raise TrocarError(f"{path}: not a {kind}: not an .npz file, or a truncated one")
     try:
         arrays = npz_arrays(content)
-        about = json.loads(str(arrays.pop("about")))
+        return arrays, json.loads(str(arrays.pop("about")))
     except KeyError:
-        raise TrocarError(f"{path}: not a recording: it has no entry 'about'") from None
+        raise TrocarError(f"{path}: not a {kind}: it has no entry 'about'") from None
     except RecursionError:
-        raise TrocarError(f"{path}: not a recording: 'about' is nested too deeply") from None
+        raise TrocarError(f"{path}: not a {kind}: 'about' is nested too deeply") from None
     except Exception as error:  # any exception of the zip, npy and JSON readers
-        raise TrocarError(f"{path}: not a recording: {error}") from None
+        raise TrocarError(f"{path}: not a {kind}: {error}") from None
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """The fields of a recording in an npz file."""
+    arrays, about = described_arrays(path, "recording", memory() // 2)
     if isinstance(about, dict):
         about = {"space": "joints", **about}  # files of version 0.1 have no space
     if not isinstance(about, dict) or {key: type(value) for key, value in about.items()} != ABOUT:

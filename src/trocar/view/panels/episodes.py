@@ -79,7 +79,7 @@ class EpisodePanel(Panel, tab=("Episodes", viser.Icon.DATABASE), interval=0.1):
 
 
 def _about(episode: LoadedEpisode, episodes: EpisodeSet, number: int, effort: str) -> str:
-    """What the data set says about an episode, as Markdown."""
+    """Description of an episode by its data set, as Markdown."""
     success = {None: "not stated", True: "yes", False: "no"}[episode.success]
     entries: dict[str, Any] = {"task": episode.instruction or "not stated", "success": success, "effort": effort}
     entries |= {name: episode.about[name] for name in ("split", "seed", "policy", "level") if name in episode.about}

@@ -6,7 +6,7 @@ import pytest
 import trocar as tr
 from trocar.control import ComputedTorque, State
 from trocar.control.trajectories import quintic
-from trocar.simulation import Box, Solid, needle
+from trocar.simulation import Box, Solid, engine, needle
 from trocar.spatial import inverse, pose
 
 MECH = tr.load_mechanism("PSM")
@@ -81,3 +81,42 @@ def test_a_needle_is_a_half_circle_of_steel():
     ends = np.array([shape.a for shape in thing.shapes] + [thing.shapes[-1].b])
     np.testing.assert_allclose(np.linalg.norm(ends, axis=1), 0.0115)
     np.testing.assert_allclose(ends[[0, -1]], [[0, -0.0115, 0], [0, 0.0115, 0]], atol=1e-12)
+
+
+def test_a_step_whose_solver_stops_early_is_repeated_without_its_warm_start(monkeypatch):
+    """MuJoCo's line search can end Newton's method far from the solution; rare, so that it is imitated here."""
+    sim, other = scene(), scene()
+    for one in (sim, other):
+        go(one, HIGH, LOW, 0.05)
+    other.model.opt.disableflags |= engine.WARMSTART
+    starts = []
+
+    def stopping(model, data, step=engine.mj_step):
+        starts.append((data.time, not model.opt.disableflags & engine.WARMSTART))
+        step(model, data)
+        if len(starts) == 1:
+            data.qvel[:] += 100.0
+            data.solver.gradient[data.solver_niter[0] - 1] = 25.0
+
+    monkeypatch.setattr(engine, "mj_step", stopping)
+    sim.step(np.zeros(7))
+    other.step(np.zeros(7))
+    np.testing.assert_array_equal(sim.q, other.q)
+    np.testing.assert_array_equal(sim.dq, other.dq)
+    assert starts[:2] == [(starts[0][0], True), (starts[0][0], False)]
+    assert sim.time == other.time
+    assert sim.scene.unconverged == 0
+    assert not sim.model.opt.disableflags & engine.WARMSTART
+
+
+def test_a_solver_that_stops_early_twice_is_reported(monkeypatch):
+    sim = scene()
+
+    def stopping(model, data, step=engine.mj_step):
+        step(model, data)
+        data.solver.gradient[data.solver_niter[0] - 1] = 25.0
+
+    monkeypatch.setattr(engine, "mj_step", stopping)
+    with pytest.warns(tr.Unsolved, match="did not converge"):
+        sim.step(np.zeros(7))
+    assert sim.scene.unconverged == 1

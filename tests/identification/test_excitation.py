@@ -357,16 +357,16 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
     plan, rehearsal = (Recording.load(tmp_path / name) for name in ("excitation.csv", "rehearsal.npz"))
     assert plan.t[-1] == pytest.approx(rehearsal.t[-1], abs=0.01)
     arm = tr.load_arm("ECM")
-    largest = np.abs(rehearsal.extra["applied_tau"][rehearsal.t > 0.1] @ arm.motors.coupling).max(0)
-    assert (largest < arm.motors.effort).all()
+    means = np.abs(rehearsal.commands["tau"] @ arm.motors.coupling).max(0)  # over five cycles
     # files and terminal list the effort that each motor needs
     efforts = json.loads((tmp_path / "excitation.json").read_text())["efforts"]
     assert plan.provenance["efforts"] == efforts
     for i, name in enumerate(arm.motors.names):
         assert efforts[name]["limit"] == pytest.approx(arm.motors.effort[i], rel=1e-3)
-        assert efforts[name]["rehearsal"] == pytest.approx(largest[i], rel=1e-3)
+        largest = efforts[name]["rehearsal"]
+        assert means[i] * 0.999 < largest < min(2 * means[i], arm.motors.effort[i])
         assert efforts[name]["model"] <= 0.7501 * efforts[name]["limit"]
-        assert f"{largest[i] / arm.motors.effort[i]:.0%}" in run.output
+        assert f"{largest / arm.motors.effort[i]:.0%}" in run.output
     for command in ("trocar run --scene ECM --speed fast", "trocar identify measured.csv --arm ECM -o mine.toml"):
         assert command in run.output
 

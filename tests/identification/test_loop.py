@@ -8,20 +8,18 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from trocar.cli import app
-from trocar.control import GravityCompensation, JointPID, hold
+from trocar.control import GravityCompensation, hold
 from trocar.control.trajectories import PeriodicRun, fourier
 from trocar.identification import identify
 from trocar.identification.excitation import file as files
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.identification.excitation.search import sampled
+from trocar.robot.rehearsal import rehearse
 
 HARMONICS, RAMP = 3, 0.2
 FREQUENCIES = {"PSM": 0.35, "MTMR": 0.25, "ECM": 0.35}  # [Hz]
 # short: the search and longer motions are those of `make identification-loop`
-# Errors on the robot's recording relative to those on the rehearsal: of all joints together, and of any one. An encoder
-# that counts more coarsely than joint friction acts (2 mrad) lets the PID shake the joint, which hides friction.
-TOGETHER, EACH, SHAKEN = 1.2, 1.21, 1.4
-COARSE_ENCODERS = ("wrist_yaw", "wrist_roll")  # 3 and 6 mrad per count of a master
+WITHIN = 1.2  # errors on the robot's recording relative to those on the rehearsal, of any joint
 
 
 def short_motion(arm):
@@ -64,15 +62,11 @@ def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_th
     played = tr.load_recording(tmp_path / "measured.csv", name)
 
     engine = tr.Simulator(name, timestep=1 / 1500, motor_limits=True)
-    engine.reset(arm.home)
-    rehearsal = tr.simulate(engine, JointPID(arm, delay=1), run, run.duration, every=files.REHEARSED_CYCLES)
-    rehearsed = identify(files.as_measured(rehearsal, arm), name, cross_validate=False)
+    rehearsal = rehearse(engine, files.rows(arm, run, 200.0))
+    rehearsed = identify(rehearsal.recording, name, cross_validate=False)
     identified = identify(played, name, cross_validate=False)
     assert not identified.unexplained
-    ratio = identified.train_relative_error / rehearsed.train_relative_error
-    assert (
-        ratio < [SHAKEN if joint in COARSE_ENCODERS and name == "MTMR" else EACH for joint in arm.joint_names]
-    ).all()
+    assert (identified.train_relative_error < WITHIN * rehearsed.train_relative_error).all()
     # the commanded efforts tell the bias of the sensors from weight, so that the file holds the arm that made it; the
     # short motion of a master does not determine the weight of its wrist well enough for that
     if name == "MTMR":
@@ -81,4 +75,3 @@ def test_what_play_py_records_on_the_simulated_robot_is_identified_as_well_as_th
         assert weight_error(name, unknown.mechanism()) > 0.4
     else:
         assert drift(name, identified.mechanism()) < 0.02
-    assert np.linalg.norm(identified.train_relative_error) < TOGETHER * np.linalg.norm(rehearsed.train_relative_error)

@@ -15,6 +15,7 @@ from trocar.files import check_writable, write_whole
 if TYPE_CHECKING:
     from trocar.identification.excitation.limits import ExcitationLimits
     from trocar.identification.excitation.search import Excitation
+    from trocar.robot.rehearsal import Rehearsal
     from trocar.spatial import Array
 
 Objective = Literal["condition", "determinant"]
@@ -56,13 +57,12 @@ def excite(
     stops after --seconds and can be continued:
     [bold]trocar excite --from excitation/excitation.json --seed 1 -o better[/bold].
 
-    Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (simulated under the dVRK's PID).
+    Writes excitation.json (coefficients, figures), rehearsal.npz and rehearsal.png (played on the simulated robot and
+    recorded with its sensors).
     If the rehearsal stays within motor and joint limits, also writes excitation.csv (t, q, dq, ddq, dVRK joint order)
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
-    import numpy as np
-
     from trocar.arms.arm import CONTROL_RATE
     from trocar.control.trajectories import PeriodicRun
     from trocar.identification.excitation import file as files
@@ -72,6 +72,7 @@ def excite(
     from trocar.identification.excitation.search import sampled
     from trocar.plots import save
     from trocar.recording.figure import recording_figure
+    from trocar.robot.rehearsal import rehearse
 
     check_writable(output / "excitation.json")
     check_positive(rate=rate)
@@ -91,17 +92,14 @@ def excite(
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
-    engine.reset(engine.arm.home)
-    with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:  # under the dVRK's controller with its delay
-        pid = tr.JointPID(engine.arm, delay=1)
-        recording = tr.simulate(engine, pid, run, run.duration, progress, every=files.REHEARSED_CYCLES)
-    written.append(files.as_measured(recording, facts).save(output / "rehearsal.npz"))
+    with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
+        rehearsal = rehearse(engine, files.rows(facts, run, rate), progress=progress)
+    recording, rehearsed = rehearsal.recording, rehearsal.motor_efforts
+    written.append(recording.save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
     written.append(save(recording_figure(recording, title), output / "rehearsal.png"))
-    # largest effort of each motor (n,) [N m, N], without the PID transient at the start
-    rehearsed = np.abs(recording.extra["applied_tau"][recording.t > 0.1] @ facts.motors.coupling).max(0)
     files.save_coefficients(output / "excitation.json", facts, excitation, limits, rehearsed)
-    complaints = _complaints(facts, recording, rehearsed)
+    complaints = _complaints(facts, rehearsal)
     if not complaints:
         efforts = files.effort_table(facts, excitation, rehearsed)
         written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
@@ -139,10 +137,12 @@ def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:
     return changes
 
 
-def _complaints(arm: tr.Arm, recording: tr.Recording, rehearsed: Array) -> list[str]:
-    complaints = [
+def _complaints(arm: tr.Arm, rehearsal: Rehearsal) -> list[str]:
+    recording, off = rehearsal.recording, rehearsal.switched_off
+    complaints = [] if off is None else [f"the controller switched the arm off after {off:.2f} s"]
+    complaints += [
         f"motor {name} reaches its limit of {limit:.3g}"
-        for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsed, strict=True)
+        for name, limit, largest in zip(arm.motors.names, arm.motors.effort, rehearsal.motor_efforts, strict=True)
         if largest >= limit * (1.0 - 1e-9)
     ]
     for j, joint in enumerate(arm.joints):
@@ -163,7 +163,7 @@ def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording)
         (name, f"{low:.2f} {high:.2f}", f"{lower:.2f} {upper:.2f}", f"{v:.2f}/{most:.2f}", f"{e:.1g}")
         for name, low, high, lower, upper, v, most, e in zip(*columns, strict=False)  # the limits also include motors
     ]
-    title = f"{arm.name}: rehearsal under the dVRK's PID (rad, m, s)"
+    title = f"{arm.name}: rehearsal on the simulated robot (rad, m, s)"
     show_table(title, ("joint", "range", "allowed", "top speed", "error"), rows)
 
 

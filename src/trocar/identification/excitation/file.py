@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from trocar.arms import Arm
-from trocar.arms.arm import CURRENT_NOISE
 from trocar.control.trajectories import Fourier, PeriodicRun, fourier
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory, read_json, write_json
@@ -19,8 +17,6 @@ from trocar.identification.excitation.limits import ExcitationLimits
 from trocar.identification.excitation.search import Excitation
 from trocar.recording import Recording
 from trocar.spatial import Array
-
-REHEARSED_CYCLES = 5  # control cycles per row of a rehearsal
 
 
 def save_coefficients(
@@ -113,17 +109,6 @@ def rows(
         }
         | ({} if efforts is None else {"efforts": {name: dict(row) for name, row in efforts.items()}}),
     )
-
-
-def as_measured(recording: Recording, arm: Arm) -> Recording:
-    """A simulated recording with the noise of the motors' current sensors in its efforts.
-
-    Its rows are those of every fifth control cycle; their noise is that of the mean of five readings.
-    """
-    assert recording.tau is not None
-    deviation = CURRENT_NOISE * np.array(arm.motors.gear) * np.array(arm.motors.torque_constant)
-    noise = np.random.default_rng(0).standard_normal(recording.tau.shape) * deviation / math.sqrt(REHEARSED_CYCLES)
-    return replace(recording, tau=recording.tau + noise @ np.linalg.inv(arm.motors.coupling))
 
 
 def player(arm: Arm, csv_name: str, rate: float) -> str:

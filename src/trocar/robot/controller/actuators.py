@@ -78,6 +78,16 @@ class ActuatorSensors(Remembering):
         self._effort_noise = self._options.current * gear * torque
         self._tolerance = np.concatenate([arm.controller.pots for arm in arms])
 
+    @property
+    def resolution(self) -> Array:
+        """Positions per count (N,) of the encoders [rad, m]."""
+        return self._resolution
+
+    @property
+    def effort_noise(self) -> Array:
+        """Standard deviations (N,) of measured efforts [N m, N]."""
+        return self._effort_noise
+
     def place(self, part: slice, s: Array) -> None:
         """Read an arm that was placed at true positions s (k,), at rest."""
         s, age = s + self.bias[part], self._age

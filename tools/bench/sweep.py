@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import TrocarError
+from trocar.sweep.packages import optional
 from trocar.sweep.run import sweep
-from trocar.sweep.table import optional
 
 ROOT = Path(__file__).parents[2]
 STEPS = 20_000  # per item of the speed-up, about 5 ms in generated code

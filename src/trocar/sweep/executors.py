@@ -24,8 +24,9 @@ import numpy as np
 
 import trocar
 from trocar.errors import TrocarError, check_known, shown
+from trocar.sweep.packages import check_installed, optional
 from trocar.sweep.study import Loader
-from trocar.sweep.table import ERROR, FINGERPRINT, ROW, Columns, check_installed, optional, size
+from trocar.sweep.table import ERROR, FINGERPRINT, ROW, Columns, size
 
 MAX_ERROR = 2000  # characters
 POLL_INTERVAL = 0.2  # between checks that the parent process still runs [s]

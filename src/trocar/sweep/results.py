@@ -23,7 +23,8 @@ import numpy as np
 from trocar import file_locks
 from trocar.errors import TrocarError, check_known, check_type, shown
 from trocar.files import check_writable, read_json, write_json, write_whole
-from trocar.sweep.table import ERROR, FINGERPRINT, MAX_ROWS, ROW, optional
+from trocar.sweep.packages import optional
+from trocar.sweep.table import ERROR, FINGERPRINT, MAX_ROWS, ROW
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

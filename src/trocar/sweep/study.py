@@ -25,7 +25,7 @@ from typing import Any
 
 from trocar.errors import TrocarError, UnknownName, check_type, shown
 from trocar.files import read_whole
-from trocar.sweep.table import optional
+from trocar.sweep.packages import optional
 
 STUDIES = {
     "monte_carlo": "Tracking error of a controller over the covariance of an identification",

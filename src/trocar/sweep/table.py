@@ -7,14 +7,13 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError, check_type, shown, suggestion
+from trocar.sweep.packages import optional
 
 ROW, ERROR = "row", "error"  # columns of every result: row number, and error or null
 SEED = "seed"
@@ -173,19 +172,3 @@ def _not_a_column(name: str, values: Any) -> TrocarError:
 def _check_size(rows: int) -> None:
     if not 1 <= rows <= MAX_ROWS:
         raise TrocarError(f"a table has 1 to {MAX_ROWS:,} rows, got {rows:,}")
-
-
-def check_installed(*names: str) -> None:
-    """Raise an error if a package of the extra `sweep` is not installed; nothing is imported."""
-    for name in names:
-        if find_spec(name) is None:
-            raise TrocarError(f'sweeps require {name}, which is not installed: pip install "trocar[sweep]"')
-
-
-def optional(name: str) -> Any:
-    """Import a module of the extra `sweep`."""
-    check_installed(name.partition(".")[0])
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise TrocarError(f"{name} is installed but cannot be imported: {error}") from None

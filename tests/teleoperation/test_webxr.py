@@ -27,7 +27,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.raw_browser import until
 from tests.support.webxr_client import RawDevice, hand, trusting
-from trocar.commands.teleop import serve_tracked
+from trocar.commands.teleop_tracked import serve_tracked
 from trocar.errors import TrocarError
 from trocar.robot import Robot, Sensors
 from trocar.spatial import Array

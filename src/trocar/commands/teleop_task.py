@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from trocar.commands.record import picture_size
-from trocar.errors import TrocarError
+from trocar.commands.options import pixels
+from trocar.commands.teleop_live import NPZ, POLL_INTERVAL, PageOptions
+from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.envs.live_task import LiveTask
     from trocar.episodes.person import PersonSession
     from trocar.teleoperation.devices import DeviceConsole, InputDevice
 
-POLL_INTERVAL = 5e-3  # real time between two readings of the devices [s]
 LIMIT = 120.0  # longest time of an episode [s]
 
 
@@ -28,21 +28,38 @@ class TaskOptions:
     """Options of the episodes, as the command line gives them."""
 
     task: str
-    count: int
     seed: int
-    format: str
     stereo: str | None
-    fps: int
     limit: float | None
+    count: int = 10
+    format: str = "lerobot3"
+    fps: int = 50
 
     def recipe(self) -> Any:
         """The recipe of the data set."""
         from trocar.episodes import EpisodeRecipe
 
-        size = None if self.stereo is None else picture_size("--stereo", self.stereo)
+        size = None if self.stereo is None else pixels("--stereo", self.stereo)
         pictures = "mp4" if self.format.startswith("lerobot") else "png"
         more: Any = {"policy": "person", "recovery": 0.0, "size": size, "pictures": pictures, "fps": self.fps}
         return EpisodeRecipe(task=self.task, count=self.count, seed=self.seed, format=self.format, **more)
+
+
+def is_data_set(record: Path | None) -> bool:
+    """True if --record names a folder for a data set, not a file of a recording."""
+    from trocar.recording.bag_file import SUFFIXES
+
+    return record is not None and record.suffix not in (NPZ, *SUFFIXES)
+
+
+def check_live_task(name: str) -> None:
+    """Raise an error unless a task needs no data set."""
+    from trocar.envs.registration import TASKS as RECORDED
+    from trocar.teleoperation.devices import TASKS
+
+    if name in RECORDED:
+        raise TrocarError(f"--task {name} records a data set; name its folder with --record DIR")
+    check_known("task", TASKS, name)
 
 
 def record_person(
@@ -52,13 +69,13 @@ def record_person(
     *,
     scale: float,
     delay: float,
-    show: Callable[[ExitStack, LiveTask, DeviceConsole, Callable[[], str]], None],
+    page: PageOptions | None,
 ) -> None:
     """Record the missing episodes of a data set, and write it when all are there.
 
     Args:
         devices: open the device of each hand; the first drives the task's first arm. scale, delay: as in
-            `DeviceConsole`. show: opens the page.
+            `DeviceConsole`. page: None for no page.
     """
     from trocar.envs.live_task import LiveTask
     from trocar.episodes.person import PersonSession
@@ -80,7 +97,8 @@ def record_person(
                 hands[arm] = device = opened()
                 running.callback(device.close)
             console = DeviceConsole(task.robot, hands, scale=scale, delay=delay)
-            show(running, task, console, lambda: _words(task, console, session))
+            if page is not None:
+                page.open(running, "task_page", task, console, lambda: _words(task, session), delay)
             for arm, hand in console.hands.items():
                 typer.echo(f"{arm}: {hand.device.name}. {hand.device.help}")
                 typer.echo(f"To begin an episode with {arm}, {hand.device.begin}.")
@@ -122,7 +140,7 @@ def _episode(task: LiveTask, console: DeviceConsole, session: PersonSession) -> 
     typer.echo(f"Episode {number + 1} of {session.recipe.count}: {word}, {result.frames} frames")
 
 
-def _words(task: LiveTask, console: DeviceConsole, session: PersonSession) -> str:
+def _words(task: LiveTask, session: PersonSession) -> str:
     """State of the episode for the page."""
     from trocar.episodes.rollout import instruction_of
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -21,6 +21,7 @@ from trocar.robot.description import SceneDescription
 from trocar.robot.messages import Frame
 from trocar.simulation import Scene, Simulator, simulate
 from trocar.spatial import Array
+from trocar.view.paced_run import PacedRun
 from trocar.view.scene_frame import scene_frame
 
 FRAME_INTERVAL = 1 / 40  # real time between two frames [s]
@@ -32,47 +33,31 @@ class _Ended(Exception):
     """The view was closed, or its run starts again."""
 
 
-class OwnRun:
+class OwnRun(PacedRun):
     """A simulation under its user's controllers, paced by real time, with frames for a page.
 
-    The run has a thread of its own; frames are read-only copies made in that thread.
-
     Attributes:
-        playing, speed: of the run; other threads may set them. factor: achieved ratio of simulated to real time.
-        result: what `simulate` returned; None before the end. error: that ended the run.
+        result: what `simulate` returned; None before the end.
         rows: (t, q, q_ref or None, tau) of the first arm, newest last; q_ref is None for a tip controller.
     """
 
     def __init__(
         self, sim: Simulator | Scene, controller: Any, reference: Any, duration: float, speed: float = 1.0
     ) -> None:
+        super().__init__(speed, "trocar-own-run")
         self._sim, self._scene = sim, sim if isinstance(sim, Scene) else sim.scene
         self._controller, self._reference, self._duration = controller, reference, duration
         self._description, self._numbers = SceneDescription.of(self._scene), count(1)
         self._start, self._begin = self._scene.snapshot(), self._scene.time
-        self.playing, self.speed, self.factor = True, speed, 0.0
         self.result: Recording | dict[str, Recording] | None = None
-        self.error: Exception | None = None
         self.rows: deque[tuple[float, Array, Array | None, Array]] = deque(maxlen=MAX_ROWS)
-        self._closing, self._again = threading.Event(), threading.Event()
+        self._again = threading.Event()
         self._ahead, self._real, self._due = 0.0, 0.0, 0.0
         self._latest = self._frame(None)
-        self._thread = threading.Thread(target=self._run, name="trocar-own-run", daemon=True)
-
-    def start(self) -> OwnRun:
-        """Start the run."""
-        self._thread.start()
-        return self
 
     def again(self) -> None:
         """Run again from the start state."""
         self._again.set()
-
-    def close(self) -> None:
-        """End the run."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10.0)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run has ended; False after `timeout` [s]."""
@@ -82,10 +67,6 @@ class OwnRun:
                 return False
             time.sleep(0.01)
         return True
-
-    def frame(self, arms: Collection[str] | None = None) -> Frame:
-        """The latest moment."""
-        return self._latest
 
     def _run(self) -> None:
         while not self._closing.is_set():

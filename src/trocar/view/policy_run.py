@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection
 from itertools import count
 
 import numpy as np
@@ -13,50 +12,32 @@ from trocar.envs import TaskEnv
 from trocar.envs.bench import clopper_pearson
 from trocar.envs.policies import PolicyOf
 from trocar.robot.description import SceneDescription
-from trocar.robot.messages import Frame
 from trocar.spatial import Array
+from trocar.view.paced_run import PacedRun
 from trocar.view.scene_frame import scene_frame
 
 PAUSE = 1.0  # real time between two episodes [s]
 
 
-class PolicyRun:
-    """Episodes of a policy in a thread of their own; frames are read-only copies made in that thread.
+class PolicyRun(PacedRun):
+    """Episodes of a policy.
 
     Attributes:
-        env: the environment. seed: of the shown episode. playing, speed: other threads may set them.
-        factor: achieved ratio of simulated to real time. marks: points (k, 3) of the task to draw [m].
-        results: success by seed of the episodes that have ended. error: that ended the run.
+        env: the environment. seed: of the shown episode. marks: points (k, 3) of the task to draw [m].
+        results: success by seed of the episodes that have ended.
     """
 
     def __init__(self, env: TaskEnv, policy_of: PolicyOf, seed: int = 0, speed: float = 1.0) -> None:
+        super().__init__(speed, "trocar-policy-run")
         self.env, self._policy_of, self.seed = env, policy_of, seed
-        self.playing, self.speed, self.factor = True, speed, 0.0
         self.results: dict[int, bool] = {}
-        self.error: Exception | None = None
         self._numbers = count(1)
-        self._closing, self._skip = threading.Event(), threading.Event()
+        self._skip = threading.Event()
         self._begin()
-        self._thread = threading.Thread(target=self._run, name="trocar-policy-run", daemon=True)
-
-    def start(self) -> PolicyRun:
-        """Start the episodes."""
-        self._thread.start()
-        return self
 
     def skip(self) -> None:
         """Go on with the next seed."""
         self._skip.set()
-
-    def close(self) -> None:
-        """End the run."""
-        self._closing.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10.0)
-
-    def frame(self, arms: Collection[str] | None = None) -> Frame:
-        """The latest moment."""
-        return self._latest
 
     def rate(self) -> tuple[int, int, float, float]:
         """Successes, episodes and the exact 95 % interval of the success rate."""

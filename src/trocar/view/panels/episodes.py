@@ -33,6 +33,7 @@ class EpisodePanel(Panel, tab=("Episodes", viser.Icon.DATABASE), interval=0.1):
 
     def __init__(self, episodes: EpisodeSet, first: int, recordings: RecordingPanel) -> None:
         self._episodes, self._first, self._recordings = episodes, first, recordings
+        self._episode: LoadedEpisode | None = None
         self._film: list[Picture] = []
         self._rate, self._shown = 1.0, -1
 
@@ -52,8 +53,8 @@ class EpisodePanel(Panel, tab=("Episodes", viser.Icon.DATABASE), interval=0.1):
         recording, effort = completed(episode, str(self.arm.value))
         settings = ArmSettings(arm=str(recording.provenance["arm"]), parameters=twin_parameters(episode, recording))
         self._about.content = _about(episode, self._episodes, number, effort)
-        self._recordings.load(Track(recording, f"episode {number}, {self.arm.value}", settings))
-        self._film, self._shown, self._image.visible = [], -1, False
+        self._recordings.load(Track(recording, f"episode {number}, {self.arm.value}", settings), alone=True)
+        self._episode, self._film, self._shown, self._image.visible = episode, [], -1, False
         for job in (self._recordings.simulate, lambda: self._read(episode)):
             threading.Thread(target=self.page.run, args=(job,), name="trocar-episode", daemon=True).start()
 
@@ -61,7 +62,7 @@ class EpisodePanel(Panel, tab=("Episodes", viser.Icon.DATABASE), interval=0.1):
         """Read the first film of an episode."""
         for name in episode.pictures:
             images = episode.images(name)
-            if images.nbytes <= MAX_PICTURES:
+            if images.nbytes <= MAX_PICTURES and episode is self._episode:  # unless another was opened meanwhile
                 step = max(1, images.shape[2] // WIDTH)
                 t = episode.recording.t
                 self._rate = (len(t) - 1) / max(float(t[-1] - t[0]), 1e-9)

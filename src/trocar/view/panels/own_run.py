@@ -7,39 +7,25 @@ import viser
 
 from trocar.view.own_run import OwnRun
 from trocar.view.page import Page
-from trocar.view.panel import Panel, Selection, length, plain
+from trocar.view.panel import Panel, Selection, length
+from trocar.view.panels.pacing import PacePanel
 from trocar.view.panels.plots import TAB, chosen_joint, fill_plot, hide, legend, new_plot, plot_title
 
-SPEEDS = 0.05, 2.0  # of the slider
 CURVES = {"position": ("position", "reference"), "tracking error": ("reference - position",), "effort": ("effort",)}
 
 
-class RunPanel(Panel):
+class RunPanel(PacePanel):
     """Pause, speed and "Run again" of a run."""
 
     def __init__(self, run: OwnRun) -> None:
+        super().__init__(run)
         self._run = run
 
     def build(self, page: Page) -> None:
-        run, add = self._run, page.add
-        self._status = add("markdown", "")
-        with page.server.gui.add_folder(None):
-            self.play = add("button", "Pause", lambda _: self._toggle(), icon=viser.Icon.PLAYER_PAUSE)
-            self.again = add("button", "Run again", lambda _: run.again(), icon=viser.Icon.REWIND_BACKWARD_5)
-            hint = "simulated time per real time"
-            speed = min(max(run.speed, SPEEDS[0]), SPEEDS[1])
-            self.speed = add("slider", "Speed [×]", lambda _: self._set_speed(), *SPEEDS, 0.05, speed, hint=hint)
-
-    def _toggle(self) -> None:
-        self._run.playing = not self._run.playing
-
-    def _set_speed(self) -> None:
-        self._run.speed = min(max(float(self.speed.value), SPEEDS[0]), SPEEDS[1])
+        self.again = self.add_controls(page, "Run again", self._run.again, viser.Icon.REWIND_BACKWARD_5)
 
     def refresh(self, selection: Selection) -> None:
         run, frame, state = self._run, selection.frame, selection.state
-        self.play.label = "Pause" if run.playing else "Play"
-        self.play.icon = viser.Icon.PLAYER_PAUSE if run.playing else viser.Icon.PLAYER_PLAY
         pieces = [f"t = {frame.time:.2f} s"]
         pieces += ["ended"] if run.result is not None else [] if run.playing else ["paused"]
         if state.rcm_error is not None:
@@ -47,9 +33,7 @@ class RunPanel(Panel):
         if state.loop_error is not None:
             pieces.append(f"loops open by {length(state.loop_error)}")
         lines = [f"**{selection.title}**, parameters {selection.about.parameters.name}", ", ".join(pieces)]
-        if run.error is not None:
-            lines.append(f"**The run has stopped:** {plain(str(run.error) or repr(run.error))}")
-        self._status.content = "  \n".join(lines)
+        self.show(lines)
 
 
 class RunCurvePanel(Panel, tab=TAB, left=True, interval=0.25):

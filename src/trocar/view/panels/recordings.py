@@ -86,10 +86,10 @@ class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=
             run = threading.Thread(target=self.page.run, args=(self.simulate,), name="trocar-simulate", daemon=True)
             run.start()
 
-    def load(self, track: Track) -> None:
-        """Show a recording, from its beginning."""
+    def load(self, track: Track, alone: bool = False) -> None:
+        """Show a recording, from its beginning; without a second recording if it is `alone` or of another arm."""
         self.a = track
-        if self.b is not None and self.b.arm.joint_names != track.arm.joint_names:
+        if self.b is not None and (alone or self.b.arm.joint_names != track.arm.joint_names):
             self.b = None
         self.time.max = max(track.duration, 1e-3)
         self.time.value = 0.0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import Any
 
 import viser
 
 from trocar.envs.live_task import LiveTask
+from trocar.view.mark_spheres import MarkSpheres
 from trocar.view.page import Page
 from trocar.view.panel import Selection, TextPanel
 
 TAB = ("Task", viser.Icon.TARGET)
-MARK, RADIUS = (242, 204, 26), 1.5e-3  # colour and radius [m] of a mark
+RADIUS = 1.5e-3  # of a mark [m]
 
 
 class TaskPanel(TextPanel, tab=TAB, left=True):
@@ -25,25 +25,15 @@ class TaskPanel(TextPanel, tab=TAB, left=True):
 
     def __init__(self, task: LiveTask, words: Callable[[], str]) -> None:
         self._task, self._words = task, words
-        self._spheres: list[Any] = []
 
     def text(self) -> str:
         return "<br>".join(escape(line) for line in self._words().splitlines())
 
     def build(self, page: Page) -> None:
         super().build(page)
-        self._draw()
+        self._spheres = MarkSpheres(page.server.scene, "/task/mark", RADIUS)
+        self._spheres.draw(self._task.marks())
 
     def refresh(self, selection: Selection) -> None:
         super().refresh(selection)
-        self._draw()
-
-    def _draw(self) -> None:
-        marks = self._task.marks()
-        scene = self.page.server.scene
-        while len(self._spheres) > len(marks):
-            self._spheres.pop().remove()
-        for k in range(len(self._spheres), len(marks)):
-            self._spheres.append(scene.add_icosphere(f"/task/mark{k}", RADIUS, MARK))
-        for sphere, place in zip(self._spheres, marks, strict=True):
-            sphere.position = tuple(place)
+        self._spheres.draw(self._task.marks())

@@ -1,0 +1,65 @@
+"""Phones and headsets of `trocar teleop`: their server, its addresses and its certificate."""
+
+from __future__ import annotations
+
+import io
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import typer
+
+from trocar.errors import TrocarError
+
+if TYPE_CHECKING:
+    from trocar.teleoperation.devices import DeviceConsole, TrackedHand
+    from trocar.view.panels.endoscope import EndoscopeRenderer
+
+TRACKED_HOST, TRACKED_PORT = "127.0.0.1", 8443  # of the server of phones and headsets
+
+
+def serve_tracked(
+    running: ExitStack, console: DeviceConsole, endoscope: EndoscopeRenderer | None, host: str, port: int | None
+) -> None:
+    """Start the server of the console's phones and headset, and print their addresses."""
+    try:
+        from trocar.view.webxr import PoseServer
+        from trocar.view.webxr.certificate import certificate_file, fingerprint
+    except ModuleNotFoundError as error:
+        raise TrocarError(f"a phone or headset needs {error.name}: pip install 'trocar[vr]'") from error
+    from trocar.teleoperation.devices import TrackedHand
+
+    hands: dict[str, dict[str, TrackedHand]] = {}  # by device and side: a phone is one right hand, a headset has both
+    for hand in (hand.device for hand in console.hands.values()):
+        if isinstance(hand, TrackedHand):
+            hands.setdefault(hand.page, {})[hand.side] = hand
+    certificate = certificate_file(host)
+    server = PoseServer(hands, host, TRACKED_PORT if port is None else port, certificate)
+    running.callback(server.close)
+    server.status = lambda: _status(console)
+    if endoscope is not None:
+        server.picture = endoscope.jpegs
+    for device, url in server.addresses().items():
+        typer.echo(f"Open on the {'headset' if device == 'vr' else device}: {url}")
+        if host != TRACKED_HOST:
+            typer.echo(_code(url))
+    typer.echo(f"Its browser warns of a self-signed certificate: {certificate}, SHA-256 {fingerprint(certificate)}")
+    if host != TRACKED_HOST:
+        warning = "anyone on the network with this address can drive the simulation"
+        typer.echo(f"warning: --host {host}: {warning}", err=True)
+
+
+def _status(console: DeviceConsole) -> list[str]:
+    lines = [f"{arm}: {text}" for arm, text in console.summary().items()]
+    errors = [message.text for message in list(console.messages) if message.kind != "status"]
+    return lines + errors[-1:]
+
+
+def _code(url: str) -> str:
+    """A QR code of an address as text, "" without the package segno."""
+    try:
+        import segno
+    except ModuleNotFoundError:
+        return ""
+    text = io.StringIO()
+    segno.make(url, error="l").terminal(text, compact=True)
+    return text.getvalue()

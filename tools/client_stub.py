@@ -47,7 +47,7 @@ def stub() -> str:
     used = {
         name
         for name in re.findall(r"(?::|->) (\w+)", body)
-        if issubclass(getattr(messages, name, object), messages.Message)
+        if isinstance(kind := getattr(messages, name, None), type) and issubclass(kind, messages.Message)
     }
     return HEAD.format(messages=", ".join(sorted(used))) + body
 

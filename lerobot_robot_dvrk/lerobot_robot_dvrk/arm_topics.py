@@ -38,13 +38,15 @@ class ArmTopics:
     """Observations and actions of patient arms, with the names of Open-H.
 
     Args:
-        bus: with `read` and `publish`. arms: names such as PSM1. max_step: of a commanded tip from the measured [m].
+        bus: with `read` and `publish`. arms: names such as PSM1. max_step, max_turn: largest distance [m] and angle
+            [rad] of a commanded tip from the measured one.
     """
 
-    def __init__(self, bus: Any, arms: Sequence[str], max_step: float) -> None:
-        if not (math.isfinite(max_step) and max_step > 0):
-            raise TrocarError(f"max_step must be positive [m], got {max_step!r}")
-        self.bus, self.arms, self.max_step = bus, tuple(arms), max_step
+    def __init__(self, bus: Any, arms: Sequence[str], max_step: float, max_turn: float) -> None:
+        for name, value, unit in (("max_step", max_step, "m"), ("max_turn", max_turn, "rad")):
+            if not (math.isfinite(value) and value > 0):
+                raise TrocarError(f"{name} must be positive [{unit}], got {value!r}")
+        self.bus, self.arms, self.max_step, self.max_turn = bus, tuple(arms), max_step, max_turn
 
     @staticmethod
     def observation_names(arms: Sequence[str]) -> list[str]:
@@ -90,26 +92,36 @@ class ArmTopics:
         return {name: float(value) for name, value in zip(names, [*values, *joints], strict=True)}
 
     def send(self, action: Mapping[str, float]) -> dict[str, float]:
-        """Command all arms; returns what was commanded, shortened to `max_step`."""
+        """Command all arms; returns what was commanded, shortened to `max_step` and `max_turn`.
+
+        A wrong action raises an error and moves no arm.
+        """
         names = self.action_names(self.arms)
         missing = [name for name in names if name not in action]
         numbers = np.array([float(action[name]) for name in names if name in action])
         if missing or not np.isfinite(numbers).all():
             raise TrocarError(f"an action needs finite numbers for all names; missing: {missing[:3]}")
-        sent: list[float] = []
-        for k, arm in enumerate(self.arms):
-            own = numbers[8 * k : 8 * k + 8]
-            if not 0.5 < np.linalg.norm(own[3:7]) < 2.0:
-                raise TrocarError(f"the orientation of {arm} must be a unit quaternion, got {own[3:7].tolist()}")
-            here = self._read(f"{arm}/measured_cp").T[:3, 3]
-            way = own[:3] - here
-            length = float(np.linalg.norm(way))
-            p = here + way * min(1.0, self.max_step / length) if length > 0.0 else here
-            turn = Rotation.from_quat(own[3:7])
-            self.bus.publish(f"{arm}/servo_cp", Pose(T=pose(turn.as_matrix(), p)))
-            self.bus.publish(f"{arm}/jaw/servo_jp", JointState(position=own[7:8].copy()))
-            sent += [*p, *turn.as_quat(), own[7]]
+        goals = [self._near(arm, numbers[8 * k : 8 * k + 8]) for k, arm in enumerate(self.arms)]
+        for arm, (p, turn, jaw) in zip(self.arms, goals, strict=True):
+            self.bus.publish(f"{arm}/servo_cp", Pose(T=pose(Rotation.from_quat(turn).as_matrix(), p)))
+            self.bus.publish(f"{arm}/jaw/servo_jp", JointState(position=np.array([jaw])))
+        sent = [number for p, turn, jaw in goals for number in (*p, *turn, jaw)]
         return {name: float(value) for name, value in zip(names, sent, strict=True)}
+
+    def _near(self, arm: str, own: Any) -> tuple[Any, Any, float]:
+        """Position, quaternion (x, y, z, w) and jaw of an action, within `max_step` and `max_turn` of the tip."""
+        if not 0.5 < np.linalg.norm(own[3:7]) < 2.0:
+            raise TrocarError(f"the orientation of {arm} must be a unit quaternion, got {own[3:7].tolist()}")
+        T = self._read(f"{arm}/measured_cp").T
+        here, start = T[:3, 3], Rotation.from_matrix(T[:3, :3])
+        way, goal = own[:3] - here, Rotation.from_quat(own[3:7])
+        rest = goal * start.inv()
+        length, angle = float(np.linalg.norm(way)), float(rest.magnitude())
+        p = here + way * min(1.0, self.max_step / length) if length > 0.0 else here
+        if angle > self.max_turn:
+            goal = Rotation.from_rotvec(rest.as_rotvec() * self.max_turn / angle) * start
+        turn = goal.as_quat()
+        return p, turn if turn @ own[3:7] >= 0.0 else -turn, float(own[7])
 
     def _read(self, topic: str) -> Any:
         try:

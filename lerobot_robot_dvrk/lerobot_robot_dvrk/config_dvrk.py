@@ -16,7 +16,7 @@ class DvrkConfig(RobotConfig):
     Attributes:
         connection: "ros2" (a dVRK or trocar serve --ros2), or "process" (simulated here).
         arms: patient arms. scene: of a robot simulated here. domain, interface: of ROS 2.
-        max_step: largest distance of a commanded tip from the measured one [m].
+        max_step, max_turn: largest distance [m] and angle [rad] of a commanded tip from the measured one.
         timeout: for the first messages of all topics [s].
         cameras: of lerobot, by name, such as the grabber of the endoscope.
     """
@@ -27,5 +27,6 @@ class DvrkConfig(RobotConfig):
     domain: int | None = None
     interface: str = "lo"
     max_step: float = 0.01
+    max_turn: float = 0.2
     timeout: float = 5.0
     cameras: dict[str, CameraConfig] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +23,6 @@ class Dvrk(Robot):
         super().__init__(config)
         self.config = config
         self.cameras: dict[str, Any] = make_cameras_from_configs(config.cameras)
-        self._robot: Any = None
         self._topics: ArmTopics | None = None
 
     @cached_property
@@ -48,20 +48,19 @@ class Dvrk(Robot):
         if self.config.connection == "process":
             from trocar.robot import Robot as SimulatedRobot
 
-            self._robot = SimulatedRobot(self.config.scene, speed="real", start="ready")
+            robot: Any = SimulatedRobot(self.config.scene, speed="real", start="ready")
         elif self.config.connection == "ros2":
-            self._robot = connected(self.config)
+            robot = connected(self.config)
         else:
             raise ValueError(f"connection must be ros2 or process, got {self.config.connection!r}")
-        topics = ArmTopics(self._robot.bus, self.config.arms, self.config.max_step)
-        try:
+        with ExitStack() as opened:  # ended again if a part of the robot cannot be connected
+            opened.callback(robot.close)
+            topics = ArmTopics(robot.bus, self.config.arms, self.config.max_step, self.config.max_turn)
             topics.wait(self.config.timeout)
             for camera in self.cameras.values():
                 camera.connect()
-        except Exception:
-            self._robot.close()
-            self._robot = None
-            raise
+                opened.callback(camera.disconnect)
+            self._opened = opened.pop_all()
         self._topics = topics
 
     def calibrate(self) -> None:
@@ -79,10 +78,8 @@ class Dvrk(Robot):
 
     def disconnect(self) -> None:
         self._connected()
-        for camera in self.cameras.values():
-            camera.disconnect()
-        self._robot.close()
-        self._robot = self._topics = None
+        self._topics = None
+        self._opened.close()
 
     def _connected(self) -> ArmTopics:
         if self._topics is None:

@@ -22,6 +22,7 @@ MAX_SECONDS = 1e30  # a duration or period [s]: squares and cubes of more overfl
 MIN_SECONDS = 1e-30  # time between two samples [s]: velocities over a shorter one overflow
 MAX_COMMAND = 1e9  # a commanded value in SI units, far beyond any arm
 MAX_FIELD = 1e6  # a number in a file of an arm or a scene, or a seed, in SI units
+MAX_PIXELS = 4096  # of a side of a picture
 MAX_DISTANCE = 10.0  # a point from the base along an axis, beyond the reach of any arm [m]
 
 
@@ -140,6 +141,19 @@ def attributes(thing: object, of: str, *, positive: Sequence[str] = (), not_nega
         if not np.isfinite(value) or value < 0 or (value == 0 and name in positive):
             allowed = "positive" if name in positive else "finite and not negative"
             raise TrocarError(f"{name} of {of} must be {allowed}, got {value!r}")
+
+
+def picture_size(name: str, value: Any, low: int = 1, even: bool = False) -> tuple[int, int]:
+    """Width and height of a picture [pixels], each of `low` to MAX_PIXELS and, for films, even."""
+    sides = tuple(value) if isinstance(value, list | tuple | np.ndarray) else ()
+    if not (
+        len(sides) == 2
+        and all(is_number(side) and low <= side <= MAX_PIXELS and side == int(side) for side in sides)
+        and not (even and any(side % 2 for side in sides))
+    ):
+        allowed = f"from {low} to {MAX_PIXELS} pixels{' and even' * even}"
+        raise TrocarError(f"{name} must be (width, height), each {allowed}, got {shown(value)}")
+    return int(sides[0]), int(sides[1])
 
 
 def flag(name: str, value: object) -> bool:

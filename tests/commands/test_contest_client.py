@@ -94,15 +94,43 @@ def test_a_client_finds_a_peg_in_process():
 
 
 @pytest.mark.xdist_group("dds")
-def test_the_same_client_finds_it_over_ros2_and_is_refereed(capfd, monkeypatch):
+def test_the_same_client_finds_it_over_ros2_and_is_refereed(capfd, monkeypatch, tmp_path):
     pytest.importorskip("cyclonedds")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
-    command = f"{sys.executable} -m tests.support.remote_script {CLIENT}"
-    trial = contest.client_trial(command, 3, DOMAIN, (4.0, SIZE), ignored)
+    client = tmp_path / "client.py"
+    client.write_text(CLIENT.read_text().replace("STEP = 0.6e-3", "STEP = 2.4e-3"))  # in a quarter of the time
+    assert client.read_text() != CLIENT.read_text()
+    command = f"{sys.executable} -m tests.support.remote_script {client}"
+    trial = contest.client_trial(command, 3, DOMAIN, (2.0, SIZE), ignored)
     check_output(capfd.readouterr().out, 3)
     assert trial.ended == "the client ended"
     assert (trial.details["points"], trial.drops, trial.held) == (0, 0, False)
     assert 0.02 < trial.path < 0.3
+
+
+def test_images_of_an_ecm_alone_show_the_served_scene(monkeypatch):
+    pytest.importorskip("cyclonedds")
+    served = []
+
+    def bridge(robot, *, camera, **_):
+        served.append((robot.scene, camera))
+        raise TrocarError("served")
+
+    monkeypatch.setattr("trocar.transports.ros2.bridge.Ros2Bridge", bridge)
+    result = CliRunner().invoke(app, ["serve", "ECM", "--ros2", "--images", "5", "-p", "ECM=gondokaryono2019"])
+    assert result.stderr == "error: served\n"
+    ((scene, camera),) = served
+    assert camera.scene is scene  # not another one of this name, with other parameters
+    assert camera.arm == "ECM"
+
+
+@pytest.mark.parametrize("options", [["--seed", "3"], ["--image-size", "64x64"]])
+def test_options_of_the_peg_transfer_are_not_ignored_by_other_scenes(options, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import rospy")
+    result = CliRunner().invoke(app, ["run", "--api", "2.4", *options, str(script)])
+    assert result.exit_code == 2
+    assert result.stderr == "error: --seed and --image-size apply to --scene peg_transfer only\n"
 
 
 class _Unserved:
@@ -158,6 +186,8 @@ def test_bad_commands_of_clients_are_one_line(arguments, reason):
     [
         (["peg_transfer", "--ros1"], "is served with --ros2"),
         (["peg_transfer", "--ros2", "--arms", "PSM1"], "by both arms"),
+        (["peg_transfer", "--ros2", "-p", "PSM1=wang2019"], "with their best parameters"),
+        (["peg_transfer", "--ros2", "--hold-when-lost"], "of the other options it takes"),
         (["peg_transfer", "--ros2", "--seed", "-1"], "--seed must be at least 0"),
         (["peg_transfer", "--ros2", "--image-size", "0x9999999999"], "--image-size must be WIDTHxHEIGHT"),
         (["dvrk", "--ros2", "--seed", "3"], "apply to peg_transfer only"),

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import trocar as tr
-from trocar.episodes import broken_rules, convert
+from trocar.cli import app
+from trocar.episodes import EpisodeRecipe, broken_rules, convert
 from trocar.episodes import features as f
+from trocar.episodes.staging import Staging
 from trocar.errors import TrocarError
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +53,34 @@ def test_recordings_come_back_from_a_data_set(tmp_path, format):
         convert([{"psm1": one}], tmp_path / "set", "again")
 
 
+def test_a_failed_or_killed_conversion_leaves_the_folder_usable(tmp_path):
+    with pytest.raises(TrocarError, match=r"episode 1: the recordings have .* less than 2 frames"):
+        convert([{"psm1": motion()}, {"psm1": motion(seconds=0.01)}], tmp_path / "set", "go")
+    assert not list((tmp_path / "set").iterdir())
+    staged = tmp_path / "set" / ".recording" / "episodes" / "000007.npz"
+    staged.parent.mkdir(parents=True)
+    staged.write_bytes(b"of a killed conversion")
+    convert([{"psm1": motion()}], tmp_path / "set", "go", format="npz")
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["episode_000000.npz", "trocar.json"]
+    Staging(tmp_path / "begun").begin(EpisodeRecipe(task="Reach", count=1))
+    with pytest.raises(TrocarError, match="is not empty"):
+        convert([{"psm1": motion()}], tmp_path / "begun", "go")
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [(("PSM1", "PSM2"), "several --arm are for bags"), (("A", "B", "C"), "one or two"), (("A", "A"), "different PSMs")],
+)
+def test_a_recording_of_one_arm_is_not_taken_for_two(tmp_path, arms, message):
+    file = motion().save(tmp_path / "one.npz")
+    options = [word for arm in arms for word in ("--arm", arm)]
+    command = ["convert", str(file), "-o", str(tmp_path / "set"), "--instruction", "go", *options]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "set").exists()
+
+
 def test_actions_are_the_commanded_tips(tmp_path):
     from trocar.episodes.conversion import demonstration
 
@@ -86,7 +117,7 @@ class Bus:
 
 def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "lerobot_robot_dvrk" / "lerobot_robot_dvrk"))
-    topics = importlib.import_module("arm_topics").ArmTopics(bus := Bus(), ["PSM1", "PSM2"], 0.01)
+    topics = importlib.import_module("arm_topics").ArmTopics(bus := Bus(), ["PSM1", "PSM2"], 0.01, 0.2)
     observed = topics.observation()
     assert list(observed)[:16] == f.state_names(["psm1", "psm2"], "pose")
     assert topics.action_names(topics.arms) == f.state_names(["psm1", "psm2"], "sp")
@@ -97,9 +128,14 @@ def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
     assert sent["psm1_sp.position.z"] == pytest.approx(-0.09)
     np.testing.assert_allclose(bus.published["PSM1/servo_cp"].T[:3, 3], [0, 0, -0.09])
     assert bus.published["PSM1/jaw/servo_jp"].position == pytest.approx([0.5])
-    for wrong in ({"psm1_jaw_sp": np.nan}, {"psm1_sp.orientation.w": 0.0}):
+    turned = action | {"psm1_sp.orientation.x": 1.0, "psm1_sp.orientation.w": 0.0}  # half a turn about x
+    sent = topics.send(turned)
+    assert [sent[f"psm1_sp.orientation.{axis}"] for axis in "xw"] == pytest.approx([np.sin(0.1), np.cos(0.1)])
+    bus.published.clear()
+    for wrong in ({"psm1_jaw_sp": np.nan}, {"psm1_sp.orientation.w": 0.0}, {"psm2_sp.orientation.w": 0.0}):
         with pytest.raises(TrocarError):
             topics.send(action | wrong)
+    assert not bus.published  # no arm moves if the action of another is wrong
     del bus.messages["PSM2/measured_cp"]
     with pytest.raises(TrocarError, match="PSM2/measured_cp"):
         topics.observation()

@@ -16,9 +16,8 @@ import pytest
 
 import trocar as tr
 from tests.support.small_episodes import contents, shorten, staged, written
-from trocar.episodes import EpisodeRecipe, broken_rules, load_episodes, record, recording_run, staging
+from trocar.episodes import EpisodeRecipe, broken_rules, films, load_episodes, record, recording_run, staging
 from trocar.episodes import features as f
-from trocar.episodes.films import decoded
 from trocar.errors import TrocarError
 from trocar.spatial import quaternion
 
@@ -120,7 +119,7 @@ def test_lerobot21_has_every_field(sets, rows, data):
         assert np.shape(figures[EYES[0]]["mean"]) == (3, 1, 1)
         assert figures["action"]["count"] == [len(episode)]
         for eye in EYES:
-            images = decoded(folder / f"videos/chunk-000/{eye}/{name}.mp4", (32, 48), 0.0, len(episode))
+            images = films.decoded(folder / f"videos/chunk-000/{eye}/{name}.mp4", (32, 48), 0.0, len(episode))
             mean = images.mean(axis=(0, 1, 2)) / 255
             assert mean == pytest.approx(np.ravel(episode.about["pixels"][eye]["mean"]), abs=0.03)
         first += len(episode)
@@ -162,6 +161,17 @@ def test_joined_films_show_the_same_images_as_single_ones(sets):
     three, two = load_episodes(sets["lerobot3"]), load_episodes(sets["lerobot2.1"])
     for number in (0, 7, COUNT - 1):
         np.testing.assert_array_equal(three[number].images(EYES[1]), two[number].images(EYES[1]))
+
+
+def test_films_are_joined_in_a_folder_with_any_name(tmp_path):
+    folder = tmp_path / "it's \\ mine"
+    folder.mkdir()
+    shades = (40, 200)
+    for k, shade in enumerate(shades):
+        (folder / f"{k}.mp4").write_bytes(films.film([np.full((16, 16, 3), shade, np.uint8)] * 2, 50))
+    (tmp_path / "joined.mp4").write_bytes(films.joined([folder / "0.mp4", folder / "1.mp4"]))
+    images = films.decoded(tmp_path / "joined.mp4", (16, 16), 0.0, 4)
+    np.testing.assert_allclose(images.mean(axis=(1, 2, 3)), np.repeat(shades, 2), atol=6)
 
 
 def test_the_two_eyes_differ_and_show_the_instrument(sets):
@@ -258,16 +268,18 @@ def record_until_killed(recipe, folder, module, name, calls):
 
 def test_a_recording_that_is_killed_three_times_gives_the_same_files(tmp_path, monkeypatch):
     shorten(monkeypatch)
-    recipe = EpisodeRecipe(task="Reach", count=6, recovery=0.3, size=(32, 32))
+    recipe = EpisodeRecipe(task="Reach", count=4, recovery=0.3, size=(32, 32))
     record(recipe, tmp_path / "whole", executor="serial")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["trocar.episodes", "trocar.envs.tasks.reach", "h5py", "pyarrow.parquet"])
 
     for dying_module, name, calls in (
         (staging, "npz_bytes", 2),
-        (staging, "npz_bytes", 3),
+        (staging, "npz_bytes", 2),
         (recording_run, "write_json", 1),
     ):
         arguments = recipe, tmp_path / "killed", dying_module.__name__, name, calls
-        child = multiprocessing.get_context("spawn").Process(target=record_until_killed, args=arguments)
+        child = processes.Process(target=record_until_killed, args=arguments)
         child.start()
         child.join()
         assert child.exitcode == -signal.SIGKILL
@@ -310,6 +322,9 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
     with pytest.raises(TrocarError, match="damaged"):
         record(recipe, tmp_path / "half", executor="serial")
     assert half.read_bytes().endswith(b"half of a file")
+    with pytest.raises(TrocarError, match="workers must be"):
+        record(recipe, tmp_path / "unborn", workers=0)
+    assert not (tmp_path / "unborn").exists()
     (tmp_path / "file").write_text("")
     with pytest.raises(TrocarError, match="needs a folder"):
         record(recipe, tmp_path / "file", executor="serial")
@@ -322,7 +337,9 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
         ({"format": "rlds"}, "format 'rlds' is unknown"),
         ({"count": 0}, "count must be"),
         ({"recovery": 2.0}, "recovery must be"),
-        ({"size": (31, 32)}, "half of the size"),
+        ({"size": (31, 32)}, "from 16 to 4096 pixels and even"),
+        ({"size": (0, 32)}, "from 16 to 4096 pixels and even"),
+        ({"size": 32}, r"size must be \(width, height\)"),
         ({"size": (32, 32), "format": "npz"}, "pictures='png'"),
     ],
 )

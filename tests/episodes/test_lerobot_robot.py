@@ -83,6 +83,44 @@ def test_the_same_code_drives_a_served_robot_and_one_in_process(package):
     assert moved(package.Dvrk(config)) == pytest.approx(STEP, abs=0.3 * STEP)
 
 
+def test_a_connection_that_fails_closes_what_it_opened(package, monkeypatch):
+    closed = []
+
+    class Part:
+        bus = None
+
+        def __init__(self, name, works=True):
+            self.name, self.works = name, works
+
+        def connect(self):
+            if not self.works:
+                raise OSError("no camera")
+
+        def disconnect(self):
+            closed.append(self.name)
+
+        close = disconnect
+
+    monkeypatch.setattr("trocar.robot.Robot", lambda *_, **__: Part("robot"))
+    monkeypatch.setattr(package.dvrk.ArmTopics, "wait", lambda *_: None)
+    for config, reason in (({"max_step": 0.0}, "max_step must be"), ({"max_turn": float("nan")}, "max_turn must be")):
+        with pytest.raises(TrocarError, match=reason):
+            package.Dvrk(package.DvrkConfig(connection="process", **config)).connect()
+    assert closed == ["robot", "robot"]
+    closed.clear()
+    robot = package.Dvrk(package.DvrkConfig(connection="process"))
+    robot.cameras = {"left": Part("left"), "right": Part("right", works=False)}
+    with pytest.raises(OSError, match="no camera"):
+        robot.connect()
+    assert closed == ["left", "robot"]
+    assert not robot.is_connected
+    robot.cameras["right"].works = True
+    robot.connect()
+    closed.clear()
+    robot.disconnect()
+    assert sorted(closed) == ["left", "right", "robot"]
+
+
 def test_a_robot_that_is_not_there_is_named(package):
     config = package.DvrkConfig(connection="ros2", domain=DOMAIN + 1, arms=["PSM1"], timeout=0.1)
     robot = package.Dvrk(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from trocar.episodes import EpisodeRecipe, broken_rules, load_episodes, record
 from trocar.episodes import features as f
 from trocar.episodes.demonstration import read_npz
 from trocar.episodes.person import PersonSession
+from trocar.episodes.staging import Staging
 from trocar.errors import TrocarError
 from trocar.spatial import inverse
 from trocar.teleoperation.devices import DEVICES, DeviceConsole, Keyboard
@@ -143,7 +145,23 @@ def test_the_command_records_continues_and_overwrites_nothing(tmp_path, monkeypa
     assert episodes[0].images(f"{f.IMAGES}.left").shape == (len(episodes[0].recording), 32, 32, 3)
     before = contents(folder)
     assert "holds this data set already" in run(kept + 1, "--stereo", "32x32", "--fps", "25").output
+    assert f"is complete with {kept + 1} episodes" in run(kept + 5, "--stereo", "32x32", "--fps", "25").output
     assert contents(folder) == before
+
+
+def test_episodes_of_a_person_are_not_dropped_by_a_smaller_count(tmp_path):
+    recipe = EpisodeRecipe(task="Reach", count=3, policy="person", recovery=0.0)
+    staging = Staging(tmp_path)
+    staging.begin(recipe)
+    staging.episode_file(0).parent.mkdir()
+    for k in range(2):
+        staging.episode_file(k).touch()
+    before = contents(tmp_path)
+    with pytest.raises(TrocarError, match="has 2 episodes already"):
+        PersonSession(replace(recipe, count=1), tmp_path)
+    assert contents(tmp_path) == before
+    with PersonSession(replace(recipe, count=2), tmp_path) as session:  # unlocked again
+        assert session.recorded == 2
 
 
 @pytest.mark.parametrize(
@@ -154,6 +172,12 @@ def test_the_command_records_continues_and_overwrites_nothing(tmp_path, monkeypa
         (["--task", "FaultAdapt", "--record", "demos"], "cannot be teleoperated"),
         (["--task", "Reach", "--record", "demos", "--fps", "60"], "fps must be"),
         (["--task", "Reach", "--record", "demos", "--arm", "PSM1"], "without --arm"),
+        (["--task", "CameraCentre", "--record", "demos"], "cannot be teleoperated"),
+        (["--task", "reech", "--record", "demos"], "Did you mean 'Reach'"),
+        (["--task", "practice", "--record", "demos", "--duration", "1"], "a folder is for --task with a task"),
+        (["--stereo", "64x64", "--duration", "1"], "go with --record DIR"),
+        (["-n", "3", "--duration", "1"], "go with --record DIR"),
+        (["--json", "figures.json", "--duration", "1"], "go with --bench"),
     ],
 )
 def test_recordings_that_cannot_be(arguments, message, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import threading
 import time
 from contextlib import contextmanager
@@ -155,9 +156,15 @@ def test_no_server_and_wrong_addresses():
         pytest.raises(PolicyFailure, match="did not answer within"),
     ):
         server.needs()
-    for address in ("5555", "host", "host:0", "host:99999", "http://host:80", "ipc:///tmp/x", "a b:1"):
+    for address in ("5555", "host", "host:0", "host:99999", "http://host:80", "ipc://socket", "a b:1"):
         with pytest.raises(TrocarError, match="HOST:PORT"):
             PolicyServer(address)
+    for timeout in (-1.0, 0.0, math.nan, math.inf):
+        with pytest.raises(TrocarError, match="timeout must be a number"):
+            PolicyServer("127.0.0.1:1", timeout)
+    for size in ((0, 480), (640,), (640, 5000), "640x480"):
+        with pytest.raises(TrocarError, match=r"size must be \(width, height\)"):
+            Driving(size=size)
 
 
 def test_pictures_that_no_camera_gives_are_refused(goal):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 import trocar as tr
 from trocar.cli import app
-from trocar.episodes import convert, load_episodes
+from trocar.episodes import EpisodeSet, convert, load_episodes
 from trocar.episodes.replay import MEASURED, PREDICTED, completed, replay
 from trocar.errors import TrocarError
 
@@ -108,6 +109,33 @@ def test_the_page_shows_the_chosen_episode_and_its_twin(data):
         finally:
             page.close()
             server.stop()
+
+
+def test_a_film_or_twin_of_an_episode_left_behind_is_not_shown(data):
+    pytest.importorskip("viser", reason="pip install 'trocar[view]'")
+    from trocar.view.panels.episodes import EpisodePanel
+
+    episodes = load_episodes(data / "silent")
+    late = replace(episodes[0], pictures={"film": lambda: panel.open() or np.zeros((2, 4, 4, 3), np.uint8)})
+    loaded = []
+
+    class Recordings:
+        def load(self, track, alone):
+            loaded.append((track.name, alone))
+
+        def simulate(self):
+            pass
+
+    shown = EpisodeSet(data, "LeRobot v3.0", 2, [late, episodes[1]].__getitem__, {})
+    panel = EpisodePanel(shown, 0, Recordings())
+    panel.page = SimpleNamespace(run=lambda job: None)
+    panel.number, panel.arm = SimpleNamespace(value=0), SimpleNamespace(value="psm1", options=("psm1",))
+    panel._about, panel._image = SimpleNamespace(content=""), SimpleNamespace(visible=False)
+    panel.open()
+    panel.number.value = 1  # opened while the film of episode 0 is read
+    panel._read(late)
+    assert panel._film == []
+    assert loaded == [("episode 0, psm1", True), ("episode 1, psm1", True)]
 
 
 @pytest.mark.parametrize(

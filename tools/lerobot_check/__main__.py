@@ -43,11 +43,17 @@ def main(output: Path, python: Path) -> int:
         if status := _run(python, *step):
             return status
     serve = [sys.executable, "-m", "trocar", "serve", "--ros2", "--domain", DOMAIN]
-    with subprocess.Popen(serve, stdout=subprocess.DEVNULL) as server:
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:
+            assert server.stdout is not None
+            # the client waits 20 s for topics, which a start on a busy machine can exceed
+            if not any(line.startswith("serving") for line in server.stdout):
+                print("trocar serve --ros2 ended before it served", file=sys.stderr)
+                return 1
             return _run(python, "robot.py", "ros2", output / "robot-ros2", DOMAIN)
         finally:
             server.terminate()
+            server.communicate()  # it prints a last line
 
 
 def _run(python: Path, script: str, *arguments: object) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trocar.commands.options import argument, option
+from trocar.commands.options import argument, option, task_name
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 
@@ -35,9 +35,9 @@ def bench_tasks(
     processor time. With -o, an interrupted run continues where it stopped.
     Requires gymnasium: pip install 'trocar\\[envs]'.
     """
-    from trocar.envs import TASKS
     from trocar.envs.bench import COLUMNS, POLICIES, episodes, markdown, own_task, player, table
     from trocar.envs.levels import LEVELS
+    from trocar.envs.registration import ALL_TASKS, TASKS
     from trocar.files import check_writable, write_whole
 
     if count < 1 or seed < 0:
@@ -47,8 +47,8 @@ def bench_tasks(
             check_writable(file)
     policies = policy or list(POLICIES)
     own = [own_task(player(name)[1]) for name in policies]
-    known = [task for task in TASKS if None in own or task in own]
-    chosen = tasks or known, policies, level or list(LEVELS), range(seed, seed + count)
+    known = [task for task in ALL_TASKS if (None in own and task in TASKS) or task in own]
+    chosen = [task_name(task) for task in tasks or known], policies, level or list(LEVELS), range(seed, seed + count)
     with progress_bar("bench-tasks") as progress:
         results = list(episodes(*chosen, output, progress))
     show_table("Tasks", COLUMNS, table(results), left=(0, 1, 2))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from trocar.commands.options import pixels
 from trocar.commands.view import open_page
 from trocar.errors import TrocarError, shown
 
@@ -25,19 +26,11 @@ if TYPE_CHECKING:
     from trocar.transports.camera import CameraSettings
 
 CONTEST = "peg_transfer"  # its name among scenes and tasks
+IMAGE_SIZE = "--image-size"
 IMAGE_RATE = 30.0  # of the competition's cameras [Hz]
 BEGIN_TIMEOUT = 60.0  # real time until the first motion of a client [s]
 END_TIMEOUT = 3.0  # real time in which a client ends after it is told to [s]
 POLL_INTERVAL = 0.05  # [s]
-MAX_PIXELS = 4096
-
-
-def image_size(text: str) -> tuple[int, int]:
-    """Width and height of --image-size, such as 1280x800."""
-    width, _, height = text.partition("x")
-    if not all(side.isascii() and side.isdigit() and 1 <= int(side[:6]) <= MAX_PIXELS for side in (width, height)):
-        raise TrocarError(f"--image-size must be WIDTHxHEIGHT, up to {MAX_PIXELS} pixels each, got {shown(text)}")
-    return int(width), int(height)
 
 
 def contest_camera(scene: Scene, rate: float | None, size: str | None) -> CameraSettings:
@@ -47,9 +40,9 @@ def contest_camera(scene: Scene, rate: float | None, size: str | None) -> Camera
     from trocar.transports.camera import CameraSettings
 
     fixed = CameraPlace(T_world_camera(), float(VIEW), BASELINE)
-    pixels = PIXELS if size is None else image_size(size)
+    chosen_size = PIXELS if size is None else pixels(IMAGE_SIZE, size)
     chosen = IMAGE_RATE if rate is None else rate
-    return CameraSettings(scene, "stereo", rate=chosen, size=pixels, fixed=fixed, compressed=False)
+    return CameraSettings(scene, "stereo", rate=chosen, size=chosen_size, fixed=fixed, compressed=False)
 
 
 def open_contest(running: ExitStack, seed: int, pace: str | float = "real") -> tuple[Robot, ContestTrial]:
@@ -73,7 +66,7 @@ def serve_contest(seed: int, images: float | None, size: str | None, page: int |
     from trocar.transports.ros2.bridge import Ros2Bridge
 
     if size is not None:
-        image_size(size)
+        pixels(IMAGE_SIZE, size)
     with ExitStack() as running:
         robot, trial = open_contest(running, seed, options["speed"])
         camera = None if images == 0 else contest_camera(robot.scene, images, size)

@@ -9,6 +9,9 @@ import typer
 
 from trocar.commands.options import argument, option
 from trocar.commands.terminal import plain_errors
+from trocar.errors import TrocarError
+
+MAX_ARMS = 2  # PSMs of Open-H's state
 
 
 @plain_errors()
@@ -33,10 +36,14 @@ def convert(
     from trocar.recording.bag_file import is_bag
 
     episodes, names = [], arm or ["PSM1"]
+    if len(names) > MAX_ARMS or len(set(names)) < len(names):
+        raise TrocarError(f"a data set has one or two different PSMs, got --arm {', '.join(names)}")
+    if len(names) > 1 and (single := [file for file in files if not is_bag(file)]):
+        raise TrocarError(f"{single[0]} holds one arm: several --arm are for bags")
     for file in files:
         parts = {}
         for number, name in enumerate(names, start=1):
             parts[f"psm{number}"] = load_recording(file, "PSM", namespace=name if is_bag(file) else None)
         episodes.append(parts)
     run(episodes, output, instruction, format=format, fps=fps)
-    typer.echo(f"Written: {output}, {len(episodes)} episodes")
+    typer.echo(f"Written: {output}, {len(episodes)} episode{'s' * (len(episodes) > 1)}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from trocar.commands.options import JsonFile, argument, option
-from trocar.commands.record import picture_size
+from trocar.commands.options import JsonFile, argument, option, pixels, task_name
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
+from trocar.errors import TrocarError
 
 
 @plain_errors()
@@ -28,10 +28,16 @@ def evaluate(
     count: Annotated[int, option("N", "Episodes.", "--count", "-n")] = 10,
     seed: Annotated[int, option("N", "Seed of the first episode.")] = 0,
     level: Annotated[str, option("LEVEL", "nominal, 1sigma or 3sigma.")] = "nominal",
-    steps: Annotated[int, option("N", "Actions of an answer carried out before the next request.")] = 16,
-    rate: Annotated[float, option("HZ", "Rate of the policy's actions; GR00T-H has 30.")] = 50.0,
-    size: Annotated[str, option("WxH", "Size of the pictures, if the policy needs them.")] = "640x480",
-    timeout: Annotated[float, option("S", "Longest time for one answer.")] = 15.0,
+    steps: Annotated[
+        int | None, option("N", "Actions of a server's answer carried out before the next request. Default: 16.")
+    ] = None,
+    rate: Annotated[
+        float | None, option("HZ", "Rate of the actions of a server or a folder; GR00T-H has 30. Default: 50.")
+    ] = None,
+    size: Annotated[
+        str | None, option("WxH", "Size of the pictures, if a server or a folder needs them. Default: 640x480.")
+    ] = None,
+    timeout: Annotated[float | None, option("S", "Longest time for one answer of a server. Default: 15.")] = None,
     json_file: JsonFile = None,
 ) -> None:
     """Score a policy from outside on a task.
@@ -52,18 +58,25 @@ def evaluate(
     from trocar.envs.bench import episodes as file_episodes
     from trocar.episodes import Driving
     from trocar.episodes import evaluate as run
-    from trocar.episodes.outside import check_policy, is_file, open_policy
+    from trocar.episodes.outside import ANSWER_TIMEOUT, check_policy, is_file, open_policy
     from trocar.files import check_writable, write_json
 
+    task = task_name(task)
+    if count < 1 or seed < 0:
+        raise TrocarError(f"-n must be at least 1 and --seed at least 0, got {count} and {seed}")
     check_writable(json_file)
     check_policy(policy)
-    driving = Driving(steps=steps, rate=rate, size=picture_size("--size", size))
+    options: Any = {"steps": steps, "rate": rate, "size": None if size is None else pixels("--size", size)}
+    options = {name: value for name, value in options.items() if value is not None}
+    if is_file(policy) and (options or timeout is not None):
+        raise TrocarError("--steps, --rate, --size and --timeout go with a server or a folder of LeRobot, not a file")
+    driving = Driving(**options)
     with progress_bar(f"eval {task}") as progress:
         if is_file(policy):
             seeds = range(seed, seed + count)
             episodes = list(file_episodes([task], [policy], [level], seeds, progress=progress))
         else:
-            with closing(open_policy(policy, timeout)) as player:
+            with closing(open_policy(policy, ANSWER_TIMEOUT if timeout is None else timeout)) as player:
                 episodes = run(task, player, count, seed=seed, level=level, driving=driving, progress=progress)
     show_table("Scores", COLUMNS[:-1], [row[:-1] for row in table(episodes)], left=(0, 1, 2))
     if json_file is not None:

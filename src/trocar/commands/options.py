@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import TrocarError, UnknownName, check_known, shown
 from trocar.files import check_memory
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ROW = 6e3  # [bytes] per row of one arm, including the text of the .csv file; 5.3 kB measured for a PSM
 DEFAULT_MASTER = "http://127.0.0.1:11311"
 STARTS = ("ready", "off")
+MAX_DIGITS = 9  # of a side of a picture
 ARMS = "PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR"
 
 
@@ -105,6 +106,27 @@ def numbers(name: str, text: str, counts: tuple[int, ...], meaning: str) -> list
         allowed = " or ".join(map(str, counts))
         raise TrocarError(f"--{name} takes {allowed} comma-separated numbers ({meaning}), got {shown(text)}")
     return values
+
+
+def pixels(name: str, text: str) -> tuple[int, int]:
+    """Width and height of a picture from an option's value such as 640x480."""
+    from trocar import checks  # imports NumPy
+
+    width, _, height = text.lower().partition("x")
+    if not all(side.isascii() and side.isdigit() and len(side) < MAX_DIGITS for side in (width, height)):
+        raise TrocarError(f"{name} must be WIDTHxHEIGHT in pixels, such as 640x480, got {shown(text)}")
+    return checks.picture_size(name, (int(width), int(height)))
+
+
+def task_name(text: str) -> str:
+    """Name of a task of `trocar.envs`, also from peg_transfer or peg-transfer."""
+    from trocar.envs.registration import ALL_TASKS
+
+    spelt = {known.lower(): known for known in ALL_TASKS}
+    plain = text.lower().replace("_", "").replace("-", "")
+    if plain not in spelt:
+        raise UnknownName("task", text, tuple(ALL_TASKS))
+    return spelt[plain]
 
 
 def master_uri(uri: str | None) -> str:

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from trocar.commands.options import argument, option
+from trocar.commands.options import argument, option, pixels, task_name
 from trocar.commands.terminal import plain_errors, show_table, status_line
-from trocar.errors import TrocarError
 
 FORMATS = "lerobot3, lerobot2.1, robomimic or npz."
 
@@ -52,7 +51,8 @@ def record(
     from trocar.episodes import record as run
 
     options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery, "fps": fps}
-    pictured: Any = {"size": None if stereo is None else picture_size("--stereo", stereo), "pictures": pictures}
+    pictured: Any = {"size": None if stereo is None else pixels("--stereo", stereo), "pictures": pictures}
+    task = task_name(task)
     recipe = EpisodeRecipe(task=task, count=count, format=format, **options, **pictured)
     with status_line(f"record {task}: starting") as line:
 
@@ -62,15 +62,6 @@ def record(
         new = run(recipe, output, workers=workers, progress=progress)
     _show(output, recipe.format)
     typer.echo(f"Written: {output}" if new else f"{output} holds this data set already; nothing was changed")
-
-
-def picture_size(name: str, text: str) -> tuple[int, int]:
-    """Width and height from an option's value such as 640x480."""
-    try:
-        width, height = (int(part) for part in text.lower().split("x"))
-    except ValueError:
-        raise TrocarError(f"{name} must be WIDTHxHEIGHT in pixels, such as 640x480, got {text!r}") from None
-    return width, height
 
 
 def _show(folder: Path, format: str) -> None:

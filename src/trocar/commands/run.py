@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trocar.scripts.session import Session
 
 SPEEDS = ("real", "fast")
+IMAGE_SIZE = "640x400"  # of the peg transfer [pixels]
 
 
 @plain_errors()
@@ -44,7 +45,9 @@ def run(
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
     ] = None,
     seed: Annotated[int, option("K", "With --scene peg_transfer: seed of the board's and the pegs' places.")] = 0,
-    image_size: Annotated[str, option("WxH", "With --scene peg_transfer: size of the images.")] = "640x400",
+    image_size: Annotated[
+        str | None, option("WxH", "With --scene peg_transfer: size of the images. Default: 640x400.")
+    ] = None,
     duration: Annotated[
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
     ] = None,
@@ -90,6 +93,8 @@ def run(
     for name in _own_options(context, script, arguments or []):
         where = f"trocar run: {name} is passed to the script; options of trocar run go before {script}"
         typer.echo(where, err=True)
+    if scene != CONTEST and (seed or image_size is not None):
+        raise TrocarError(f"--seed and --image-size apply to --scene {CONTEST} only")
     presses = [_press(text, PEDALS) for text in pedal or []]
     if api is None:
         judgement = judge(script)
@@ -106,7 +111,7 @@ def run(
         lines = None if answers is None else running.enter_context(answers.open(encoding="utf-8"))
         names = options.arm_names(arms)
         robot, trial = _script_robot(running, scene, names, parameters, speed, start, seed)
-        Teleoperation(robot)
+        running.enter_context(Teleoperation(robot))
         running.enter_context(bags_of(robot, record, None, lambda text: typer.echo(f"trocar run: {text}", err=True)))
         page = open_page(running, "script_page", robot, port=port) if view else None
         if page is not None:
@@ -114,7 +119,7 @@ def run(
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
         if trial is not None:
-            StereoPublisher(session, contest_camera(robot.scene, None, image_size))
+            StereoPublisher(session, contest_camera(robot.scene, None, image_size or IMAGE_SIZE))
         for press in presses:
             _schedule(session, *press)
         if duration is not None:
@@ -144,8 +149,6 @@ def _script_robot(
         if arms or parameters or start != "ready":
             raise TrocarError(f"{CONTEST} has both arms, ready and with their best parameters; omit other options")
         return open_contest(running, seed, speed)
-    if seed:
-        raise TrocarError(f"--seed applies to --scene {CONTEST} only")
     return running.enter_context(tr.Robot(built_scene(scene, arms, parameters), speed=speed, start=start)), None
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trocar.commands import options
-from trocar.commands.options import argument, flag, option
+from trocar.commands.options import argument, flag, option, task_name
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
     from trocar.envs.policies import PolicyOf
@@ -58,11 +58,11 @@ def score(
     also points, by the rules of the ICRA 2026 competition. The file and the command run with your permissions.
     Requires gymnasium: pip install 'trocar\\[envs]'; clients also cyclonedds: 'trocar\\[ros2]'.
     """
-    from trocar.envs import LEVELS, TASKS
+    from trocar.envs import LEVELS
     from trocar.envs.scoring import headings, row, sentence, to_json
     from trocar.files import check_writable, write_json
 
-    name = task_name(task, TASKS)
+    name = task_name(task)
     if expert + (policy is not None) + (client is not None) != 1:
         raise TrocarError("choose one of --expert, --policy FILE and --client COMMAND")
     if count < 1 or seed < 0:
@@ -70,6 +70,8 @@ def score(
     check_known("level of randomisation", LEVELS, level)
     if client is not None:
         number = _checked_client(name, level, video, domain)
+    elif (images, image_size, domain) != (None, None, None):
+        raise TrocarError("--images, --image-size and --domain go with --client")
     folder = FOLDER if video and report is None else report
     check_writable(json_file, *([] if folder is None else [folder / "score.html", folder / "score.gif"]))
     player, seeds = "expert" if expert else str(policy or client), range(seed, seed + count)
@@ -164,12 +166,3 @@ def _write_page(
     clip = film.save(folder / "score.gif")
     caption = f"Seed {trials[0].seed}, {film.speed:.3g} times real time."
     return [score_report(task, player, level, trials, clip, caption).write_html(folder / "score.html"), clip]
-
-
-def task_name(text: str, tasks: Iterable[str]) -> str:
-    """A task by its name, also as peg_transfer or peg-transfer."""
-    spelt = {known.lower(): known for known in tasks}
-    plain = text.lower().replace("_", "").replace("-", "")
-    if plain not in spelt:
-        raise UnknownName("task", text, tuple(spelt.values()))
-    return spelt[plain]

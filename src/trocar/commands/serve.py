@@ -168,10 +168,12 @@ def serve(
     if scene == CONTEST:
         from trocar.commands.contest import serve_contest
 
-        if not ros2 or fpga or coppelia or names or record or replay or start != "ready":
+        others = fpga or coppelia or names or record or replay or start != "ready" or parameters or config
+        if not ros2 or others or instrument or hold_when_lost or priority:
             raise TrocarError(
-                f"{CONTEST} is served with --ros2, by both arms and ready; omit --fpga, --coppelia, --arms, --record, "
-                "--replay and --start"
+                f"{CONTEST} is served with --ros2, by both arms, ready and with their best parameters; of the other "
+                "options it takes --rate, --speed, --domain, --interface, --distro, --images, --image-size, --seed, "
+                "--view and --port"
             )
         check_positive(rate=rate, speed=speed)
         number = _checked_domain(domain, interface, distro)
@@ -235,7 +237,7 @@ def serve(
             ecm = next((name for name, kind in robot.devices.items() if kind == "ECM"), None)
             if ecm is None:
                 raise TrocarError("--images requires an ECM and this robot has none; omit --images")
-            served["camera"] = CameraSettings(scene, ecm, rate=images)
+            served["camera"] = CameraSettings(robot.scene, ecm, rate=images)
         page = 8080 if port is None else port
         bridge: Ros1Bridge | Ros2Bridge | None = None
         if coppelia:

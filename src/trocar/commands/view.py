@@ -11,7 +11,7 @@ import typer
 
 import trocar as tr
 from trocar.commands import options
-from trocar.commands.options import argument, flag, option
+from trocar.commands.options import argument, flag, option, task_name
 from trocar.commands.terminal import plain_errors
 from trocar.errors import TrocarError
 from trocar.files import check_writable
@@ -191,16 +191,15 @@ def _watch_policy(
     running: ExitStack, file: Path, task: str | None, seed: int, level: str, browser: bool, **address: Any
 ) -> None:
     """Show a policy on a task, episode after episode."""
-    from trocar.commands.score import task_name
-    from trocar.envs import TASKS, make_task
     from trocar.envs.bench import own_task
     from trocar.envs.policies import environment_options, load_policy
+    from trocar.envs.registration import make_task
     from trocar.view.policy_run import PolicyRun
 
     if seed < 0:
         raise TrocarError(f"--seed must be at least 0, got {seed}")
     policy_of = load_policy(file)
-    name = own_task(policy_of) if task is None else task_name(task, TASKS)
+    name = own_task(policy_of) if task is None else task_name(task)
     if name is None:
         raise TrocarError(f"name the task of {file}: trocar view --policy {file} TASK")
     run = PolicyRun(make_task(name, level=level, **environment_options(policy_of)), policy_of, seed)

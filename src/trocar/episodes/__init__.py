@@ -2,7 +2,7 @@
 
     from trocar.episodes import EpisodeRecipe, load_episodes, record
 
-    record(EpisodeRecipe(task="Reach", count=100), "reach")      # experts' episodes, LeRobot v3.0
+    record(EpisodeRecipe(task="Reach", count=10), "reach")       # experts' episodes, LeRobot v3.0
     episodes = load_episodes("reach")                     # the same, or a data set of others, as Recordings
 
 `record` continues an interrupted recording and overwrites nothing. `broken_rules` checks a folder by the rules of

@@ -17,17 +17,17 @@ from trocar import checks
 from trocar.episodes import features as f
 from trocar.episodes.data_set import DataSet
 from trocar.episodes.demonstration import Demonstration, npz_bytes
+from trocar.episodes.packages import check_installed
 from trocar.episodes.recipe import FORMATS
 from trocar.episodes.recording_run import WRITERS, done_file
 from trocar.episodes.splits import ordered
-from trocar.episodes.staging import Outcome, Staging
+from trocar.episodes.staging import STAGING, Outcome, Staging
 from trocar.errors import TrocarError, check_known, shown
 from trocar.files import check_writable, write_json, write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 from trocar.sweep.results import locked
-from trocar.sweep.table import check_installed
 
 MIN_FRAMES = 2
 
@@ -76,18 +76,32 @@ def convert(
     if not episodes or not checks.text("instruction", instruction).strip():
         raise TrocarError("a data set needs at least one episode and an instruction")
     with locked(place):
-        if strange := sorted(path.name for path in place.iterdir()):
+        staging = Staging(place)
+        left = STAGING if not staging.exists() else ""  # of a conversion that was killed
+        if strange := sorted(path.name for path in place.iterdir() if path.name != left):
             raise TrocarError(f"{place} is not empty (it has {shown(strange[0])}); use another folder")
-        staging, outcomes = Staging(place), []
-        for index, recordings in enumerate(episodes):
-            episode = demonstration(recordings, instruction, fps)
-            write_whole(staging.episode_file(index), npz_bytes(episode))
-            outcomes.append(Outcome(index, "demonstration", len(episode)))
-        order, splits = ordered(outcomes)
-        recipe: Any = Conversion(task="recording", count=len(order), format=format, fps=fps)
-        WRITERS[format](DataSet(recipe, staging, place, order, splits))
-        write_json(done_file(place, format), {"recipe": recipe.content(), "splits": {s.name: str(s) for s in splits}})
         staging.remove()
+        try:
+            order, splits = ordered(_staged(staging, episodes, instruction, fps))
+            recipe: Any = Conversion(task="recording", count=len(order), format=format, fps=fps)
+            WRITERS[format](DataSet(recipe, staging, place, order, splits))
+            described = {"recipe": recipe.content(), "splits": {s.name: str(s) for s in splits}}
+            write_json(done_file(place, format), described)
+        finally:
+            staging.remove()
+
+
+def _staged(staging: Staging, episodes: Sequence[Mapping[str, Recording]], instruction: str, fps: int) -> list[Outcome]:
+    """Outcomes of all episodes, each of which is written to its own file."""
+    outcomes = []
+    for index, recordings in enumerate(episodes):
+        try:
+            episode = demonstration(recordings, instruction, fps)
+        except TrocarError as error:
+            raise TrocarError(f"episode {index}: {error}") from None
+        write_whole(staging.episode_file(index), npz_bytes(episode))
+        outcomes.append(Outcome(index, "demonstration", len(episode)))
+    return outcomes
 
 
 def demonstration(recordings: Mapping[str, Recording], instruction: str, fps: int) -> Demonstration:

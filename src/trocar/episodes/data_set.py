@@ -54,7 +54,7 @@ class DataSet:
 
     @property
     def frames(self) -> int:
-        """FrameLog of all episodes."""
+        """Number of frames of all episodes."""
         return sum(outcome.frames for outcome in self.outcomes)
 
     def split_of(self, number: int) -> str:

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from trocar import checks
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
 from trocar.envs.bench import Episode
-from trocar.envs.registration import make_task
+from trocar.envs.registration import make_task, task_kind
 from trocar.envs.task import Policy
 from trocar.envs.task_env import RATE, TaskEnv
 from trocar.episodes import features as f
@@ -46,6 +46,7 @@ class Driving:
     def __post_init__(self) -> None:
         checks.count("steps", self.steps, 1, 1000)
         checks.number("rate", self.rate, 1.0, float(RATE), "Hz")
+        object.__setattr__(self, "size", checks.picture_size("size", self.size))
 
 
 def evaluate(
@@ -75,9 +76,10 @@ def evaluate(
 
 def driven_env(task: str, level: str) -> TaskEnv:
     """The environment of a task that a policy of tips can drive."""
+    arms = task_kind(task).arms
+    if not all(kind.startswith("PSM") for kind in arms.values()):
+        raise TrocarError(f"the policy commands tips of PSMs; the task {task} has {', '.join(arms.values())}")
     env: TaskEnv = make_task(task, level=level, mode="tip_increment")
-    if not all(kind.startswith("PSM") for kind in env.task.arms.values()):
-        raise TrocarError(f"the policy commands PSMs; the task {task} has {', '.join(env.task.arms.values())}")
     return env
 
 

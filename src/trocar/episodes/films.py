@@ -33,7 +33,7 @@ def joined(parts: Sequence[Path]) -> bytes:
         return read_whole(parts[0], "film", MAX_FILM)
     with scratch_folder("trocar-join-") as folder:
         listing, target = folder / "parts.txt", folder / "film.mp4"
-        quoted = [str(path.resolve()).replace("'", r"'\\''") for path in parts]
+        quoted = [str(path.resolve()).replace("'", r"'\''") for path in parts]
         listing.write_text("".join(f"file '{path}'\n" for path in quoted), encoding="utf-8")
         command = [ffmpeg(), "-loglevel", "error", "-f", "concat", "-safe", "0", "-i", str(listing), "-c", "copy"]
         _run([*command, *EXACT, str(target)])

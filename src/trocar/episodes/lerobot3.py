@@ -8,9 +8,9 @@ from trocar.episodes import lerobot_tables as tables
 from trocar.episodes.data_set import CHUNK, DataSet
 from trocar.episodes.films import joined
 from trocar.episodes.open_h import write_metadata
+from trocar.episodes.packages import optional
 from trocar.episodes.statistics import QUANTILES, Statistics, combined
 from trocar.files import write_whole
-from trocar.sweep.table import optional
 
 VERSION = "v3.0"
 FILE = "chunk-{chunk_index:03d}/file-{file_index:03d}"

@@ -20,11 +20,11 @@ from trocar.episodes import lerobot3, lerobot21
 from trocar.episodes.arm_columns import recordings
 from trocar.episodes.films import decoded
 from trocar.episodes.loaded import EpisodeSet, LoadedEpisode
+from trocar.episodes.packages import optional
 from trocar.episodes.picture_files import image
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory, check_regular, read_json, read_whole
 from trocar.spatial import Array
-from trocar.sweep.table import optional
 
 VERSIONS = {"v2.0": "2", "v2.1": "2", "v3.0": "3"}
 MAX_LINES = 2**28  # size of a file of JSON lines [bytes]

@@ -12,9 +12,9 @@ import numpy as np
 from trocar.episodes import features as f
 from trocar.episodes.data_set import CHUNK, DataSet
 from trocar.episodes.demonstration import Demonstration
+from trocar.episodes.packages import optional
 from trocar.episodes.statistics import Statistics, of_episode
 from trocar.spatial import Array
-from trocar.sweep.table import optional
 
 ROBOT = "dvrk"
 INDICES = ("frame_index", "episode_index", "index", "task_index")

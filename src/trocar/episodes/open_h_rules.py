@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from trocar.appearance.films import ffmpeg
+from trocar.episodes.packages import optional
 from trocar.errors import TrocarError
 from trocar.files import read_json, read_whole
-from trocar.sweep.table import optional
 
 MIN_FPS, MIN_SIDE = 20, 480
 FEATURES, SPLITS = ("action", "observation.state"), ("train", "val", "test")

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from trocar.envs.policies import LOADERS
 from trocar.episodes.lerobot_policy import WEIGHTS, LeRobotPolicy, policy_folder
-from trocar.episodes.policy_server import Needs, PolicyFrame, PolicyServer, TipGoal, is_address
+from trocar.episodes.policy_server import ANSWER_TIMEOUT, Needs, PolicyFrame, PolicyServer, TipGoal, is_address
 from trocar.errors import TrocarError, shown
 from trocar.files import read_whole
 
@@ -48,7 +48,7 @@ def check_policy(policy: str) -> None:
         raise TrocarError(f"a policy from outside is {KINDS}; got {shown(policy)}")
 
 
-def open_policy(policy: str, timeout: float = 15.0) -> TipPolicy:
+def open_policy(policy: str, timeout: float = ANSWER_TIMEOUT) -> TipPolicy:
     """The policy at an address or in a folder; timeout: for one answer [s]."""
     check_policy(policy)
     return PolicyServer(policy, timeout) if policy_folder(Path(policy)) is None else LeRobotPolicy(policy)

@@ -9,7 +9,7 @@ from trocar.closing import Closable
 from trocar.envs.live_task import LiveTask
 from trocar.envs.task_env import TaskEnv
 from trocar.episodes.recipe import PERSON, EpisodeRecipe
-from trocar.episodes.recording_run import begun, checked_folder, write_data_set
+from trocar.episodes.recording_run import begun, checked_folder, completed_count, write_data_set
 from trocar.episodes.rollout import FrameLog, outcome
 from trocar.episodes.staging import Outcome, stage
 from trocar.errors import TrocarError
@@ -32,11 +32,20 @@ class PersonSession(Closable):
         self.recipe, self.folder = recipe, checked_folder(recipe, folder)
         with ExitStack() as opened:
             opened.enter_context(locked(self.folder))
-            staging = begun(recipe, self.folder)
+            self._staging = begun(recipe, self.folder)
+            self.complete = self._staging is None
+            self._check_count()
+            if self._staging is not None:
+                self._staging.begin(recipe)  # the count may be another one
             self._opened = opened.pop_all()
-        self.complete, self._staging = staging is None, staging
-        if staging is not None:
-            staging.begin(recipe)  # the count may be another one
+
+    def _check_count(self) -> None:
+        """Raise an error if the folder has more episodes than are asked for, or is complete with fewer."""
+        there = self.recorded if self._staging is not None else completed_count(self.folder)
+        if self.complete and there != self.recipe.count:
+            raise TrocarError(f"{self.folder} is complete with {there} episodes; use another folder for more or fewer")
+        if there > self.recipe.count:
+            raise TrocarError(f"{self.folder} has {there} episodes already; give at least this count to keep them all")
 
     @property
     def recorded(self) -> int:

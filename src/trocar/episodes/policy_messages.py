@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from trocar.episodes.packages import optional
 from trocar.errors import TrocarError
-from trocar.sweep.table import optional
 
 MAX_MESSAGE = 2**26  # of an answer [bytes]
 ARRAY, CONFIG = "__ndarray_class__", "__ModalityConfig_class__"

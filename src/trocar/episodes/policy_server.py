@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar import checks
 from trocar.episodes import features as f
+from trocar.episodes.packages import optional
 from trocar.episodes.policy_messages import MAX_MESSAGE, PolicyFailure, answer_error, packed, unpacked
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, pose
-from trocar.sweep.table import optional
 
 MAX_DISTANCE, MAX_JAW, MAX_STEPS = 2.0, 3.2, 10_000  # of a commanded tip [m], jaw [rad], actions of one answer
+ANSWER_TIMEOUT = 15.0  # for one answer [s]
+TIMEOUTS = 1e-3, 3600.0  # shortest and longest time for one answer [s]
 _ADDRESS = re.compile(r"(?:tcp://)?([A-Za-z0-9_.\-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})")
 
 
@@ -67,11 +70,12 @@ class PolicyServer:
         address: HOST:PORT or tcp://HOST:PORT. timeout: for one answer [s]. token: sent with every request.
     """
 
-    def __init__(self, address: str, timeout: float = 15.0, token: str | None = None) -> None:
+    def __init__(self, address: str, timeout: float = ANSWER_TIMEOUT, token: str | None = None) -> None:
         match = _ADDRESS.fullmatch(address)
         if match is None or not is_address(address):
             raise TrocarError(f"a policy server is at HOST:PORT, such as 127.0.0.1:5555, got {shown(address)}")
-        self.address, self.timeout, self._token = f"tcp://{match[1]}:{match[2]}", timeout, token
+        self.address, self._token = f"tcp://{match[1]}:{match[2]}", token
+        self.timeout = checks.number("timeout", timeout, *TIMEOUTS, "s")
         self._zmq = optional("zmq")
         self._context = self._zmq.Context()
         self._socket: Any = None

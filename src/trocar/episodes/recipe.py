@@ -11,22 +11,22 @@ import trocar
 from trocar import checks
 from trocar.envs.bench import POLICIES
 from trocar.envs.levels import LEVELS
-from trocar.envs.registration import TASKS
+from trocar.envs.registration import ALL_TASKS
 from trocar.envs.task_env import RATE
 from trocar.episodes.outside import check_policy, fingerprint
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import TrocarError, check_known
 
 FORMATS = ("lerobot3", "lerobot2.1", "robomimic", "npz")
 PICTURES = ("mp4", "png")
 PERSON = "person"  # the policy of episodes that somebody teleoperates
 LEROBOT = ("lerobot3", "lerobot2.1")
 MAX_EPISODES = 1_000_000
-MAX_SIDE = 4096  # of a picture [pixels]
+MIN_SIDE = 16  # of a picture [pixels]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpisodeRecipe:
-    """EpisodeRecipe of a data set. Equal recipes give equal files, bit for bit, on one machine.
+    """Recipe of a data set. Equal recipes give equal files, bit for bit, on one machine.
 
     Attributes:
         task: name of the task. count: episodes. seed: of the first episode; the others follow.
@@ -52,7 +52,7 @@ class EpisodeRecipe:
     fingerprint: str = ""
 
     def __post_init__(self) -> None:
-        check_known("task", TASKS, self.task)
+        check_known("task", ALL_TASKS, self.task)
         if checks.text("policy", self.policy) not in (*POLICIES, PERSON):
             self._check_outside()
         check_known("level of randomisation", LEVELS, self.level)
@@ -65,10 +65,7 @@ class EpisodeRecipe:
         if self.format == "robomimic" and self.fps != RATE:
             raise TrocarError(f"robomimic replays the actions of the environment, at {RATE} per second; leave out fps")
         if self.size is not None:
-            if not (isinstance(self.size, list | tuple) and len(self.size) == 2):
-                raise TrocarError(f"size must be width and height [pixels], got {shown(self.size)}")
-            size = tuple(2 * checks.count("half of the size", side / 2, 8, MAX_SIDE // 2) for side in self.size)
-            object.__setattr__(self, "size", size)
+            object.__setattr__(self, "size", checks.picture_size("size", self.size, MIN_SIDE, even=True))
             if self.format not in LEROBOT and self.pictures == "mp4":
                 raise TrocarError(f"the format {self.format} stores single pictures; use pictures='png'")
 
@@ -98,7 +95,7 @@ class EpisodeRecipe:
 
 
 def read_recipe(content: Any, place: str) -> tuple[EpisodeRecipe, str]:
-    """EpisodeRecipe and version of trocar from the content of a file at `place`."""
+    """Recipe and version of trocar from the content of a file at `place`."""
     if not isinstance(content, Mapping):
         raise TrocarError(f"{place} holds no recipe of trocar record")
     names = {entry.name for entry in fields(EpisodeRecipe)}

@@ -8,14 +8,15 @@ from pathlib import Path
 import trocar
 from trocar.episodes import lerobot3, lerobot21, npz_folder, robomimic
 from trocar.episodes.data_set import DataSet
+from trocar.episodes.packages import check_installed
 from trocar.episodes.recipe import LEROBOT, PERSON, EpisodeRecipe, read_recipe
 from trocar.episodes.splits import ordered
 from trocar.episodes.staging import STAGING, Outcome, Staging
 from trocar.errors import TrocarError, shown
 from trocar.files import check_writable, read_json, write_json
+from trocar.sweep.executors import check_executor
 from trocar.sweep.results import locked
 from trocar.sweep.run import Progress
-from trocar.sweep.table import check_installed
 
 WRITERS = {
     "lerobot3": lerobot3.write,
@@ -23,6 +24,8 @@ WRITERS = {
     "robomimic": robomimic.write,
     "npz": npz_folder.write,
 }
+PACKAGES = ("pyarrow", "joblib", "cloudpickle")
+REQUIRED = {"lerobot3": PACKAGES, "lerobot2.1": PACKAGES, "robomimic": (*PACKAGES, "h5py"), "npz": PACKAGES}
 DONE = "trocar.json"  # written last: recipe, splits and counts of a complete data set
 
 
@@ -50,6 +53,8 @@ def record(
     """
     if recipe.policy == PERSON:
         raise TrocarError("episodes of a person are recorded by trocar teleop --task TASK --record DIR")
+    check_installed(*REQUIRED[recipe.format])
+    check_executor(executor, workers, None)
     place = checked_folder(recipe, folder)
     with locked(place):
         if (staging := begun(recipe, place)) is None:
@@ -60,7 +65,7 @@ def record(
 
 def checked_folder(recipe: EpisodeRecipe, folder: str | Path) -> Path:
     """The folder of a data set; an error if it cannot be written, or a package that writes the format is missing."""
-    check_installed("pyarrow", *(("h5py",) if recipe.format == "robomimic" else ()))
+    check_installed(*REQUIRED[recipe.format])
     place = Path(folder)
     if "\0" in str(place) or (place.exists() and not place.is_dir()):
         raise TrocarError(f"the data set needs a folder, got {shown(str(place))}")
@@ -97,12 +102,18 @@ def write_data_set(recipe: EpisodeRecipe, staging: Staging, place: Path, outcome
 
 
 def _complete(place: Path) -> tuple[EpisodeRecipe, str] | None:
-    """EpisodeRecipe and version of a complete data set; None if there is none."""
+    """Recipe and version of a complete data set; None if there is none."""
     for path in (place / "meta" / DONE, place / DONE):
         if path.is_file():
             content = read_json(path, "description")
             return read_recipe(content.get("recipe") if isinstance(content, dict) else None, str(path))
     return None
+
+
+def completed_count(place: Path) -> int:
+    """Number of episodes of a complete data set."""
+    done = _complete(place)
+    return 0 if done is None else done[0].count
 
 
 def _check_same(place: Path, recipe: EpisodeRecipe, there: EpisodeRecipe, version: str) -> None:

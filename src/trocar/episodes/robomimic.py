@@ -11,8 +11,8 @@ import numpy as np
 from trocar.episodes import features as f
 from trocar.episodes.data_set import DataSet
 from trocar.episodes.demonstration import Demonstration
+from trocar.episodes.packages import optional
 from trocar.episodes.picture_files import image
-from trocar.sweep.table import optional
 
 FILE = "demonstrations.hdf5"
 GYM = 2  # robomimic's number of Gymnasium environments

@@ -19,10 +19,10 @@ import numpy as np
 from trocar.episodes.arm_columns import recordings
 from trocar.episodes.demonstration import check_description
 from trocar.episodes.loaded import EpisodeSet, LoadedEpisode
+from trocar.episodes.packages import check_installed
 from trocar.errors import TrocarError
 from trocar.files import check_regular, memory
 from trocar.spatial import Array
-from trocar.sweep.table import check_installed
 
 PROGRAM = Path(__file__).with_name("hdf5_process.py")
 TIMEOUT = 60.0  # of one episode or its pictures [s]

@@ -60,7 +60,7 @@ class Staging:
         return self.recipe_file.is_file()
 
     def recipe(self) -> tuple[EpisodeRecipe, str]:
-        """EpisodeRecipe of the recording, and the version of trocar that began it."""
+        """Recipe of the recording, and the version of trocar that began it."""
         return read_recipe(read_json(self.recipe_file, "recipe"), str(self.recipe_file))
 
     def begin(self, recipe: EpisodeRecipe) -> None:

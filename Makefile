@@ -32,7 +32,8 @@ help:
 	@echo '             live page for PAGE (60) seconds, in pieces; report in build/soak'
 	@echo 'make soak-ros2  send random commands in ROS 2 to a served robot for MINUTES (60): alive, no growth'
 	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
-	@echo 'make learn-gpu  learn NeedlePick by cloning and PPO on an NVIDIA GPU; results in build/learn-gpu'
+	@echo 'make learn-gpu  learn NeedlePick and PegLift, or TASK, by cloning and PPO on an NVIDIA GPU with SEEDS (0 1);'
+	@echo '             results in build/learn-gpu'
 	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
@@ -133,10 +134,19 @@ learn: $(TEST_STAMP)
 	@$(INSTALL) -e '.[envs,data,learn]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.learn $(TASK) --seeds $(SEEDS) -o build/learn
 
+# Starts are drawn once: make learn-gpu TASK=PegLift SEEDS=2
+learn-gpu: $(TEST_STAMP)
+	@$(INSTALL) -e '.[envs,gpu]' torch tensordict rsl-rl-lib
+	@mkdir -p build/learn-gpu
+	for task in $(or $(TASK),NeedlePick PegLift); do folder=build/learn-gpu/$$task; \
+	  [ -e $$folder.pickle ] || $(BIN)/python -m tools.worlds.starts $$folder.pickle $$task || exit 1; \
+	  for seed in $(SEEDS); do $(BIN)/python -m tools.worlds.learn $$folder.pickle $$folder --seed $$seed || exit 1; done; \
+	  $(BIN)/python -m tools.worlds.figure $$folder.png $$task $$folder/curve_*.json || exit 1; done
+
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=
 docs: apt-demo $(DEMO_STAMP)
-	@$(INSTALL) -e '.[docs,view,bags,envs]'
+	@$(INSTALL) -e '.[docs,view,bags,envs,sweep]'
 	$(BIN)/python -m tools.docs_pages $(RUN)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo 'open build/docs/index.html'

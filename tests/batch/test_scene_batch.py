@@ -12,6 +12,9 @@ from scipy.spatial.transform import Rotation
 import trocar as tr
 from trocar import batch
 from trocar.batch.worlds.layout import SceneLayout
+from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.control import ComputedTorque, Setpoint, State
 from trocar.errors import TrocarError
 from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.simulation import Box, Scene, SceneArm, Solid
@@ -75,6 +78,65 @@ def test_servo_has_its_own_gains_after_pd(threads: batch.SceneBatch) -> None:
         threads.step(20)
         ends.append(threads.q["PSM"].copy())
     assert np.allclose(*ends, rtol=0.0, atol=1e-12)
+
+
+def test_computed_torque_is_that_of_its_controller(scene: Scene, threads: batch.SceneBatch) -> None:
+    """A wrong model with friction along a motion of constant acceleration; a snapshot within it is exact."""
+    model, dt = tr.load_mechanism("PSM", "wang2019"), scene.timestep
+    dq, ddq = np.full(7, 0.1), np.full(7, -0.5)
+    law = ComputedTorque(model, 225.0, 30.0, friction=True)
+    scene.reset()
+    threads.reset()
+    threads.computed_torque("PSM", model, Q, dq, ddq, kp=225.0, kd=30.0, friction=True, effort=[0.1, 0, 0, 0, 0, 0, 0])
+    arm = scene.arms["PSM"]
+    for t in dt * np.arange(40):
+        setpoint = Setpoint(Q + dq * t + 0.5 * ddq * t**2, dq + ddq * t, ddq)
+        scene.step({"PSM": law(State(t, arm.q, arm.dq), setpoint) + [0.1, 0, 0, 0, 0, 0, 0]})
+    threads.step(20)
+    saved = threads.snapshot()
+    threads.step(20)
+    after = threads.q["PSM"].copy()
+    assert np.allclose(after, arm.q, rtol=0.0, atol=1e-12)
+    assert np.abs(after - Q).max() > 1e-3
+    threads.restore(saved)
+    threads.step(20)
+    assert np.array_equal(threads.q["PSM"], after)
+    with pytest.raises(TrocarError, match="4 joints; PSM has 7"):
+        threads.computed_torque("PSM", tr.load_mechanism("ECM"), Q, kp=225.0, kd=30.0)
+    with pytest.raises(TrocarError, match="friction by load"):
+        TorqueLaw.of(tr.load_mechanism("PSM_Si"), friction=True)
+
+
+def test_computed_torque_follows_waves(scene: Scene, threads: batch.SceneBatch) -> None:
+    """Own sinusoids of every world, from the time of its reset on, with the model of the simulated arm."""
+    waves = Waves(Q, np.full(7, 0.05), np.array([2.0, 4.0, 6.0])[:, None] * np.ones(7), np.zeros(7), ramp=0.05)
+    model = scene.arms["PSM"].mechanism
+    threads.reset(q={"PSM": Q})
+    threads.follow_waves("PSM", model, waves, kp=2500.0, kd=100.0, friction=True)
+    threads.step(60)
+    threads.reset([True, False, False])
+    threads.step(60)
+    times = np.array([60, 120, 120]) * threads.timestep
+    expected = waves.motion(times)[0]
+    assert np.abs(threads.q["PSM"] - expected)[:, :2].max() < 2e-3
+    assert np.abs(expected - Q)[:, :2].min() > 3e-3
+    assert np.array_equal(waves.positions(np, times), expected)
+
+
+def test_every_world_can_have_its_own_gains(threads: batch.SceneBatch) -> None:
+    ends = []
+    for factor in (1.0, np.array([1.0, 0.5, 1.0])):
+        threads.reset(q={"PSM": Q})
+        threads.tune("PSM", kp=factor, kd=factor)
+        threads.pd("PSM", Q, GAINS, 0.1 * GAINS)  # other gains in between
+        threads.servo("PSM", Q + 0.05)
+        threads.step(20)
+        ends.append(threads.q["PSM"].copy())
+    assert np.array_equal(ends[0][[0, 2]], ends[1][[0, 2]])
+    assert np.abs(ends[0][1] - ends[1][1]).max() > 1e-4
+    with pytest.raises(TrocarError, match="kp must be a factor"):
+        threads.tune("PSM", kp=-1.0)
+    threads.tune("PSM")
 
 
 def test_tip_increments_move_the_tip(scene: Scene, threads: batch.SceneBatch) -> None:
@@ -211,6 +273,12 @@ def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) ->
             worlds.step(20)
     assert np.allclose(warp.numpy(warp.commanded["PSM"]), threads.commanded["PSM"], rtol=0.0, atol=2e-6)
     assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=5e-6)
+    for worlds in (warp, threads):
+        worlds.reset()
+        model = tr.load_mechanism("PSM", "wang2019")
+        worlds.computed_torque("PSM", model, Q, np.full(7, 0.1), kp=225.0, kd=30.0, friction=True)
+        worlds.step(60)
+    assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=1e-5)
     small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=4)  # loops have 8
     with pytest.raises(batch.WorldError, match="constraint rows"):
         small.step(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
-from trocar.commands.contest import client_words, image_size
+from trocar.commands.contest import client_words
+from trocar.commands.options import pixels
 from trocar.envs import TaskEnv, make_task
 from trocar.envs.policies import load_policy
 from trocar.errors import TrocarError
@@ -75,7 +77,7 @@ def test_odd_commands_and_sizes_of_clients_give_an_answer_or_one_clear_line() ->
     rng = np.random.default_rng(SEED)
     for _ in range(rounds(100)):
         INPUTS["Client command"] += 1
-        for read in (client_words, image_size):
+        for read in (client_words, partial(pixels, "--image-size")):
             try:
                 assert read(text(rng))
             except TrocarError as error:

@@ -41,6 +41,10 @@ def test_a_needle_is_picked_by_the_cloned_expert():
     assert sum(held for held, _ in trials("needle_pick", "nominal", range(200, 203))) >= 2
 
 
+def test_a_peg_is_lifted_by_a_policy_learned_on_a_gpu():
+    assert all(held for held, _ in trials("peg_lift_ppo", "nominal", range(200, 202)))
+
+
 @pytest.mark.parametrize("name", ["reach", "track", "needle_pick"])
 def test_the_page_has_the_figures_of_the_scores(name):
     scores = json.loads((FOLDER / "scores.json").read_text())[name]

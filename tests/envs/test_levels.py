@@ -8,13 +8,13 @@ import pytest
 from trocar.envs import levels, make_task
 from trocar.mechanics import load_mechanism
 
-SEED = 23  # its first sample has a roll of a tenth of the identified inertia
+SEEDS = range(23, 63)  # the robot of a seed differs between versions of LAPACK; one in ten vibrates
 
 
-def saturation() -> float:
+def saturation(seed: int) -> float:
     """Share of cycles with a motor at its limit while the instrument rolls."""
     env = make_task("ForceHold", level="3sigma")
-    env.reset(seed=SEED)
+    env.reset(seed=seed)
     action = env.modes["PSM"].resting
     action[5] = 0.5
     for _ in range(15):
@@ -22,10 +22,21 @@ def saturation() -> float:
     return info["saturation"]
 
 
+def first_radius(seed: int) -> float:
+    """Spectral radius of the first sample of a seed under the PID."""
+    radii: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        measured = levels.servo_radius
+        patch.setattr(levels, "servo_radius", lambda mechanism: radii.append(measured(mechanism)) or 0.0)
+        make_task("ForceHold", level="3sigma").reset(seed=seed)
+    return radii[0]
+
+
 def test_a_drawn_arm_does_not_vibrate_under_the_pid(monkeypatch):
-    assert saturation() == 0.0
+    seed = next(seed for seed in SEEDS if first_radius(seed) > 1.0)
+    assert saturation(seed) == 0.0
     monkeypatch.setattr(levels, "servo_radius", lambda mechanism: 0.0)  # accept every sample
-    assert saturation() > 0.2
+    assert saturation(seed) > 0.2
 
 
 @pytest.mark.parametrize("parameters", ["wang2019_refit", "wang2019"])

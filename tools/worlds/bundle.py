@@ -1,4 +1,4 @@
-"""Scenes for machines with a GPU: `python -m tools.worlds.bundle FILE` writes their layouts and commands."""
+"""Scenes and episodes for machines with a GPU: `python -m tools.worlds.bundle FILE` writes them for `measure`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ import numpy as np
 import trocar as tr
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.envs.registration import make_task
+from trocar.envs.worlds import Episodes
 from trocar.files import write_whole
 from trocar.simulation.contest.peg_board import contest_scene
 
 HELD_AFTER = 260  # control periods of NeedlePick's expert, after which the needle is in the jaws, lifted
+SEEDS = range(64)
+TASKS = (
+    ("Reach", "nominal"),
+    ("Track", "nominal"),
+    ("Track", "3sigma"),
+    ("NeedlePick", "nominal"),
+    ("PegTransfer", "nominal"),
+)
 
 
 def held_needle(seed: int = 0) -> tuple[SceneLayout, dict[str, Any]]:
@@ -34,7 +43,7 @@ def held_needle(seed: int = 0) -> tuple[SceneLayout, dict[str, Any]]:
 
 
 def main(path: str) -> None:
-    """Write the bundle: layout and commanded joints by name."""
+    """Write the bundle: layout and commanded joints of `scenes` by name, and `episodes` by task and level."""
     options = {name: {"parameters": "wang2019_refit"} for name in ("PSM1", "PSM2")}
     scenes: dict[str, tuple[SceneLayout, dict[str, Any]]] = {
         "PSM": (SceneLayout.of(tr.Simulator("PSM").scene), {}),
@@ -44,7 +53,8 @@ def main(path: str) -> None:
     for layout, commands in scenes.values():
         for name, arm in layout.arms.items():
             commands.setdefault(name, arm.D @ layout.qpos[slice(*arm.q)])
-    write_whole(Path(path), pickle.dumps(scenes))
+    episodes = {f"{task} {level}": Episodes.drawn(task, SEEDS, level=level) for task, level in TASKS}
+    write_whole(Path(path), pickle.dumps({"scenes": scenes, "episodes": episodes}))
     for name, (layout, _) in scenes.items():
         print(name, f"{layout.model.nv} dof, {layout.model.neq} equalities, {layout.model.ngeom} geoms")
     assert all(np.isfinite(layout.qpos).all() for layout, _ in scenes.values())

@@ -1,16 +1,18 @@
-"""NeedlePick learned on a GPU: `python -m tools.worlds.learn STARTS OUT [WORLDS SECONDS SEED DEVICE START]`.
+"""NeedlePick or PegLift learned on a GPU: `python -m tools.worlds.learn STARTS OUT`; see --help.
 
-STARTS is a file of `tools.worlds.starts`. START: "clone", a network that imitates `needle_rule` in states that it and
-the rule visit, or "random" weights. PPO (rsl_rl) goes on from there, with a reward that leads through the stages of a
-grasp; the policy is scored without it. Writes needle_pick_SEED.npz and curve_SEED.json.
+STARTS is a file of `tools.worlds.starts`, which names the task. A network first imitates `pick_rule` in states that it
+and the rule visit, then PPO (rsl_rl) goes on from there, or from random weights, with a reward that leads through the
+stages of a grasp; the policy is scored without it. Writes TASK_clone_SEED.npz, TASK_SEED.npz, curve_SEED.json and
+test_SEED.json.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
-import sys
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,21 +20,17 @@ from typing import Any
 import torch
 from rsl_rl.algorithms import PPO
 
-from tools.worlds.needle_rule import needle_rule
+from tools.worlds.lift_settings import SETTINGS, LiftSetting
+from tools.worlds.pick_rule import pick_rule
 from trocar.envs.network_policy import NetworkPolicy
-from trocar.envs.policy_features import GripFeatures
-from trocar.envs.tasks.needle_pick import HEIGHT
+from trocar.envs.policy_features import GRIPS, GripFeatures
 from trocar.envs.worlds import Episodes, TaskWorlds
 from trocar.envs.worlds.rigid_tasks import length
 from trocar.envs.worlds.rsl_worlds import RslWorlds
 
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
-OPEN, CLOSED = 0.6, 0.17  # opening of the jaws at the start, and around the wire [rad]
 ROUNDS = 6  # of cloning
-LIFTED = 0.02  # way of the needle to its goal [m]
 SAVED = 30.0  # seconds between two files of the policy
-# of the worlds: 22 contacts of the needle with its rails, and those of the jaws
-MEMORY: dict[str, Any] = {"max_contacts": 40, "max_constraints": 176}
 
 
 def config() -> dict[str, Any]:
@@ -65,36 +63,37 @@ class StagedReward:
     of the last stages themselves, so that they are kept.
     """
 
-    def __init__(self, features: GripFeatures, worlds: TaskWorlds) -> None:
-        self._features, self._before = features, torch.full((worlds.n,), torch.nan, device=worlds.elapsed.device)
+    def __init__(self, setting: LiftSetting, features: GripFeatures, worlds: TaskWorlds) -> None:
+        self._setting, self._features = setting, features
+        self._before = torch.full((worlds.n,), torch.nan, device=worlds.elapsed.device)
 
     def __call__(self, worlds: TaskWorlds, observation: Any, info: dict[str, Any], done: Any) -> Any:
         """Rewards (n,); where an episode is done, the next one starts without a potential."""
-        way, spin = self._features.error(observation)
+        setting, (way, spin) = self._setting, self._features.error(observation)
         d, angle = length(way), length(spin)
         near = torch.exp(-((d / 3e-3) ** 2) - (angle / 0.25) ** 2)
-        closing = ((OPEN - observation[:, 6]) / (OPEN - CLOSED)).clip(0.0, 1.0)
-        held = worlds.held("PSM", "needle").float()
+        closing = ((setting.opening - observation[:, 6]) / (setting.opening - setting.around)).clip(0.0, 1.0)
+        held = worlds.held("PSM", setting.thing).float()
         left = length(observation[:, 35:38] - observation[:, 28:31])
-        kept = held * (1.0 + 2.0 * (1.0 - left / LIFTED).clip(0.0, 1.0)) + info["solved"].float()
+        kept = held * (1.0 + 2.0 * (1.0 - left / setting.lift).clip(0.0, 1.0)) + info["solved"].float()
         potential = -d / 5e-3 - angle / 0.15 + 2.0 * near + 3.0 * closing * (2.0 * near - 1.0) + 3.0 * kept
         reward = torch.nan_to_num(potential - self._before) + 0.1 * kept
         self._before = torch.where(done, torch.nan, potential)
-        return torch.where(info["diverged"] | fallen(observation), -2.0, reward.clip(-2.0, 2.0))
+        return torch.where(info["diverged"] | fallen(setting, observation), -2.0, reward.clip(-2.0, 2.0))
 
 
-def fallen(observation: Any) -> Any:
-    """Worlds (n,) whose needle has left its rails."""
-    return observation[:, 30] < HEIGHT - 0.01
+def fallen(setting: LiftSetting, observation: Any) -> Any:
+    """Worlds (n,) whose object has left the board or the rails."""
+    return observation[:, 30] < setting.lowest
 
 
-def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
-    """The actor's mean action as a file for `trocar score --policy`."""
-    layers = [layer for layer in learner.actor.mlp.modules() if isinstance(layer, torch.nn.Linear)]
+def policy_of(setting: LiftSetting, network: Any, **notes: Any) -> NetworkPolicy:
+    """A network, such as the actor's mean action, as a file for `trocar score --policy`."""
+    layers = [layer for layer in network.modules() if isinstance(layer, torch.nn.Linear)]
     arrays = [[x.detach().cpu().double().numpy() for x in (layer.weight, layer.bias)] for layer in layers]
     zeros = torch.zeros(GripFeatures.size, dtype=torch.float64).numpy()
     return NetworkPolicy(
-        task="NeedlePick",
+        task=setting.task,
         mode="tip_increment",
         observation="state",
         weights=tuple(W for W, _ in arrays),
@@ -104,23 +103,29 @@ def policy_of(learner: PPO, **notes: Any) -> NetworkPolicy:
         scale=torch.ones(7, dtype=torch.float64).numpy(),
         activation="elu",
         notes=notes,
-        features="needle_grip",
+        features=setting.features,
     )
 
 
-def clone(worlds: TaskWorlds, features: GripFeatures) -> Any:
-    """A network that imitates the rule: a first round of its own episodes, then rounds in which it acts as well."""
+def clone(setting: LiftSetting, worlds: TaskWorlds, features: GripFeatures, rounds: int, limit: float) -> Any:
+    """A network that imitates the rule: a first round of its own episodes, then rounds in which it acts as well.
+
+    limit: time after which no other round begins [s].
+    """
     sizes, device = (GripFeatures.size, 128, 128, worlds.size), worlds.elapsed.device
     layers = [torch.nn.Linear(a, b) for a, b in pairwise(sizes)]
     net = torch.nn.Sequential(layers[0], torch.nn.ELU(), layers[1], torch.nn.ELU(), layers[2]).to(device)
     seen, answers = [], []
     everywhere = torch.ones(worlds.n, dtype=torch.bool, device=device)
-    for k in range(ROUNDS):
+    began = time.perf_counter()
+    for k in range(rounds):
+        if k and time.perf_counter() - began > limit:
+            break
         observation = worlds.reset(everywhere)
         acts = torch.rand(worlds.n, 1, device=device) < (0.8 if k else 0.0)
         with torch.no_grad():
-            for period in range(165):
-                x, y = features(observation), needle_rule(features, observation).clip(-1.0, 1.0)
+            for period in range(setting.expert):
+                x, y = features(observation), pick_rule(setting, features, observation).clip(-1.0, 1.0)
                 if period % 2 == 0:
                     seen.append(x)
                     answers.append(y)
@@ -133,11 +138,12 @@ def clone(worlds: TaskWorlds, features: GripFeatures) -> Any:
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        print(f"clone, round {k + 1} of {ROUNDS}: loss {loss.item():.4f}", flush=True)
+        spent = time.perf_counter() - began
+        print(f"clone, round {k + 1} of {rounds}: loss {loss.item():.4f}, {spent:.0f} s", flush=True)
     return net
 
 
-def train(env: RslWorlds, seconds: float, out: Path, seed: int, taught: Any = None) -> PPO:
+def train(setting: LiftSetting, env: RslWorlds, seconds: float, out: Path, seed: int, taught: Any = None) -> PPO:
     """PPO for a time, from random weights or those of a network; policy and curve are written now and then."""
     settings = config()
     if taught is not None:  # small steps from a policy that works
@@ -149,6 +155,7 @@ def train(env: RslWorlds, seconds: float, out: Path, seed: int, taught: Any = No
     learner.train_mode()
     observed, start, steps, saved = env.get_observations(), time.perf_counter(), 0, 0.0
     curve: list[dict[str, float]] = []
+    file = out / f"{setting.stem}_{seed}.npz"
     # episodes of different worlds end at different times
     env.episode_length_buf = torch.randint_like(env.episode_length_buf, PERIODS)
     while (now := time.perf_counter() - start) < seconds:
@@ -170,55 +177,73 @@ def train(env: RslWorlds, seconds: float, out: Path, seed: int, taught: Any = No
             (out / f"curve_{seed}.json").write_text(json.dumps(curve))
         if now - saved > SAVED:
             saved = now
-            policy_of(learner, steps=steps, seconds=round(now)).save(out / f"needle_pick_{seed}.npz")
+            policy_of(setting, learner.actor.mlp, steps=steps, seconds=round(now)).save(file)
     (out / f"curve_{seed}.json").write_text(json.dumps(curve))
     notes = {"algorithm": "PPO (rsl_rl)", "steps": steps, "seconds": round(seconds), "worlds": env.num_envs}
-    notes["start"] = "random" if taught is None else "clone of tools.worlds.needle_rule"
-    policy_of(learner, **notes, seed=seed).save(out / f"needle_pick_{seed}.npz")
+    notes["start"] = "random" if taught is None else "clone of tools.worlds.pick_rule"
+    policy_of(setting, learner.actor.mlp, **notes, seed=seed).save(file)
     return learner
 
 
-def tested(worlds: TaskWorlds, features: Any, learner: PPO) -> dict[str, float]:
+def tested(worlds: TaskWorlds, features: Any, network: Any) -> dict[str, float]:
     """Share of one episode per world that succeeds, without noise."""
     observation, ever = worlds.reset(), torch.zeros(worlds.n, dtype=torch.bool, device=worlds.elapsed.device)
     lost = torch.zeros_like(ever)
     with torch.inference_mode():
         for _ in range(worlds.episodes.periods):
-            observation, _, _, _, info = worlds.step(learner.actor.mlp(features(observation)))
+            observation, _, _, _, info = worlds.step(network(features(observation)))
             lost |= info["diverged"]
             ever |= info["is_success"] & ~lost
     return {"success": float(ever.float().mean()), "diverged": float(lost.float().mean())}
 
 
-def main(
-    starts: str,
-    out: str,
-    n: str = "2048",
-    seconds: str = "135",
-    seed: str = "0",
-    device: str = "cuda:0",
-    start: str = "clone",
-) -> None:
+def main() -> None:
     """Train on one set of starts, test on the other."""
-    torch.manual_seed(int(seed))
-    episodes: dict[str, Episodes] = pickle.loads(Path(starts).read_bytes())
-    began, folder = time.perf_counter(), Path(out)
-    worlds = TaskWorlds(episodes["train"], int(n), device=device, **MEMORY)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("starts", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--worlds", type=int, default=2048)
+    parser.add_argument("--seconds", type=float, default=135.0, help="of PPO")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--start", choices=("clone", "random"), default="clone")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of cloning")
+    parser.add_argument("--limit", type=float, default=120.0, help="time after which no other round of cloning begins")
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
+    episodes: dict[str, Episodes] = pickle.loads(options.starts.read_bytes())
+    setting, began = SETTINGS[episodes["train"].task], time.perf_counter()
+    options.out.mkdir(parents=True, exist_ok=True)
+    worlds = TaskWorlds(episodes["train"], options.worlds, device=options.device, **setting.memory)
     arm = worlds.episodes.layout.arms["PSM"]
     assert arm.wrist is not None
-    features = GripFeatures(torch, arm.wrist, arm.T_world_base)
+    features = GripFeatures(torch, arm.wrist, arm.T_world_base, GRIPS[setting.features])
     env = RslWorlds(
-        worlds, features=features, reward=StagedReward(features, worlds), periods=PERIODS, through=True, lost=fallen
+        worlds,
+        features=features,
+        reward=StagedReward(setting, features, worlds),
+        periods=PERIODS,
+        through=True,
+        lost=partial(fallen, setting),
     )
     print(f"ready after {time.perf_counter() - began:.0f} s", flush=True)
-    taught = clone(worlds, features) if start == "clone" else None
-    learner = train(env, float(seconds), folder, int(seed), taught)
-    del env, worlds
-    test = TaskWorlds(episodes["test"], min(int(n), len(episodes["test"])), device=device)
-    figures = tested(test, features, learner)
-    print("test", figures, flush=True)
-    (folder / f"test_{seed}.json").write_text(json.dumps(figures))
+    count = min(options.worlds, len(episodes["test"]))
+    test = TaskWorlds(episodes["test"], count, device=options.device, **setting.memory)
+    figures: dict[str, Any] = {}
+    taught = None
+    if options.start == "clone":
+        taught = clone(setting, worlds, features, options.rounds, options.limit)
+        policy_of(setting, taught, seed=options.seed, algorithm="clone of tools.worlds.pick_rule").save(
+            options.out / f"{setting.stem}_clone_{options.seed}.npz"
+        )
+        figures["clone"] = tested(test, features, taught)
+        print("test of the clone", figures["clone"], flush=True)
+    if options.seconds > 0.0:
+        learner = train(setting, env, options.seconds, options.out, options.seed, taught)
+        figures["ppo"] = tested(test, features, learner.actor.mlp)
+        print("test", figures["ppo"], flush=True)
+    (options.out / f"test_{options.seed}.json").write_text(json.dumps(figures))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,8 +1,17 @@
-"""Speed and accuracy of the scenes of a bundle: `python -m tools.worlds.measure BUNDLE OUT.json [DEVICE]`."""
+"""Speed and accuracy of batches of scenes on a GPU: all figures of docs/worlds.md in one run below six minutes.
+
+    python -m tools.worlds.bundle build/worlds.pickle                              # anywhere
+    python -m tools.worlds.measure build/worlds.pickle build/worlds.json           # on the GPU; cuda:0
+    python -m tools.worlds.measure build/worlds.pickle build/worlds.json cpu 8     # a trial on 8 worlds without one
+    python -m tools.worlds.measure build/worlds.pickle build/worlds.json cuda:0 Track   # parts with this name alone
+
+The file is written again after each part; a part that fails is named in it and does not stop the others.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import pickle
 import sys
 import time
@@ -13,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.scenes import SceneBatch
+from tools.worlds.parity import held, parity
 from trocar.errors import TrocarError
-from trocar.spatial import Array
 
 SIZES = (1024, 4096, 16384)
 ROUNDS, STEPS, PERIOD = 5, 100, 30  # repetitions of the timing, timesteps in each, timesteps of a control period
+MAX_COST_WORLDS, MAX_TASK_WORLDS = 8192, 4096
+TASK_PERIODS = 10
 
 
 def best(call: Callable[[], Any], wait: Callable[[], Any], rounds: int = ROUNDS) -> float:
@@ -32,15 +42,6 @@ def best(call: Callable[[], Any], wait: Callable[[], Any], rounds: int = ROUNDS)
         wait()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-def held(scene: Any, n: int, **options: Any) -> SceneBatch:
-    """Worlds of a scene whose arms are held by the dVRK's servo at the commanded joints."""
-    layout, commands = scene
-    worlds = SceneBatch(layout, n, **options)
-    for arm, q in commands.items():
-        worlds.servo(arm, q)
-    return worlds
 
 
 def speeds(scene: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
@@ -60,96 +61,116 @@ def speeds(scene: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     return rows
 
 
-def costs(scene: Any, device: str, n: int) -> dict[str, float]:
-    """Time of a control period with own masses, and with one world in 64 reset by a mask, over that without."""
+def costs(scene: Any, device: str, n: int) -> dict[str, Any]:
+    """Times of a control period relative to shared parameters and no resets.
+
+    `own_arrays`: every world has its own rows of masses, inertias, damping and friction, with equal values: the cost of
+    the arrays. `own_values`: they differ by 10 %. A step then lasts until the solver of the slowest world converges;
+    `iterations` are the most and the mean of all worlds. `states`: the same cost of worlds with shared parameters whose
+    states differ. `resets`: one world in 64 is reset by a mask in every period.
+    """
     plain = held(scene, n, backend="warp", device=device)
     wait = plain.worlds.synchronize
-    base = best(lambda: plain.worlds.step(PERIOD), wait, 20)
+    base = best(partial(plain.worlds.step, PERIOD), wait, 20)
+    iterations = {"shared": _iterations(plain)}
     mask = plain.worlds.put(np.random.default_rng(0).uniform(size=n) < 1 / 64)
 
     def resetting() -> None:
         plain.worlds.reset(mask)
         plain.worlds.step(PERIOD)
 
-    reset = best(resetting, wait, 20)
-    model = scene[0].model
-    scale = np.random.default_rng(1).uniform(0.9, 1.1, (n, 1))
-    fields = {"body_mass": model.body_mass * scale, "body_inertia": model.body_inertia * scale[..., None]}
-    fields["dof_damping"] = model.dof_damping * scale
-    fields["geom_friction"] = model.geom_friction * scale[..., None]
-    varied = held(scene, n, backend="warp", device=device, fields=fields)
-    own = best(lambda: varied.worlds.step(PERIOD), wait, 20)
-    return {"own_parameters": own / base - 1.0, "resets": reset / base - 1.0, "period_s": base}
+    result = {"period_s": base, "resets": best(resetting, wait, 20) / base - 1.0}
+    model, random = scene[0].model, np.random.default_rng(1)
+    for name, scale in (("own_arrays", np.ones((n, 1))), ("own_values", random.uniform(0.9, 1.1, (n, 1)))):
+        fields = {"body_mass": model.body_mass * scale, "body_inertia": model.body_inertia * scale[..., None]}
+        fields["dof_damping"] = model.dof_damping * scale
+        fields["geom_friction"] = model.geom_friction * scale[..., None]
+        varied = held(scene, n, backend="warp", device=device, fields=fields)
+        result[name] = best(partial(varied.worlds.step, PERIOD), wait, 20) / base - 1.0
+        iterations[name] = _iterations(varied)
+    for arm, q in scene[1].items():
+        plain.servo(arm, q + random.uniform(-0.01, 0.01, (n, len(q))))
+    result["states"] = best(partial(plain.worlds.step, PERIOD), wait, 20) / base - 1.0
+    return result | {"iterations": iterations | {"states": _iterations(plain)}}
 
 
-def parity(scene: Any, device: str, n: int = 1000) -> dict[str, float]:
-    """One step from n states with contact, and 200 steps that hold, against the C engine in double precision."""
-    _, commands = scene
-    rng = np.random.default_rng(2)
-    moving = held(scene, n, backend="threads")
-    for arm, q in commands.items():
-        moving.servo(arm, q + rng.uniform(-0.01, 0.01, (n, len(q))))
-    moving.step(40, check=False)
-    qpos, qvel = moving.worlds.qpos.copy(), moving.worlds.qvel.copy()
-    sound = moving.status == 0
-    # both engines start from the same single-precision state
-    qpos, qvel = qpos.astype(np.float32).astype(float), qvel.astype(np.float32).astype(float)
-    ends = {}
-    for backend in ("threads", "warp"):
-        worlds = held(scene, n, backend=backend, **({"device": device} if backend == "warp" else {}))
-        worlds.worlds.qpos_start, worlds.worlds.qvel_start = worlds.worlds.put(qpos), worlds.worlds.put(qvel)
-        worlds.worlds.reset()
-        for arm, q in commands.items():
-            worlds.servo(arm, q)
-        worlds.step(1, check=False)
-        ends[backend] = state(worlds)
-        if backend == "threads":
-            contacts = [worlds.worlds.contacts(k) for k in range(n)]
-    (q, v), (q_warp, v_warp) = ends["threads"], ends["warp"]
-    apart = np.abs(q - q_warp)[sound].max(axis=1)
-    slower = (np.abs(v - v_warp) / np.maximum(1.0, np.abs(v)))[sound].max(axis=1)
-    relative = (np.linalg.norm(v - v_warp, axis=1) / np.linalg.norm(v, axis=1))[sound]
-    holding = {}
-    for backend in ("threads", "warp"):
-        worlds = held(scene, 16, backend=backend, **({"device": device} if backend == "warp" else {}))
-        worlds.step(200, check=False)
-        holding[backend] = state(worlds)[0]
-    return {
-        "states": int(sound.sum()),
-        "with_contact": int(sum(count > 0 for count in contacts)),
-        "position_max": float(apart.max()),
-        "velocity_max": float(slower.max()),
-        "velocity_p99": float(np.quantile(slower, 0.99)),
-        "velocity_norm_relative_max": float(relative.max()),
-        "velocity_norm_relative_p99": float(np.quantile(relative, 0.99)),
-        "held_200_max": float(np.abs(holding["threads"] - holding["warp"]).max()),
-    }
+def _iterations(worlds: Any) -> tuple[int, float]:
+    count = worlds.worlds.d.solver_niter.numpy()
+    return int(count.max()), float(count.mean())
 
 
-def state(worlds: SceneBatch) -> tuple[Array, Array]:
-    """Positions and velocities of all worlds in double precision."""
-    of = worlds.worlds if worlds.backend == "threads" else worlds.worlds.d
-    return worlds.numpy(of.qpos).astype(float), worlds.numpy(of.qvel).astype(float)
+def tasks(episodes: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Control periods per second of an environment with actions of zero, and of its physics alone."""
+    from trocar.envs.worlds import TaskWorlds
+
+    rows: dict[str, Any] = {}
+    for n in sizes:
+        worlds = TaskWorlds(episodes, n, backend="warp", device=device)
+        action, wait = worlds.put(np.zeros((n, worlds.size))), worlds.batch.worlds.synchronize
+
+        def periods(worlds: Any = worlds, action: Any = action) -> None:
+            for _ in range(TASK_PERIODS):
+                worlds.step(action)
+
+        def physics(worlds: Any = worlds) -> None:
+            for _ in range(TASK_PERIODS):
+                worlds.batch.worlds.step(PERIOD)
+
+        whole = best(periods, wait, 3)
+        worlds.reset()
+        alone = best(physics, wait, 3)
+        rows[str(n)] = {
+            "control_periods_per_s": n * TASK_PERIODS / whole,
+            "physics_alone_per_s": n * TASK_PERIODS / alone,
+            "share": alone / whole,
+        }
+        print(n, rows[str(n)], flush=True)
+    return rows
 
 
-def main(bundle: str, out: str, device: str = "cuda:0", *sizes: str) -> None:
-    """Measure all scenes; the file is written again after each figure."""
-    scenes = pickle.loads(Path(bundle).read_bytes())
+def compiled(bundle: str, name: str, device: str) -> None:
+    """Compile the kernels of a scene of a bundle, which takes minutes, into Warp's cache."""
+    held(pickle.loads(Path(bundle).read_bytes())["scenes"][name], 16, backend="warp", device=device).step(1)
+
+
+def main(bundle: str, out: str, device: str = "cuda:0", *chosen_by: str) -> None:
+    """Measure the scenes and tasks of a bundle; chosen_by: numbers of worlds, and words of the names of parts."""
+    sizes, words = ([x for x in chosen_by if x.isdigit() is digits] for digits in (True, False))
+    start = time.perf_counter()
+    loaded = pickle.loads(Path(bundle).read_bytes())
+    scenes, episodes = loaded["scenes"], loaded["episodes"]
+    compilers = [
+        multiprocessing.get_context("spawn").Process(target=compiled, args=(bundle, k, device)) for k in scenes
+    ]
+    for process in () if words else compilers:
+        process.start()
+    for process in () if words else compilers:
+        process.join()
+    print(f"kernels of {len(scenes)} scenes: {time.perf_counter() - start:.0f} s", flush=True)
     chosen = tuple(map(int, sizes)) or SIZES
+    few, some = (min(size, max(chosen)) for size in (MAX_TASK_WORLDS, MAX_COST_WORLDS))
+    states = 1000 if max(chosen) > 100 else 8
+    parts: dict[str, Callable[[], Any]] = {
+        "PSM speed": partial(speeds, scenes["PSM"], device, chosen),
+        "PSM costs": partial(costs, scenes["PSM"], device, some),
+        "needle speed": partial(speeds, scenes["needle"], device, chosen),
+        "needle parity": partial(parity, scenes["needle"], device, states),
+        "needle costs": partial(costs, scenes["needle"], device, some),
+        **{f"{name} task": partial(tasks, rows, device, (few, max(chosen))) for name, rows in episodes.items()},
+        "pegs speed": partial(speeds, scenes["pegs"], device, chosen),
+    }
     figures: dict[str, Any] = {}
-    parts: list[tuple[str, str, Callable[[], Any]]] = []
-    for name, scene in scenes.items():
-        parts.append((name, "speed", partial(speeds, scene, device, chosen)))
-    parts.append(("needle", "parity", lambda: parity(scenes["needle"], device, 1000 if max(chosen) > 100 else 8)))
-    parts.append(("needle", "costs", lambda: costs(scenes["needle"], device, min(8192, max(chosen)))))
-    parts.append(("PSM", "costs", lambda: costs(scenes["PSM"], device, min(8192, max(chosen)))))
-    for name, what, call in parts:
-        start = time.perf_counter()
+    for name, call in parts.items():
+        if words and not any(word in name for word in words):
+            continue
+        begin = time.perf_counter()
         try:
-            figures[f"{name} {what}"] = call()
+            figures[name] = call()
         except Exception as error:  # the other figures are still worth their device time
-            figures[f"{name} {what}"] = f"failed: {type(error).__name__}: {error}"
-        print(name, what, figures[f"{name} {what}"], f"{time.perf_counter() - start:.0f} s", flush=True)
+            figures[name] = f"failed: {type(error).__name__}: {error}"
+        figures[f"{name} [s]"] = round(time.perf_counter() - begin, 1)
+        print(name, figures[name], figures[f"{name} [s]"], "s", flush=True)
+        figures["total [s]"] = round(time.perf_counter() - start, 1)
         Path(out).write_text(json.dumps(figures, indent=1))
 
 

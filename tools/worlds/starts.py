@@ -1,4 +1,4 @@
-"""Starts of NeedlePick for training: `python -m tools.worlds.starts FILE [EPISODES EXPERTS]`.
+"""Starts of NeedlePick or PegLift for training: `python -m tools.worlds.starts FILE [TASK EPISODES EXPERTS]`.
 
 The file has two `Episodes`: "train", from seeds 100,000 on, mixed with states that the expert passes on its way, and
 "test", from seeds 200,000 on. Seeds below 100,000 stay for scores.
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tools.worlds.lift_settings import SETTINGS, LiftSetting
 from trocar.envs.registration import make_task
 from trocar.envs.worlds import Episodes
 from trocar.files import write_whole
@@ -22,33 +23,33 @@ TRAIN, EXPERT, TEST = 100_000, 150_000, 200_000  # first seeds
 STATES = 8  # of every expert episode
 
 
-def passed(count: int, rng: np.random.Generator) -> dict[str, Array]:
-    """States of expert episodes at random times: qpos, qvel, commanded joints, tray and goal, rows are states."""
-    env = make_task("NeedlePick")
-    rows: dict[str, list[Array]] = {name: [] for name in ("qpos", "qvel", "commanded", "tray", "goal")}
+def passed(setting: LiftSetting, count: int, rng: np.random.Generator) -> dict[str, Array]:
+    """States of expert episodes at random times: qpos, qvel, commanded joints, place and goal, rows are states."""
+    env = make_task(setting.task)
+    rows: dict[str, list[Array]] = {name: [] for name in ("qpos", "qvel", "commanded", "place", "goal")}
     for seed in range(EXPERT, EXPERT + count):
         observation, _ = env.reset(seed=seed)
         expert, over, k = env.expert(), False, 0
-        chosen = set(rng.choice(np.arange(5, 165), STATES, replace=False).tolist())
+        chosen = set(rng.choice(np.arange(5, setting.expert), STATES, replace=False).tolist())
         while not over:
             observation, _, terminated, truncated, _ = env.step(expert(observation))
             over, k = terminated or truncated, k + 1
             if k in chosen:
-                scene, T = env.world.scene, env.world.scene.objects["tray"].pose
+                scene, T = env.world.scene, env.world.scene.objects[setting.fixed].pose
                 values = (scene.data.qpos.copy(), scene.data.qvel.copy(), env.modes["PSM"].q.copy())
-                tray = np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
-                for name, value in zip(rows, (*values, tray, env.task.goal), strict=True):
+                place = np.concatenate([T[:3, 3], quaternion(T[:3, :3])])
+                for name, value in zip(rows, (*values, place, env.task.goal), strict=True):
                     rows[name].append(value)
         print(f"\rexpert {seed - EXPERT + 1} of {count}", end="", flush=True)
     print()
     return {name: np.array(values) for name, values in rows.items()}
 
 
-def main(path: str, episodes: str = "2000", experts: str = "150") -> None:
+def main(path: str, task: str = "NeedlePick", episodes: str = "2000", experts: str = "150") -> None:
     """Write the starts."""
-    rng = np.random.default_rng(0)
-    drawn = Episodes.drawn("NeedlePick", range(TRAIN, TRAIN + int(episodes)))
-    states = passed(int(experts), rng)
+    rng, setting = np.random.default_rng(0), SETTINGS[task]
+    drawn = Episodes.drawn(task, range(TRAIN, TRAIN + int(episodes)))
+    states = passed(setting, int(experts), rng)
     order = rng.permutation(len(drawn) + len(states["goal"]))
 
     def mixed(first: Array, name: str) -> Array:
@@ -59,10 +60,10 @@ def main(path: str, episodes: str = "2000", experts: str = "150") -> None:
         qpos=mixed(drawn.qpos, "qpos"),
         qvel=mixed(drawn.qvel, "qvel"),
         commanded=mixed(drawn.commanded, "commanded"),
-        places={"tray": mixed(drawn.places["tray"], "tray")},
+        places={setting.fixed: mixed(drawn.places[setting.fixed], "place")},
         numbers={"goal": mixed(drawn.numbers["goal"], "goal")},
     )
-    test = Episodes.drawn("NeedlePick", range(TEST, TEST + 512))
+    test = Episodes.drawn(task, range(TEST, TEST + 512))
     write_whole(Path(path), pickle.dumps({"train": train, "test": test}))
     print(f"{len(train)} starts for training, {len(test)} for tests: {path}")
 

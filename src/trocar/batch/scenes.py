@@ -16,12 +16,24 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.batch.worlds.layout import SceneLayout, layouts
-from trocar.batch.worlds.status import EXERT, FAILURES, JOINT_PD, RAW, SERVO, WorldError
+from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.status import (
+    BOTH_FINGERS,
+    COMPUTED_TORQUE,
+    EXERT,
+    FAILURES,
+    JOINT_PD,
+    RAW,
+    SERVO,
+    WorldError,
+)
+from trocar.batch.worlds.torque_law import TorqueLaw
 from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
+    from trocar.mechanics import Mechanism
     from trocar.simulation import Scene, Simulator
 
 BACKENDS = ("threads", "warp")
@@ -47,8 +59,9 @@ class SceneBatch:
     Attributes:
         worlds: the backend, with its arrays. layout: rows of arms and objects.
 
-    On Warp the loops of an arm are 100 times softer than in a `Scene`, and friction weighs at most 5 times the normal
-    force (`impratio`), as much as float32 can factorise.
+    On Warp poses of bodies are computed in double precision, all else in float32. The loops of an arm are 100 times
+    softer than in a `Scene`, and friction weighs at most 5 times the normal force (`impratio`), as much as float32 can
+    factorise.
     """
 
     def __init__(
@@ -98,6 +111,7 @@ class SceneBatch:
             )
         self._columns = self.worlds.table.columns
         self._modes = self.numpy(self.worlds.mode)  # of the motors, known without asking the device
+        self._scaled: dict[int, dict[str, Array]] = {}  # gains of the PID by first motor, where `tune` has changed them
 
     @property
     def timestep(self) -> float:
@@ -182,8 +196,87 @@ class SceneBatch:
     def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
         n, part = self._facts(arm).n, self._columns[self._facts(arm).name]
-        self._set_gains(part, self._rows(arm, kp, n), self._rows(arm, kd, n))
+        self._set_gains(part, kp=self._rows(arm, kp, n), kd=self._rows(arm, kd, n))
         self._command(arm, JOINT_PD, ref=self._rows(arm, q, n), rate=0.0 if dq is None else self._rows(arm, dq, n))
+
+    def tune(self, arm: str, kp: Any = 1.0, ki: Any = 1.0, kd: Any = 1.0) -> None:
+        """Scale the gains of the dVRK's PID by factors, one number or one per world (n,), as `Hardware.tune` does."""
+        part, own = self._columns[self._facts(arm).name], self.worlds.table.gains
+        scaled = {}
+        for name, factor in (("kp", kp), ("ki", ki), ("kd", kd)):
+            values = checks.real_array(name, self._host(factor))
+            if values.shape not in ((), (self.n,)) or not (np.isfinite(values) & (values >= 0.0)).all():
+                raise TrocarError(f"{name} must be a factor of at least 0 or ({self.n},) factors, got {values.shape}")
+            scaled[name] = np.broadcast_to(values, (self.n,))[:, None] * own[name][part]
+        self._scaled[part.start] = scaled
+        if not (self._modes[part] == JOINT_PD).any() and not (self._modes[part] == COMPUTED_TORQUE).any():
+            self._set_gains(part, **scaled)
+
+    def computed_torque(
+        self,
+        arm: str,
+        model: Mechanism | TorqueLaw,
+        q: Any,
+        dq: Any = None,
+        ddq: Any = None,
+        *,
+        kp: Any,
+        kd: Any,
+        friction: bool = False,
+        effort: Any = 0.0,
+    ) -> None:
+        """Computed torque in every step, tau = M (ddq + kd (dq - dq_measured) + kp (q - q_measured)) + c + g [+ f].
+
+        The law is that of `control.ComputedTorque`, cut at the motors' limits. The reference is at q now and moves with
+        rates dq that change by ddq; `follow_waves` follows sinusoids.
+
+        Args:
+            model: the controller's model, which may differ from those of the worlds: a `Mechanism`, or its `TorqueLaw`.
+            q, dq, ddq: (joints,) or (n, joints). kp: [1/s^2]. kd: [1/s], numbers, (joints,) or (n, joints).
+            friction: add the model's friction at the reference; a `TorqueLaw` has it or not.
+            effort: joint efforts (joints,) or (n, joints) that are added [N m, N].
+        """
+        n = self._facts(arm).n
+        zero = np.zeros(n)
+        motion = {"ref": q, "rate": zero if dq is None else dq, "acceleration": zero if ddq is None else ddq}
+        self.worlds.waves.pop(arm, None)
+        self._compute_torque(arm, model, kp, kd, friction, effort)
+        self._command(arm, COMPUTED_TORQUE, **{name: self._rows(arm, rows, n) for name, rows in motion.items()})
+
+    def follow_waves(
+        self,
+        arm: str,
+        model: Mechanism | TorqueLaw,
+        waves: Waves,
+        *,
+        kp: Any,
+        kd: Any,
+        friction: bool = False,
+        effort: Any = 0.0,
+    ) -> None:
+        """Computed torque along sinusoids of the time since each world's reset; see `computed_torque` and `Waves`."""
+        n, names = self._facts(arm).n, ("centre", "size", "rate", "phase")
+        arrays = {name: self.worlds.put(self._rows(arm, getattr(waves, name), n).copy()) for name in names}
+        self._compute_torque(arm, model, kp, kd, friction, effort)
+        self.worlds.waves[arm] = Waves(**arrays, ramp=checks.positive("ramp", waves.ramp, "s"))
+        self._set_mode(arm, COMPUTED_TORQUE)
+        if self.backend == "warp":
+            self.worlds.forget_graphs()
+
+    def _compute_torque(self, arm: str, model: Any, kp: Any, kd: Any, friction: bool, effort: Any) -> None:
+        facts = self._facts(arm)
+        law = model if isinstance(model, TorqueLaw) else TorqueLaw.of(model, friction=friction)
+        if law.n != facts.n:
+            raise TrocarError(f"the model of computed torque has {law.n} joints; {arm} has {facts.n}")
+        gains = {
+            name: self._rows(arm, np.broadcast_to(values, facts.n) if np.ndim(values) == 0 else values, facts.n)
+            for name, values in (("kp", kp), ("kd", kd))
+        }
+        self._set_gains(self._columns[arm], **gains)
+        self.worlds.laws[arm] = law
+        self._command(arm, None, effort=self._rows(arm, np.zeros(facts.n) + effort, facts.n) @ facts.coupling)
+        if self.backend == "warp":
+            self.worlds.forget_graphs()
 
     def tip_increments(self, arm: str, increments: Any, duration: float) -> None:
         """Move the commanded tip of an arm with an offset wrist (PSM) under the dVRK's PID; see `commanded`.
@@ -229,9 +322,9 @@ class SceneBatch:
         """Worlds (n,) in which an object touches both fingers of an arm in the last step."""
         check_known("object of the scenes", self.layout.objects, thing)
         touched = self.numpy(self.worlds.touch())
-        return np.asarray(
-            touched[:, list(self.layout.arms).index(self._facts(arm).name), list(self.layout.objects).index(thing)] == 3
-        )
+        arms, things = list(self.layout.arms), list(self.layout.objects)
+        parts = touched[:, arms.index(self._facts(arm).name), things.index(thing)]
+        return np.asarray((parts & BOTH_FINGERS) == BOTH_FINGERS)
 
     def snapshot(self) -> Any:
         """The state of all worlds and their controllers, for `restore`."""
@@ -245,26 +338,29 @@ class SceneBatch:
         check_known("arm of the scenes", self.layout.arms, arm)
         return self.layout.arms[arm]
 
-    def _command(self, arm: str, mode: int, **values: Any) -> None:
+    def _command(self, arm: str, mode: int | None, **values: Any) -> None:
         part, worlds = self._columns[arm], self.worlds
         for name, rows in values.items():
             whole = self.numpy(getattr(worlds, name))
             whole[:, part] = rows
             self._assign(name, whole)
-        self._set_mode(arm, mode)
+        if mode is not None:
+            self._set_mode(arm, mode)
 
     def _set_mode(self, arm: str, mode: int) -> None:
         part = self._columns[arm]
         if not (self._modes[part] != mode).any():
             return
-        if mode == SERVO and (self._modes[part] == JOINT_PD).any():
+        if mode == SERVO and np.isin(self._modes[part], (JOINT_PD, COMPUTED_TORQUE)).any():
             own = self.worlds.table.gains
-            self._set_gains(part, own["kp"][part], own["kd"][part])
+            self._set_gains(part, **self._scaled.get(part.start, {name: own[name][part] for name in ("kp", "kd")}))
+        if self.backend == "warp" and (mode == COMPUTED_TORQUE or (self._modes[part] == COMPUTED_TORQUE).any()):
+            self.worlds.forget_graphs()  # captured steps contain the laws of the arms under computed torque
         self._modes[part] = mode
         self._assign("mode", self._modes.copy())
 
-    def _set_gains(self, part: slice, kp: Array, kd: Array) -> None:
-        for name, gains in (("kp", kp), ("kd", kd)):
+    def _set_gains(self, part: slice, **values: Array) -> None:
+        for name, gains in values.items():
             whole = np.broadcast_to(self.numpy(getattr(self.worlds, name)), (self.n, self.layout.model.nu)).copy()
             whole[:, part] = gains
             setattr(self.worlds, name, self.worlds.put(whole))
@@ -281,6 +377,7 @@ class SceneBatch:
         return {name: joints[:, part] for name, part in self._columns.items()}
 
     def _host(self, values: Any) -> Any:
+        values = values.detach().cpu() if hasattr(values, "detach") else values  # torch, on any device
         return values.numpy() if hasattr(values, "numpy") else values
 
     def _rows(self, name: str, values: Any, width: int) -> Array:

@@ -14,7 +14,7 @@ from scipy.stats import beta
 from trocar import checks
 from trocar.envs.levels import LEVELS
 from trocar.envs.policies import LOADERS, PolicyOf, environment_options, load_policy
-from trocar.envs.registration import TASKS, make_task
+from trocar.envs.registration import ALL_TASKS, make_task
 from trocar.envs.task import Policy
 from trocar.envs.task_env import TaskEnv
 from trocar.errors import TrocarError, check_known
@@ -87,7 +87,7 @@ def episodes(
         policies: random, pid, expert or the file of a policy; a network runs on its own task only.
         file: JSON lines, one per episode.
     """
-    check_known("task", TASKS, *tasks)
+    check_known("task", ALL_TASKS, *tasks)
     players = dict(player(policy) for policy in policies)
     check_known("level of randomisation", LEVELS, *levels)
     done = {} if file is None or not file.exists() else {_key(episode): episode for episode in read(file)}

@@ -6,7 +6,7 @@ one period old when it is observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -19,12 +19,11 @@ from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.appearance.stereo_camera import Lighting
-from trocar.errors import TrocarError, check_known, shown
+from trocar.errors import check_known
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose
 
 KINDS = ("stereo", "depth", "segmentation")
-MAX_SIZE = 4096  # [pixels]
 AWAY, ABOVE = 0.085, 0.06  # of a camera from what it looks at [m]
 TILTED, ROUND = 0.3, np.radians(130.0)  # share of a shaft that leans; angle from it to the camera, seen from above
 UPRIGHT = np.radians(-70.0)  # direction to the camera otherwise
@@ -69,10 +68,7 @@ class ImageOptions:
         """Checked options."""
         kinds = (images,) if isinstance(images, str) else tuple(images)
         check_known("kind of image", KINDS, *kinds)
-        if isinstance(size, str | Mapping) or not hasattr(size, "__len__") or len(size) != 2:
-            raise TrocarError(f"image_size must be (width, height) in pixels, got {shown(size)}")
-        width, height = (checks.count("a side of image_size", side, 1, MAX_SIZE, "pixels") for side in size)
-        return cls(kinds, (width, height), checks.positive("image_rate", rate, "Hz"))
+        return cls(kinds, checks.picture_size("image_size", size), checks.positive("image_rate", rate, "Hz"))
 
     def shapes(self) -> dict[str, tuple[tuple[int, ...], type, float]]:
         """Shape, type and largest value of every image, by its name in an observation."""

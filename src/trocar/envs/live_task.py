@@ -14,7 +14,7 @@ from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
 from trocar.arms import Arm
 from trocar.closing import Closable
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
-from trocar.envs.registration import make_task
+from trocar.envs.registration import make_task, task_kind
 from trocar.envs.task_env import RATE, TaskEnv
 from trocar.envs.world import World
 from trocar.errors import TrocarError
@@ -105,9 +105,10 @@ class LiveTask(Closable):
     """
 
     def __init__(self, task: str, *, limit: float, speed: str | float = "real", seed: int = 0) -> None:
-        self.env: TaskEnv = make_task(task, mode=MODE)
-        if self.env.task.extra or not all(kind == "PSM" for kind in self.env.task.arms.values()):
+        kind = task_kind(task)
+        if kind.extra or not all(arm == "PSM" for arm in kind.arms.values()):
             raise TrocarError(f"the task {task} cannot be teleoperated: it needs more than the poses and jaws of PSMs")
+        self.env: TaskEnv = make_task(task, mode=MODE)
         self._limit = limit
         self.env.reset(seed=seed)
         sensors = replace(self.env.draw.sensors, bias=False)  # as in the environment

@@ -15,7 +15,7 @@ import numpy as np
 
 from trocar.envs.actions import MODES
 from trocar.envs.policy_features import FEATURES
-from trocar.envs.registration import TASKS
+from trocar.envs.registration import ALL_TASKS
 from trocar.envs.task import Policy
 from trocar.envs.task_env import OBSERVATIONS, TaskEnv
 from trocar.errors import TrocarError, check_known, shown
@@ -72,7 +72,7 @@ class NetworkPolicy:
     features: str = ""
 
     def __post_init__(self) -> None:
-        check_known("task", TASKS, self.task)
+        check_known("task", ALL_TASKS, self.task)
         check_known("action mode", MODES, self.mode)
         check_known("observation", OBSERVATIONS, self.observation)
         check_known("activation", ACTIVATIONS, self.activation)

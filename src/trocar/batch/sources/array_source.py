@@ -72,13 +72,26 @@ def _divided(lines: Sequence[str], terms: Sequence[str]) -> list[str]:
     return parts
 
 
-def _function(
-    name: str, arguments: str, lines: Sequence[str], terms: Sequence[str], arrays: ModuleType, barrier: Any = None
-) -> Any:
-    source = "\n".join([f"def {name}({arguments}):", *lines, f"    return ({', '.join([*terms, ''])})"])
+def step_source(program: Program) -> str:
+    """Source of `step` without barriers, which `loaded` turns into a function where no graph exists."""
+    return _source("step", "x, p, u", *program.statements("    {} = {}".format, _expression))
+
+
+def loaded(source: str, name: str, arrays: ModuleType, barrier: Any = None) -> Any:
+    """The function of a generated source, on the arrays of a module."""
     space: dict[str, Any] = {"np": arrays, "barrier": barrier}
     exec(compile(source, f"<generated {name}>", "exec"), space)
     return space[name]
+
+
+def _function(
+    name: str, arguments: str, lines: Sequence[str], terms: Sequence[str], arrays: ModuleType, barrier: Any = None
+) -> Any:
+    return loaded(_source(name, arguments, lines, terms), name, arrays, barrier)
+
+
+def _source(name: str, arguments: str, lines: Sequence[str], terms: Sequence[str]) -> str:
+    return "\n".join([f"def {name}({arguments}):", *lines, f"    return ({', '.join([*terms, ''])})"])
 
 
 def _expression(node: Node, args: Sequence[str]) -> str:

@@ -1,8 +1,7 @@
-"""Warp kernels of a batch of scenes: motors and servos, Dahl friction, resets, guards and contacts.
+"""Warp kernels of a batch of scenes: resets, places of objects, guards and contacts; `control_kernels` has the motors.
 
-Rows are worlds. Arrays named `A`, `D` and `B` are (rows, width): row k acts on `width` entries of qpos or qvel from
-`first[k]` on. Numbers of modes and bits are those of `status`. Arrays of (1 or n, ...) are indexed by world modulo
-their length, as in MuJoCo Warp.
+Rows are worlds. Bits are those of `status`. Arrays of (1 or n, ...) are indexed by world modulo their length, as in
+MuJoCo Warp.
 """
 
 # mypy: ignore-errors
@@ -11,148 +10,6 @@ their length, as in MuJoCo Warp.
 import warp as wp
 
 wp.set_module_options({"enable_backward": False})
-
-
-@wp.func
-def row_product(A: wp.array2d(dtype=float), k: int, x: wp.array2d(dtype=float), w: int, first: int) -> float:
-    """Product of row k of A with the entries of world w from `first` on."""
-    total = float(0.0)
-    for i in range(A.shape[1]):
-        a = A[k, i]
-        if a != 0.0:
-            total += a * x[w, first + i]
-    return total
-
-
-@wp.kernel
-def move_references(dt: float, mode: wp.array(dtype=int), rate: wp.array2d(dtype=float), ref: wp.array2d(dtype=float)):
-    """References move at their rates by one step, before they act."""
-    w, m = wp.tid()
-    if mode[m] == 1 or mode[m] == 3:
-        ref[w, m] = ref[w, m] + dt * rate[w, m]
-
-
-@wp.kernel
-def control_motors(
-    dt: float,
-    qpos: wp.array2d(dtype=float),
-    qvel: wp.array2d(dtype=float),
-    mode: wp.array(dtype=int),
-    first_q: wp.array(dtype=int),
-    first_v: wp.array(dtype=int),
-    first_u: wp.array(dtype=int),
-    joints: wp.array(dtype=int),
-    A: wp.array2d(dtype=float),
-    D: wp.array2d(dtype=float),
-    coupling: wp.array2d(dtype=float),
-    kp: wp.array2d(dtype=float),
-    ki: wp.array2d(dtype=float),
-    kd: wp.array2d(dtype=float),
-    deadband: wp.array(dtype=float),
-    output: wp.array(dtype=float),
-    limit: wp.array(dtype=float),
-    cutoff: wp.array(dtype=float),
-    momentum: wp.array(dtype=float),
-    ref: wp.array2d(dtype=float),
-    rate: wp.array2d(dtype=float),
-    effort: wp.array2d(dtype=float),
-    integral: wp.array2d(dtype=float),
-    explained: wp.array2d(dtype=float),
-    observer: wp.array2d(dtype=float),
-    applied: wp.array2d(dtype=float),
-    ctrl: wp.array2d(dtype=float),
-):
-    """Efforts of the motors for the next step, and their sum in `applied`."""
-    w, m = wp.tid()
-    tau = float(0.0)
-    kind = mode[m]
-    if kind == 0 or kind == 2:
-        tau = effort[w, m]
-    elif kind == 1:
-        s = row_product(A, m, qpos, w, first_q[m])
-        ds = row_product(A, m, qvel, w, first_v[m])
-        e = ref[w, m] - s
-        de = rate[w, m] - ds
-        if deadband[m] > 0.0:
-            e = e - wp.clamp(e, -deadband[m], deadband[m])
-            if e == 0.0:
-                de = 0.0
-        tau = kp[w % kp.shape[0], m] * e + kd[w % kd.shape[0], m] * de
-        gain = ki[w % ki.shape[0], m]
-        if gain != 0.0:
-            integral[w, m] = integral[w, m] + dt * e
-            tau = tau + gain * integral[w, m]
-        if cutoff[m] > 0.0:
-            p = momentum[m] * ds
-            observer[w, m] = observer[w, m] + (explained[w, m] + p - observer[w, m]) * cutoff[m] * dt
-            tau = tau + observer[w, m] - p
-        tau = wp.clamp(tau, -output[m], output[m])
-        if cutoff[m] > 0.0:
-            explained[w, m] = wp.clamp(tau, -limit[m], limit[m])
-    else:
-        u = first_u[m]
-        for j in range(joints[m]):
-            k = u + j
-            share = coupling[k, m - u]
-            if share != 0.0:
-                e = ref[w, k] - row_product(D, k, qpos, w, first_q[m])
-                de = rate[w, k] - row_product(D, k, qvel, w, first_v[m])
-                tau = tau + share * (kp[w % kp.shape[0], k] * e + kd[w % kd.shape[0], k] * de)
-    if kind != 0:
-        tau = wp.clamp(tau, -limit[m], limit[m])
-    applied[w, m] = applied[w, m] + tau
-    ctrl[w, m] = tau
-
-
-@wp.kernel
-def apply_dahl(
-    qpos: wp.array2d(dtype=float),
-    first_q: wp.array(dtype=int),
-    first_v: wp.array(dtype=int),
-    B: wp.array2d(dtype=float),
-    F: wp.array2d(dtype=float),
-    slope: wp.array2d(dtype=float),
-    rate: wp.array2d(dtype=float),
-    constant: wp.array2d(dtype=float),
-    z: wp.array2d(dtype=float),
-    s: wp.array2d(dtype=float),
-    applied: wp.array2d(dtype=float),
-):
-    """Constant forces and those of Dahl elements, whose states follow the path since the last step."""
-    w = wp.tid()
-    v = w % F.shape[0]
-    for i in range(applied.shape[1]):
-        applied[w, i] = constant[w % constant.shape[0], i]
-    for k in range(B.shape[0]):
-        here = row_product(B, k, qpos, w, first_q[k])
-        path = here - s[w, k]
-        s[w, k] = here
-        d = wp.sign(path)
-        if path == 0.0:
-            d = 0.0
-        state = d + (z[w, k] - d) * wp.exp(rate[v, k] * wp.abs(path))
-        z[w, k] = state
-        force = -(F[v, k] + slope[v, k] * here) * state
-        for i in range(B.shape[1]):
-            b = B[k, i]
-            if b != 0.0:
-                applied[w, first_v[k] + i] = applied[w, first_v[k] + i] + b * force
-
-
-@wp.kernel
-def read_joints(
-    qpos: wp.array2d(dtype=float),
-    qvel: wp.array2d(dtype=float),
-    first_q: wp.array(dtype=int),
-    first_v: wp.array(dtype=int),
-    D: wp.array2d(dtype=float),
-    q: wp.array2d(dtype=float),
-    dq: wp.array2d(dtype=float),
-):
-    """Joint positions and velocities of all arms."""
-    w, j = wp.tid()
-    q[w, j] = row_product(D, j, qpos, w, first_q[j])
-    dq[w, j] = row_product(D, j, qvel, w, first_v[j])
 
 
 @wp.kernel
@@ -220,56 +77,6 @@ def reset_constraints(
             aref[w, r] = 0.0
         if r < force.shape[1]:
             force[w, r] = 0.0
-
-
-@wp.kernel
-def reset_control(
-    mask: wp.array(dtype=wp.bool),
-    qpos: wp.array2d(dtype=float),
-    first_q: wp.array(dtype=int),
-    mode: wp.array(dtype=int),
-    A: wp.array2d(dtype=float),
-    D: wp.array2d(dtype=float),
-    ref: wp.array2d(dtype=float),
-    rate: wp.array2d(dtype=float),
-    effort: wp.array2d(dtype=float),
-    integral: wp.array2d(dtype=float),
-    explained: wp.array2d(dtype=float),
-    observer: wp.array2d(dtype=float),
-    applied: wp.array2d(dtype=float),
-    commanded: wp.array2d(dtype=float),
-):
-    """References of the masked worlds at their positions, at rest; no efforts, no memory."""
-    w, m = wp.tid()
-    if not mask[w]:
-        return
-    commanded[w, m] = row_product(D, m, qpos, w, first_q[m])
-    if mode[m] == 3:
-        ref[w, m] = commanded[w, m]
-    else:
-        ref[w, m] = row_product(A, m, qpos, w, first_q[m])
-    rate[w, m] = 0.0
-    effort[w, m] = 0.0
-    integral[w, m] = 0.0
-    explained[w, m] = 0.0
-    observer[w, m] = 0.0
-    applied[w, m] = 0.0
-
-
-@wp.kernel
-def reset_dahl(
-    mask: wp.array(dtype=wp.bool),
-    qpos: wp.array2d(dtype=float),
-    first_q: wp.array(dtype=int),
-    B: wp.array2d(dtype=float),
-    z: wp.array2d(dtype=float),
-    s: wp.array2d(dtype=float),
-):
-    """Dahl elements of the masked worlds relaxed, at their positions."""
-    w, k = wp.tid()
-    if mask[w]:
-        z[w, k] = 0.0
-        s[w, k] = row_product(B, k, qpos, w, first_q[k])
 
 
 @wp.kernel
@@ -385,7 +192,7 @@ def note_touched(
     thing: wp.array(dtype=int),
     touched: wp.array3d(dtype=int),
 ):
-    """Fingers (bits 1 and 2) of every arm that touch every object; finger: (arms, ngeom) bits, thing: (ngeom,)."""
+    """Parts of arms that touch objects (bits 1, 2: fingers, 4: others); finger: (arms, ngeom) bits, thing: (ngeom,)."""
     c, a = wp.tid()
     if c >= count[0]:
         return

@@ -10,8 +10,14 @@ import mujoco.batch
 import numpy as np
 
 from trocar.batch.worlds.layout import SceneLayout
+from trocar.batch.worlds.status import OTHER_PART
 from trocar.spatial import Array
 
+# State of the controllers and of Dahl friction that every backend keeps for each world, and a snapshot holds.
+MEMORY = (
+    *("ref", "rate", "acceleration", "effort", "integral", "explained", "observer", "applied", "commanded"),
+    *("measured", "measured_rate", "z", "s"),
+)
 PER_MOTOR = ("kp", "ki", "kd", "deadband", "output", "cutoff", "momentum")
 
 
@@ -25,7 +31,7 @@ class MotorTable:
         motor_from_joint: by arm. gains: kp, ki, kd, deadband, output, cutoff, momentum (N,). limit, raw_limit: (N,).
         B, element_q, element_v: rows of the K elements. F, slope, rate: (V, K) of V scenes. constant: (V, nv).
         stop_rows, stops: (S,), (S, 2): positions beyond which a world has diverged. columns: motors by arm.
-        member, finger: (arms, ngeom). thing: (ngeom,), index of the object of a geom or -1.
+        member, finger: (arms, ngeom), finger: bits of `status`. thing: (ngeom,), index of the object of a geom or -1.
     """
 
     first_q: Array
@@ -82,6 +88,7 @@ class MotorTable:
         finger = np.zeros((len(arms), model.ngeom), dtype=np.int32)
         thing = np.full(model.ngeom, -1, dtype=np.int32)
         for a, arm in enumerate(arms):
+            finger[a, arm.instrument > 0] = OTHER_PART
             for bit, body in zip((1, 2), arm.fingers, strict=True):
                 finger[a, model.geom_bodyid == body] = bit
         for k, placed in enumerate(first.objects.values()):

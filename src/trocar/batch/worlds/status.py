@@ -7,8 +7,11 @@ import numpy as np
 from trocar.errors import MAX_LISTED, TrocarError
 from trocar.spatial import Array
 
-# Control of a motor: efforts as they are, the dVRK's PID, efforts within the motors' limits, PD of the joints.
-RAW, SERVO, EXERT, JOINT_PD = 0, 1, 2, 3
+# Control of a motor: efforts as they are, the dVRK's PID, efforts within the motors' limits, PD of the joints, computed
+# torque of the joints with additional efforts.
+RAW, SERVO, EXERT, JOINT_PD, COMPUTED_TORQUE = 0, 1, 2, 3, 4
+# Bits of parts of an arm that touch an object: left and right finger, others.
+BOTH_FINGERS, OTHER_PART = 3, 4
 # Bits of a world's status.
 DIVERGED, BEYOND_STOP, CONTACTS, CONSTRAINTS, UNSOLVED = 1, 2, 4, 8, 16
 FAILURES = DIVERGED | BEYOND_STOP | CONTACTS | CONSTRAINTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,27 +13,19 @@ from scipy.spatial.transform import Rotation
 
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
-from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED, JOINT_PD, RAW, SERVO
+from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED
+from trocar.batch.worlds.threaded_control import ThreadedControl
 from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
 from trocar.spatial import Array
 
+# Evaluations of a line search. Where MuJoCo's 50 do not suffice, the solver stops far from the solution; an `Engine`
+# repeats such a step, a batch cannot.
+LINE_SEARCH = 200
 BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
-MEMORY = ("ref", "rate", "effort", "integral", "explained", "observer", "applied", "commanded", "z", "s", "status")
 
 
-class ThreadedWorlds:
+class ThreadedWorlds(ThreadedControl):
     """State, motors and contacts of n worlds; the attributes of `WarpWorlds` as NumPy arrays."""
-
-    ref: Array
-    rate: Array
-    effort: Array
-    integral: Array
-    explained: Array
-    observer: Array
-    applied: Array
-    commanded: Array
-    z: Array
-    s: Array
 
     def __init__(
         self,
@@ -42,28 +35,16 @@ class ThreadedWorlds:
         threads: int = 0,
         fields: Mapping[str, Array] | None = None,
     ) -> None:
-        self.n, self.layout, self.table = n, layouts[0], MotorTable.of(layouts)
-        self.dt = float(self.layout.model.opt.timestep)
-        self._batch = mujoco.batch.Batch(self.layout.model, n, threads, persistent=True)
+        self.layout, model = layouts[0], layouts[0].model
+        super().__init__(MotorTable.of(layouts), n, model.nq, model.nv, float(model.opt.timestep))
+        model = copy.copy(model)
+        model.opt.ls_iterations = LINE_SEARCH
+        self._batch = mujoco.batch.Batch(model, n, threads, persistent=True)
         for name, values in (varied_fields(layouts) | dict(fields or {})).items():
             self._batch.expand(name)[...] = values[np.arange(n) % len(values)]
         self.qpos, self.qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
         self._ctrl, self._applied = self._batch.bind("ctrl"), self._batch.bind("qfrc_applied")
-        self._warm, self._time, self._qacc = (self._batch.bind(k) for k in ("qacc_warmstart", "time", "qacc"))
-        table, N, K = self.table, len(self.table.limit), len(self.table.B)
-        self.mode = np.zeros(N, dtype=np.int32)
-        self.kp, self.ki, self.kd = (table.gains[key][None] for key in ("kp", "ki", "kd"))
-        for name in MEMORY:
-            setattr(self, name, np.zeros((n, K if name in ("z", "s") else N)))
-        self.status = np.zeros(n, dtype=np.int32)
-        nq, nv = self.layout.model.nq, self.layout.model.nv
-        self._A = _spread(table.A, table.first_q, nq), _spread(table.A, table.first_v, nv)
-        self._D = _spread(table.D, table.first_q, nq), _spread(table.D, table.first_v, nv)
-        self._B = _spread(table.B, table.element_q, nq), _spread(table.B, table.element_v, nv)
-        self._scene = np.arange(n) % len(layouts)
-        self._coupling = np.zeros((N, N))
-        for name, part in table.columns.items():
-            self._coupling[part, part] = self.layout.arms[name].coupling
+        self._qacc = self._batch.bind("qacc")
         self._warned = np.zeros(n, dtype=int)
         self.qpos_start = np.repeat(self.layout.qpos[None], n, axis=0)
         self.qvel_start = np.repeat(self.layout.qvel[None], n, axis=0)
@@ -78,12 +59,7 @@ class ThreadedWorlds:
         chosen = np.arange(self.n) if mask is None else np.flatnonzero(mask)
         self._batch.reset(chosen, stage=mujoco.mjtStage.mjSTAGE_NONE)
         self.qpos[chosen], self.qvel[chosen] = self.qpos_start[chosen], self.qvel_start[chosen]
-        for name in MEMORY:
-            getattr(self, name)[chosen] = 0
-        s = self.qpos[chosen] @ self._A[0].T
-        self.ref[chosen] = np.where(self.mode == JOINT_PD, self.qpos[chosen] @ self._D[0].T, s)
-        self.s[chosen] = self.qpos[chosen] @ self._B[0].T
-        self.commanded[chosen] = self.qpos[chosen] @ self._D[0].T
+        self._place(chosen, self.qpos[chosen], self.qvel[chosen])
         self._warned[chosen] = self._warnings()[chosen]
         self._batch.forward(chosen)
 
@@ -94,6 +70,10 @@ class ThreadedWorlds:
         self._batch.expand("body_pos")[chosen, body] = poses[chosen, :3]
         self._batch.expand("body_quat")[chosen, body] = poses[chosen, 3:]
 
+    def conditioned_field(self, name: str, values: Array) -> Array:
+        """Values (k, ...) of a field of a `Scene`'s model as these worlds have them: the same."""
+        return values
+
     def field(self, name: str) -> Array:
         """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""
         return np.asarray(self._batch.expand(name))
@@ -101,47 +81,11 @@ class ThreadedWorlds:
     def step(self, steps: int = 1) -> None:
         """Advance all worlds."""
         for _ in range(steps):
-            self._control()
+            self._ctrl[...] = self._efforts()
+            self._applied[...] = self._friction(self.qpos)
             self._batch.step()
+            self._measure(self.qpos, self.qvel)
             self._guard()
-
-    def _control(self) -> None:
-        mode, dt = self.mode, self.dt
-        self.ref += np.where((mode == SERVO) | (mode == JOINT_PD), dt * self.rate, 0.0)
-        tau = self.effort.copy()
-        if (mode == SERVO).any():
-            tau = np.where(mode == SERVO, self._servo(), tau)
-        if (mode == JOINT_PD).any():
-            q, dq = self.read()
-            tau = np.where(
-                mode == JOINT_PD, (self.kp * (self.ref - q) + self.kd * (self.rate - dq)) @ self._coupling, tau
-            )
-        limit = np.where(mode == RAW, np.inf, self.table.limit)
-        tau = np.clip(tau, -limit, limit)
-        self.applied += tau
-        self._ctrl[...] = tau
-        here = self.qpos @ self._B[0].T
-        path, self.s = here - self.s, here
-        d = np.sign(path)
-        self.z = d + (self.z - d) * np.exp(self.table.rate[self._scene] * np.abs(path))
-        force = (self.table.F[self._scene] + self.table.slope[self._scene] * here) * self.z
-        self._applied[...] = self.table.constant[self._scene] - force @ self._B[1]
-
-    def _servo(self) -> Array:
-        """Efforts (n, N) of the dVRK's PID with its deadband and disturbance observer."""
-        gains, dt = self.table.gains, self.dt
-        ds = self.qvel @ self._A[1].T
-        e, de = self.ref - self.qpos @ self._A[0].T, self.rate - ds
-        e = e - np.clip(e, -gains["deadband"], gains["deadband"])
-        de = np.where((e == 0.0) & (gains["deadband"] > 0.0), 0.0, de)
-        self.integral += np.where((self.mode == SERVO) & (self.ki != 0.0), dt * e, 0.0)
-        tau = self.kp * e + self.kd * de + self.ki * self.integral
-        observes = gains["cutoff"] > 0.0
-        momentum = gains["momentum"] * ds
-        self.observer += np.where(observes, (self.explained + momentum - self.observer) * gains["cutoff"] * dt, 0.0)
-        tau = np.clip(tau + np.where(observes, self.observer - momentum, 0.0), -gains["output"], gains["output"])
-        self.explained = np.where(observes, np.clip(tau, -self.table.limit, self.table.limit), 0.0)
-        return tau
 
     def _warnings(self) -> Array:
         return self._counts()[:, [int(kind) for kind in BAD]].sum(axis=1)
@@ -167,7 +111,7 @@ class ThreadedWorlds:
         return self.qpos @ self._D[0].T, self.qvel @ self._D[1].T
 
     def touch(self) -> Array:
-        """Fingers (n, arms, objects) that touched every object in the last step: bits 1 left, 2 right."""
+        """Parts of arms that touched objects (n, arms, objects) in the last step: bits 1, 2 fingers, 4 others."""
         table = self.table
         touched = np.zeros((self.n, len(self.layout.arms), max(1, len(self.layout.objects))), dtype=np.int32)
         for w in range(self.n):
@@ -201,13 +145,12 @@ class ThreadedWorlds:
 
     def snapshot(self) -> dict[str, Array]:
         """Copies of the state of all worlds and their controllers."""
-        return {"state": self._batch.state.copy()} | {name: getattr(self, name).copy() for name in MEMORY}
+        return {"state": self._batch.state.copy()} | {name: array.copy() for name, array in self._memory().items()}
 
     def restore(self, saved: Mapping[str, Array]) -> None:
         """Continue from a snapshot of this batch."""
         self._batch.state[...] = saved["state"]
-        for name in MEMORY:
-            setattr(self, name, saved[name].copy())
+        self._recall(dict(saved))
 
     def synchronize(self) -> None:
         """Wait for nothing: steps are done when they return."""
@@ -225,12 +168,3 @@ class ThreadedWorlds:
         inverse = self.table.motor_from_joint[arm]
         self.ref[:, part], self.rate[:, part] = start @ inverse.T, (end - start) @ inverse.T / duration
         self.commanded[:, part] = end
-
-
-def _spread(rows: Array, first: Array, width: int) -> Array:
-    """Rows (k, w) at their columns of a matrix (k, width)."""
-    wide = np.zeros((len(rows), width))
-    for k, (row, start) in enumerate(zip(rows, first, strict=True)):
-        count = min(len(row), width - start)
-        wide[k, start : start + count] = row[:count]
-    return wide

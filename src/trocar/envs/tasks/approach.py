@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trocar.envs.task import Policy
-from trocar.envs.tasks.needle_pick import ABOVE, OPEN, NeedlePickTask
+from trocar.envs.tasks.lift_task import ABOVE
+from trocar.envs.tasks.needle_pick import OPEN, NeedlePickTask
 from trocar.envs.tasks.tip_script import Script, Tips, following
 from trocar.envs.world import World
 from trocar.simulation.objects.solid import Needle

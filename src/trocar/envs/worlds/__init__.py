@@ -11,7 +11,7 @@
 """
 
 from trocar.envs.worlds.episodes import Episodes
-from trocar.envs.worlds.rigid_tasks import WORLD_TASKS
 from trocar.envs.worlds.task_worlds import TaskWorlds
+from trocar.envs.worlds.world_tasks import WORLD_TASKS
 
 __all__ = ["WORLD_TASKS", "Episodes", "TaskWorlds"]

@@ -11,15 +11,20 @@ import mujoco.batch
 import numpy as np
 
 from trocar.batch.worlds.layout import SceneLayout
-from trocar.envs.actions import MODES, JointEffort, TipIncrement
+from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.envs.actions import MODES, JointEffort, ResidualEffort, TipIncrement
+from trocar.envs.levels import LEVELS
 from trocar.envs.registration import make_task
 from trocar.envs.task_env import RATE
-from trocar.envs.worlds.rigid_tasks import WORLD_TASKS
+from trocar.envs.worlds.drawn_robots import DrawnRobots, is_drawn, robot_row
+from trocar.envs.worlds.world_tasks import WORLD_TASKS
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, quaternion
 
 PLACES = ("body_pos", "body_quat")  # of fixed objects, which are placed by their poses
-REFERENCE = ("qpos0", "qpos_spring")  # of free objects: without effect on their motion
+# Fields without effect on the motion: references of free objects, weights of muscles and of sleeping, boxes of the
+# midphase, which is switched off.
+REFERENCE = ("qpos0", "qpos_spring", "actuator_acc0", "dof_M0", "dof_length", "bvh_aabb")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,7 @@ class Episodes:
         places: poses (K, 7) of fixed objects by name. fields: values (K, ...) of MuJoCo's model that differ.
         numbers: (K, ...) that the task draws, such as its goal. limits: efforts of an action of ones, by arm.
         periods: control periods of an episode. held: periods for which the success condition must hold.
+        law: inverse dynamics of the nominal model, of residual efforts. robots: those of a level with drawn ones.
     """
 
     task: str
@@ -46,19 +52,35 @@ class Episodes:
     limits: dict[str, Array]
     periods: int
     held: int
+    law: TorqueLaw | None = None
+    robots: DrawnRobots | None = None
 
     def __len__(self) -> int:
         return len(self.qpos)
 
     @classmethod
-    def drawn(cls, task: str, seeds: Sequence[int], progress: Callable[[int], Any] | None = None) -> Episodes:
-        """Draw the episodes of seeds at the nominal level, each by `TaskEnv.reset`: 20 ms for a needle."""
+    def drawn(
+        cls,
+        task: str,
+        seeds: Sequence[int],
+        progress: Callable[[int], Any] | None = None,
+        *,
+        level: str = "nominal",
+    ) -> Episodes:
+        """Draw the episodes of seeds, each by `TaskEnv.reset`: 20 ms for a needle.
+
+        Args:
+            level: nominal, 1sigma or 3sigma. Beyond nominal, every episode has a robot of its own, that of the single
+                environment with the same seed: parameters, encoders, noise of currents, delay of actions.
+        """
         check_known("task of many worlds", WORLD_TASKS, task)
+        check_known("level of randomisation", LEVELS, level)
         if not len(seeds):
             raise TrocarError("episodes need at least one seed")
-        env = make_task(task)
+        env = make_task(task, level=level)
         kind = WORLD_TASKS[task]
-        layout, rows = None, []
+        periods = round(env.task.duration * RATE)
+        layout, rows, robots = None, [], []
         for count, seed in enumerate(seeds):
             env.reset(seed=int(seed))
             scene = env.world.scene
@@ -74,6 +96,10 @@ class Episodes:
                 row[f"field {name}"] = value
             row |= {f"number {name}": np.asarray(value, dtype=float) for name, value in kind.drawn(env.task).items()}
             rows.append(row)
+            if is_drawn(level):
+                own = SceneLayout.of(scene)
+                layout.check_alike(own)
+                robots.append(robot_row(env, own, periods))
             if progress is not None:
                 progress(count + 1)
         assert layout is not None
@@ -84,6 +110,7 @@ class Episodes:
             for kind in ("place", "field", "number")
         }
         limits = {arm: mode.limits for arm, mode in env.modes.items() if isinstance(mode, JointEffort)}
+        nominal = [mode.nominal for mode in env.modes.values() if isinstance(mode, ResidualEffort)]
         return cls(
             task,
             env.mode,
@@ -95,17 +122,19 @@ class Episodes:
             parts["field"],
             parts["number"],
             limits,
-            periods=round(env.task.duration * RATE),
+            periods=periods,
             held=max(1, round(env.task.held * RATE)),
+            law=TorqueLaw.of(nominal[0], friction=True) if nominal else None,
+            robots=DrawnRobots.joined(robots, env.world.loop.sensors.resolution) if robots else None,
         )
 
 
 def _commanded(mode: Any) -> Array:
     if isinstance(mode, TipIncrement):
         return mode.q.copy()
-    if type(mode) is JointEffort:
+    if isinstance(mode, JointEffort):
         return np.zeros(mode.size)
-    known = ", ".join(name for name, kind in MODES.items() if kind in (JointEffort, TipIncrement))
+    known = ", ".join(name for name, kind in MODES.items() if issubclass(kind, JointEffort | TipIncrement))
     raise TrocarError(f"many worlds are commanded by {known}; not by {type(mode).__name__}")
 
 

@@ -6,11 +6,14 @@ The numbers are those of `trocar.envs.tasks`, whose constants and draws these cl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from trocar.envs.tasks import needle_handover, needle_pick
+from trocar.batch.worlds.reference_waves import Waves
+from trocar.envs.task_env import RATE
+from trocar.envs.tasks import needle_handover
 from trocar.envs.tasks.reach import ReachTask
+from trocar.envs.tasks.reference_task import PREVIEW, RAMP
+from trocar.envs.tasks.track import JUDGED, MAX_RMS, TrackTask
 
 if TYPE_CHECKING:
     from trocar.envs.worlds.task_worlds import TaskWorlds
@@ -31,7 +34,13 @@ def canonical(xp: Any, poses: Any) -> Any:
 
 
 class WorldTask(ABC):
-    """A task on many worlds. Methods take the worlds after a control period and return arrays (n,) or (n, k)."""
+    """A task on many worlds. Methods take the worlds after a control period and return arrays (n,) or (n, k).
+
+    Attributes:
+        continues: the episode goes on after success.
+    """
+
+    continues: ClassVar[bool] = False
 
     @staticmethod
     def drawn(task: Any) -> dict[str, Any]:
@@ -54,6 +63,20 @@ class WorldTask(ABC):
         """Worlds (n,) whose episode cannot succeed any more."""
         return worlds.xp.zeros_like(worlds.elapsed) > 0
 
+    def start(self, worlds: TaskWorlds, mask: Any) -> None:  # noqa: B027 - most tasks remember nothing
+        """Start episodes in the masked worlds (n,)."""
+
+    def after_period(self, worlds: TaskWorlds) -> None:  # noqa: B027
+        """Take the state after a control period, before it is judged."""
+
+    def waves(self, worlds: TaskWorlds) -> Waves | None:
+        """The reference of the current episodes, of tasks with residual efforts."""
+        return None
+
+    def details(self, worlds: TaskWorlds) -> dict[str, Any]:
+        """Figures (n,) of this task for `info`."""
+        return {}
+
 
 class ReachWorlds(WorldTask):
     """`ReachTask`."""
@@ -62,7 +85,7 @@ class ReachWorlds(WorldTask):
         return worlds.xp.concatenate([worlds.tip("PSM"), worlds.number("goal")], axis=-1)
 
     def _distance(self, worlds: TaskWorlds) -> Any:
-        return length(worlds.tip("PSM") - worlds.number("goal"))
+        return length(worlds.true_tip("PSM") - worlds.number("goal"))
 
     def reward(self, worlds: TaskWorlds) -> Any:
         return -self._distance(worlds) / 0.1
@@ -71,32 +94,74 @@ class ReachWorlds(WorldTask):
         return self._distance(worlds) <= ReachTask.goal_tolerance
 
 
-class NeedleWorlds(WorldTask):
-    """A needle that an arm brings to its goal.
+class TrackWorlds(WorldTask):
+    """`TrackTask`: a reference of sinusoids, followed by residual efforts on computed torque."""
 
-    Attributes:
-        arm: the arm. tolerance: of the needle's place [m].
-    """
+    NAMES = ("centre", "size", "rate", "phase")
 
-    def __init__(self, arm: str, tolerance: float) -> None:
-        self.arm, self.tolerance = arm, tolerance
+    @staticmethod
+    def drawn(task: Any) -> dict[str, Any]:
+        return {name: getattr(task, name) for name in TrackWorlds.NAMES}
+
+    def waves(self, worlds: TaskWorlds) -> Waves:
+        centre, size, rate, phase = (worlds.number(name) for name in self.NAMES)
+        return Waves(centre, size, rate, phase, RAMP)
 
     def observation(self, worlds: TaskWorlds) -> Any:
-        return worlds.xp.concatenate([canonical(worlds.xp, worlds.pose("needle")), worlds.number("goal")], axis=-1)
+        time, waves = worlds.elapsed / RATE, self.waves(worlds)
+        return worlds.xp.concatenate([waves.positions(worlds.xp, time + ahead) for ahead in PREVIEW.tolist()], axis=-1)
 
-    def distance(self, worlds: TaskWorlds) -> Any:
-        """Distances (n,) of the needle from its goal [m]."""
-        return length(worlds.pose("needle")[:, :3] - worlds.number("goal"))
+    def start(self, worlds: TaskWorlds, mask: Any) -> None:
+        memory, xp = worlds.memory, worlds.xp
+        if not memory:
+            memory |= dict.fromkeys(("error", "squares", "count"), 0.0 * worlds.elapsed)
+        memory |= {name: xp.where(mask, 0.0, values) for name, values in memory.items()}
+
+    def after_period(self, worlds: TaskWorlds) -> None:
+        time, memory = worlds.elapsed / RATE, worlds.memory
+        goal = worlds.tip_of("PSM", self.waves(worlds).positions(worlds.xp, time))
+        error = length(worlds.true_tip("PSM") - goal)
+        judged = 1.0 * (time > TrackTask.duration - JUDGED + 0.5 / RATE)
+        memory |= {"error": error, "squares": memory["squares"] + judged * error**2, "count": memory["count"] + judged}
+
+    def rms(self, worlds: TaskWorlds) -> Any:
+        """Root mean square errors (n,) of the tip in the judged time so far [m]."""
+        memory = worlds.memory
+        return (memory["squares"] / worlds.xp.clip(memory["count"], 1.0, None)) ** 0.5
 
     def reward(self, worlds: TaskWorlds) -> Any:
-        away = length(worlds.tip(self.arm) - worlds.pose("needle")[:, :3])
+        return -worlds.xp.clip((worlds.memory["error"] / 1e-3) ** 2, None, 100.0)
+
+    def solved(self, worlds: TaskWorlds) -> Any:
+        return (worlds.elapsed >= worlds.episodes.periods) & (self.rms(worlds) < MAX_RMS)
+
+
+class LiftWorlds(WorldTask):
+    """`LiftTask`: an object that an arm brings to its goal.
+
+    Attributes:
+        arm, thing: the arm and the object. tolerance: of the object's place [m].
+    """
+
+    def __init__(self, arm: str, thing: str, tolerance: float) -> None:
+        self.arm, self.thing, self.tolerance = arm, thing, tolerance
+
+    def observation(self, worlds: TaskWorlds) -> Any:
+        return worlds.xp.concatenate([canonical(worlds.xp, worlds.pose(self.thing)), worlds.number("goal")], axis=-1)
+
+    def distance(self, worlds: TaskWorlds) -> Any:
+        """Distances (n,) of the object from its goal [m]."""
+        return length(worlds.pose(self.thing)[:, :3] - worlds.number("goal"))
+
+    def reward(self, worlds: TaskWorlds) -> Any:
+        away = length(worlds.true_tip(self.arm) - worlds.pose(self.thing)[:, :3])
         return -worlds.xp.clip(self.distance(worlds) + 0.2 * away, None, 1.0) / 0.1
 
     def solved(self, worlds: TaskWorlds) -> Any:
-        return worlds.held(self.arm, "needle") & (self.distance(worlds) <= self.tolerance)
+        return worlds.held(self.arm, self.thing) & (self.distance(worlds) <= self.tolerance)
 
 
-class HandoverWorlds(NeedleWorlds):
+class HandoverWorlds(LiftWorlds):
     """`NeedleHandoverTask`: the needle is held by one arm alone."""
 
     def solved(self, worlds: TaskWorlds) -> Any:
@@ -106,12 +171,4 @@ class HandoverWorlds(NeedleWorlds):
         return worlds.pose("needle")[:, 2] < needle_handover.MEETING[2] - 0.1
 
 
-WORLD_TASKS: MappingProxyType[str, WorldTask] = MappingProxyType(
-    {
-        "Reach": ReachWorlds(),
-        "NeedlePick": NeedleWorlds("PSM", needle_pick.TOLERANCE),
-        "NeedleHandover": HandoverWorlds(needle_handover.TAKER, needle_handover.TOLERANCE),
-    }
-)
-
-__all__ = ["WORLD_TASKS", "WorldTask", "canonical", "length"]
+__all__ = ["HandoverWorlds", "LiftWorlds", "ReachWorlds", "TrackWorlds", "WorldTask", "canonical", "length"]

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.scenes import SceneBatch
-from trocar.batch.worlds.status import FAILURES
+from trocar.batch.worlds.status import BOTH_FINGERS, FAILURES
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
-from trocar.envs.actions import JAW_RANGE, JAW_SPEED, TIP_SPEED, TURN_SPEED
+from trocar.envs.actions import COMPUTED_KD, COMPUTED_KP, JAW_RANGE, JAW_SPEED, TIP_SPEED, TURN_SPEED
 from trocar.envs.task_env import MAX_OBSERVED, RATE
 from trocar.envs.world import FREQUENCY
 from trocar.envs.worlds.episodes import Episodes
-from trocar.envs.worlds.rigid_tasks import WORLD_TASKS
+from trocar.envs.worlds.world_robots import WorldRobots
+from trocar.envs.worlds.world_tasks import WORLD_TASKS
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 
@@ -22,7 +23,7 @@ DIVERGED_REWARD = -10.0  # of a needle 1 m away
 
 
 class TaskWorlds:
-    """n worlds of a task at the nominal level, with the observations, actions and rewards of its `TaskEnv`.
+    """n worlds of a task, with the observations, actions and rewards of its `TaskEnv` at the level of the episodes.
 
     Arrays are NumPy's in double precision with threads, and torch's on Warp's device in float32. World k starts with
     episode k; its next ones are k + n, k + 2 n, and so on, modulo their number.
@@ -33,6 +34,7 @@ class TaskWorlds:
     Attributes:
         batch: the scenes. xp: numpy or torch. size, observed: numbers of an action and of an observation.
         elapsed: (n,) control periods since the start. episode: (n,) rows of `episodes`.
+        memory: arrays (n,) that the task keeps during an episode, by name.
     """
 
     def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
@@ -54,15 +56,22 @@ class TaskWorlds:
         self._starts = {name: self.put(getattr(episodes, name)) for name in ("qpos", "qvel", "commanded")}
         self._places = {name: self.put(values) for name, values in episodes.places.items()}
         self._numbers = {name: self.put(values) for name, values in episodes.numbers.items()}
-        self._fields = {name: self.put(values) for name, values in episodes.fields.items()}
+        fields = {k: self.batch.worlds.conditioned_field(k, values) for k, values in episodes.fields.items()}
+        self._fields = {name: self.put(values) for name, values in fields.items()}
         self.elapsed = self.put(np.zeros(n, dtype=np.int64))
         self.episode = self.put(np.arange(n) % len(episodes))
         self._solved_for = xp.zeros_like(self.elapsed)
         self._last = self.put(np.zeros((n, self.size)))
-        self._efforts = {name: self.put(np.zeros((n, arm.n))) for name, arm in self._arms.items()}
-        if not self._tip_mode:
-            for name in self._arms:
-                self.batch.apply(name, np.zeros(self._arms[name].n), limited=True)
+        self._applied = self.put(np.zeros((n, episodes.layout.model.nu)))  # mean motor efforts of the last period
+        self._robots = None if episodes.robots is None else WorldRobots(self, episodes.robots)
+        self.memory: dict[str, Any] = {}
+        for name, arm in self._arms.items():
+            if episodes.law is not None:
+                waves = self.task.waves(self)
+                assert waves is not None
+                self.batch.follow_waves(name, episodes.law, waves, kp=COMPUTED_KP, kd=COMPUTED_KD)
+            elif not self._tip_mode:
+                self.batch.apply(name, np.zeros(arm.n), limited=True)
         self.observed = self.reset().shape[1]
 
     def _torch(self) -> Any:
@@ -123,55 +132,70 @@ class TaskWorlds:
             field = self._field(name)
             several = mask.reshape(-1, *[1] * (len(field.shape) - 1))
             field[...] = xp.where(several, values[row].reshape(field.shape), field)
+        if self._robots is not None:
+            self._robots.start(mask)
+        if self.episodes.law is not None:
+            self._start_waves(wide)
         worlds.reset(chosen)
         commanded = self._array("commanded")
         commanded[...] = xp.where(wide, self._starts["commanded"][row], commanded)
         self.elapsed = xp.where(mask, 0, self.elapsed)
         self._solved_for = xp.where(mask, 0, self._solved_for)
         self._last = xp.where(wide, 0.0, self._last)
-        self._efforts = {name: xp.where(wide, 0.0, efforts) for name, efforts in self._efforts.items()}
+        self._applied = xp.where(wide, 0.0, self._applied)
+        self._measure()
+        self.task.start(self, mask)
         return self.observation()
 
+    def _start_waves(self, mask: Any) -> None:
+        """Give the masked worlds (n, 1) the reference of their current episodes."""
+        waves = self.task.waves(self)
+        for name in self._arms:
+            for key in ("centre", "size", "rate", "phase"):
+                own = self.shared(getattr(self.batch.worlds.waves[name], key))
+                own[...] = self.xp.where(mask, getattr(waves, key), own)
+
+    def shared(self, array: Any) -> Any:
+        """An array of the backend as one of these worlds, in the same memory."""
+        return array if self.xp is np else self._to_torch(array)
+
     def _field(self, name: str) -> Any:
-        return self.batch.worlds.field(name) if self.xp is np else self._to_torch(self.batch.worlds.field(name))
+        return self.shared(self.batch.worlds.field(name))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
 
-        Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`, `solved`
-        and `diverged` (n,). A world whose episode is over goes on until its `reset`; one that has diverged is
-        terminated, and its observation has zeros instead of what is not finite.
+        Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`,
+        `solved`, `diverged` and figures of the task (n,). A world whose episode is over goes on until its `reset`; one
+        that has diverged is terminated, and its observation has zeros instead of what is not finite.
         """
         xp, worlds = self.xp, self.batch.worlds
         actions = xp.clip(xp.nan_to_num(actions), -1.0, 1.0)
-        self._command(actions)
+        self._command(actions if self._robots is None else self._robots.delayed(actions))
         applied = self._array("applied")
         applied[...] = 0.0
         worlds.step(CYCLES)
-        applied = self._array("applied")
-        columns = worlds.table.columns
-        self._efforts = {
-            name: applied[:, columns[name]] / CYCLES @ matrix for name, matrix in self._joint_efforts.items()
-        }
+        self._applied = self._array("applied") / CYCLES
         self._last, self.elapsed = actions, self.elapsed + 1
+        self._measure()
+        self.task.after_period(self)
         observation = self.observation()
         diverged = (self._array("status") & FAILURES) != 0
         solved = self.task.solved(self) & ~diverged
         self._solved_for = xp.where(solved, self._solved_for + 1, 0)
         success = self._solved_for >= self.episodes.held
         reward = xp.where(diverged, DIVERGED_REWARD, xp.nan_to_num(self.task.reward(self)))
-        terminated = success | diverged | self.task.failed(self)
+        terminated = diverged | self.task.failed(self)
+        if not self.task.continues:
+            terminated = terminated | success
         truncated = self.elapsed >= self.episodes.periods
         return (
             observation,
             reward,
             terminated,
             truncated,
-            {"is_success": success, "solved": solved, "diverged": diverged},
+            {"is_success": success, "solved": solved, "diverged": diverged, **self.task.details(self)},
         )
-
-    def _worst(self) -> float:
-        return -10.0  # of a needle 1 m away
 
     def _command(self, actions: Any) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE
@@ -191,31 +215,65 @@ class TaskWorlds:
 
     def observation(self) -> Any:
         """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
-        q, dq = self._read()
+        q, dq = self._joints
+        applied = self._applied if self._robots is None else self._applied + self._robots.effort_noise()
         parts, columns = [], self.batch.worlds.table.columns
         for name in self._arms:
-            parts += [q[:, columns[name]], dq[:, columns[name]], self._efforts[name]]
-        self._tips = {
-            name: tip_poses(self.xp, wrist_of(arm), arm.T_world_base, q[:, columns[name]])
-            for name, arm in self._arms.items()
-        }
-        self._touched: Any = None
+            part = columns[name]
+            parts += [q[:, part], dq[:, part], applied[:, part] @ self._joint_efforts[name]]
         parts += [self._last, self.task.observation(self)]
         observation = self.xp.clip(self.xp.concatenate(parts, axis=-1), -MAX_OBSERVED, MAX_OBSERVED)
         return self.xp.nan_to_num(observation)
 
+    def _measure(self) -> None:
+        """Read the joints; tips and contacts are read when they are needed."""
+        self._joints = self._read()
+        self._tips: dict[str, Any] = {}
+        self._touched: Any = None
+
     def _read(self) -> tuple[Any, Any]:
-        q, dq = self.batch.worlds.read()
-        return (q, dq) if self.xp is np else (self._array("q"), self._array("dq"))
+        """Measured joints and joint velocities (n, joints of all arms)."""
+        q, dq = self.batch.worlds.joints()
+        return self.shared(q), self.shared(dq)
+
+    def tip_of(self, arm: str, q: Any) -> Any:
+        """Tips (n, 3) of an arm in the world [m] at joints (n, 6 or more)."""
+        return self._pose_of(arm, q)[:, :3, 3]
+
+    def _pose_of(self, arm: str, q: Any) -> Any:
+        facts = self._arms[arm]
+        return tip_poses(self.xp, wrist_of(facts), facts.T_world_base, q)
+
+    def true_tip(self, arm: str) -> Any:
+        """Tips (n, 3) of the simulated arms in the world [m]; without encoders, those of the measured joints."""
+        if self._robots is None:
+            return self.tip(arm)
+        q = self.batch.worlds.read()[0]
+        return self.tip_of(arm, self.shared(q)[:, self.batch.worlds.table.columns[arm]])
 
     def tip(self, arm: str) -> Any:
-        """Tips (n, 3) of an arm in the world [m]."""
-        return self._tips[arm][:, :3, 3]
+        """Tips (n, 3) of an arm in the world, from its measured joints [m]."""
+        return self.tip_pose(arm)[:, :3, 3]
+
+    def tip_pose(self, arm: str) -> Any:
+        """Tip poses (n, 4, 4) of an arm in the world, from its measured joints."""
+        if arm not in self._tips:
+            self._tips[arm] = self._pose_of(arm, self._joints[0][:, self.batch.worlds.table.columns[arm]])
+        return self._tips[arm]
 
     def pose(self, thing: str) -> Any:
         """Poses (n, 7) of a free object: position [m] and quaternion wxyz."""
         first = self.episodes.layout.objects[thing].q
         return self._array("qpos")[:, first : first + 7]
+
+    def velocity(self, thing: str) -> Any:
+        """Velocities (n, 6) of a free object: of its origin, world's axes [m/s], and angular, its own axes [rad/s]."""
+        first = self.episodes.layout.objects[thing].v
+        return self._array("qvel")[:, first : first + 6]
+
+    def place(self, thing: str) -> Any:
+        """Poses (n, 7) of a fixed object: position [m] and quaternion wxyz."""
+        return self._places[thing][self.episode]
 
     def number(self, name: str) -> Any:
         """A number that the task draws, of the current episodes (n, ...)."""
@@ -223,16 +281,16 @@ class TaskWorlds:
 
     def held(self, arm: str, thing: str) -> Any:
         """Worlds (n,) in which both fingers of an arm touch an object."""
-        return self._fingers(arm, thing) == 3
+        return (self._fingers(arm, thing) & BOTH_FINGERS) == BOTH_FINGERS
 
     def touched(self, arm: str, thing: str) -> Any:
-        """Worlds (n,) in which a finger of an arm touches an object."""
+        """Worlds (n,) in which any part of an arm touches an object."""
         return self._fingers(arm, thing) != 0
 
     def _fingers(self, arm: str, thing: str) -> Any:
         if self._touched is None:
             touched = self.batch.worlds.touch()
-            self._touched = touched if self.xp is np else self._to_torch(touched)
+            self._touched = self.shared(touched)
         layout = self.episodes.layout
         return self._touched[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
 

@@ -9,7 +9,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from trocar import checks
 from trocar.envs.task_env import MAX_OBSERVED
+from trocar.envs.worlds.episodes import Episodes
 from trocar.envs.worlds.task_worlds import TaskWorlds
 from trocar.errors import TrocarError
 from trocar.spatial import Array
@@ -29,12 +31,15 @@ class WorldsVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self._started = False
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        """Start the next episode of every world."""
+        """Start the first episode of every world, and the next one when it is called again."""
         if seed is not None:
             raise TrocarError("the episodes of these worlds are drawn already; pass seeds to Episodes.drawn")
-        return self._numbers(self.worlds.reset()), {}
+        every = self.worlds.put(np.ones(self.num_envs, dtype=bool)) if self._started else None
+        self._started = True
+        return self._numbers(self.worlds.reset(every)), {}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every world, and start the next episode where one has ended."""
@@ -60,3 +65,40 @@ class WorldsVectorEnv(VectorEnv):
 
     def _numbers(self, observation: Any) -> Array:
         return self.worlds.numpy(observation).astype(np.float32)
+
+
+class DrawnVectorEnv(WorldsVectorEnv):
+    """Worlds whose episodes `reset(seed=k)` draws: `gymnasium.make_vec("trocar/Reach-v0", 64, backend="threads")`.
+
+    World j starts with the episode of the single environment with seed k + j.
+
+    Args:
+        task: name. num_envs: worlds. backend, device, options: of `batch.SceneBatch`. level: of the robots.
+        episodes: drawn ones, which follow each other; they are repeated after that. Default: four per world.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        num_envs: int,
+        backend: str = "threads",
+        *,
+        level: str = "nominal",
+        episodes: int | None = None,
+        **options: Any,
+    ) -> None:
+        self._task, self._level, self._options = task, level, {"backend": backend, **options}
+        n = checks.count("num_envs", num_envs)
+        self._episodes = 4 * n if episodes is None else checks.count("episodes", episodes, n)
+        super().__init__(self._drawn(0, n))
+
+    def _drawn(self, seed: int, n: int) -> TaskWorlds:
+        episodes = Episodes.drawn(self._task, range(seed, seed + self._episodes), level=self._level)
+        return TaskWorlds(episodes, n, **self._options)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        """Draw episodes from a seed on and start them; without a seed, start the next ones."""
+        if seed is not None:
+            self.worlds = self._drawn(checks.count("seed", seed, 0), self.num_envs)
+            self._started = False
+        return super().reset()

@@ -151,6 +151,13 @@ def peg(name: str, T: Array) -> Peg:
     return Peg(name, shapes, T, mass=PEG_MASS, friction=PEG_FRICTION, stiffness=None, colour=COLOURS[name])
 
 
+def peg_on(setting: ContestSetting, name: str) -> Peg:
+    """A peg on the post of a setting."""
+    k = PEGS.index(name)
+    x, y = LAYOUTS[setting.variant].posts[setting.posts[k]]
+    return peg(name, np.asarray(setting.T_world_board) @ pose(rotation("z", setting.turns[k]), [x, y, 1e-4]))
+
+
 def contest_scene(
     setting: ContestSetting | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -166,22 +173,17 @@ def contest_scene(
     """
     drawn = ContestSetting() if setting is None else setting
     T, layout = np.asarray(drawn.T_world_board), LAYOUTS[drawn.variant]
-    pegs = [
-        peg(name, T @ pose(rotation("z", turn), [*layout.posts[post], 1e-4]))
-        for name, post, turn in zip(PEGS, drawn.posts, drawn.turns, strict=True)
-    ]
-    arms = {
-        HAND[side]: SceneArm(
-            arm="PSM",
-            base=pose(rotation("z", side * np.pi / 2) @ rotation("x", TILT), [side * APART, 0.0, 0.0]),
-            q=WAITING,
-            **(options or {}).get(HAND[side], {}),
-        )
-        for side in (RIGHT, LEFT)
-    }
+    pegs = [peg_on(drawn, name) for name in PEGS]
+    arms = {HAND[side]: contest_arm(side, (options or {}).get(HAND[side], {})) for side in (RIGHT, LEFT)}
     if endoscope:
         arms["ECM"] = _endoscope()
     return Scene(arms, **{"objects": [board(T, layout), *pegs], "timestep": 1.0 / CONTROL_RATE, **changes})
+
+
+def contest_arm(side: int, options: Mapping[str, Any]) -> SceneArm:
+    """The PSM of a side at its start; options: of `SceneArm`."""
+    base = pose(rotation("z", side * np.pi / 2) @ rotation("x", TILT), [side * APART, 0.0, 0.0])
+    return SceneArm(arm="PSM", base=base, q=WAITING, **options)
 
 
 def _endoscope() -> SceneArm:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -142,7 +140,7 @@ class Referee:
         before, track.free_since = track.free_since, None
         if loose:
             track.free_since = now if before is None else before
-            if track.free_since < math.inf and now - track.free_since >= LOST:
+            if track.free_since < math.inf and now - track.free_since >= LOST - 1e-9:
                 self.score.drops += 1
                 track.free_since = math.inf  # counted once until it is touched again
 
@@ -182,17 +180,3 @@ def fingers_on(scene: Scene) -> dict[str, dict[str, set[str]]]:
                 link, arm = part.split(" of ", 1)
                 links[thing].setdefault(arm, set()).add(link)
     return links
-
-
-def described(score: Score) -> Mapping[str, Any]:
-    """The figures of a score by name, for tables and files."""
-    return {
-        "points": score.points,
-        "last_time": round(score.last_time, 3),
-        "drops": score.drops,
-        "path": {arm: round(path, 4) for arm, path in score.path.items()},
-        "peak_force": round(score.peak_force, 3),
-        "time": round(score.time, 3),
-        "ended": score.ended,
-        "placements": [vars(placement) for placement in score.placements],
-    }

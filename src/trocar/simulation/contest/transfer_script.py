@@ -14,26 +14,16 @@ from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
 from trocar.simulation.contest.layouts import LEFT, RIGHT
-from trocar.simulation.contest.peg_board import (
-    HAND,
-    HOLE_RADIUS,
-    MIN_APART,
-    PEG_HEIGHT,
-    PEG_WALL,
-    PEGS,
-)
+from trocar.simulation.contest.peg_board import HAND, MIN_APART, PEGS
+from trocar.simulation.contest.peg_grips import OPEN, SQUEEZE, grips, touching
 from trocar.simulation.contest.referee import FINGERS, REST, STILL, Referee, fingers_on
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, inverse, pose, rotation
 
 SPEED, CARRYING, FINE = 0.05, 0.045, 0.03  # of free motions, with a peg, and near pegs and posts [m/s]
 TURN_SPEED = 2.0  # [rad/s]
-OPEN = 0.62  # commanded opening before a grip: 0.7 mm on both sides of a wall [rad]
 JAW_RATE = 1.8  # of closing and opening [rad/s]; faster jaws can flick a peg away
-SQUEEZE = 0.22  # commanded opening at a grip below the one at which the jaws touch both faces of a wall [rad]
 CLOSING, RELEASING = 0.40, 0.26  # time for the jaws [s]
-DEEP = 5e-3  # of the jaws' ends below the upper end of a gripped peg [m]
-ASIDE = 4e-3  # of the grip from the middle of a wall, clear of the post [m]
 UP = pose(p=[0.0, 0.0, 0.016])  # place of the jaws before and after a grip, from it
 ATTEMPTS = 3  # of the arm that takes a peg
 CARRIED = 0.012  # height of a carried peg's lower end over the highest part of the board, in the middle [m]
@@ -50,21 +40,6 @@ class Waypoint:
 
     T: Array
     speed: float = SPEED
-
-
-def grips() -> list[Array]:
-    """T_peg_tip (4, 4) of jaws from above around a wall of a peg, beside the middle of it."""
-    z = np.array([0.0, 0.0, -1.0])
-    reach = HOLE_RADIUS + PEG_WALL / 2
-    frames = []
-    for angle in (0.0, 2 * np.pi / 3, -2 * np.pi / 3):
-        radial = np.array([np.cos(angle), np.sin(angle), 0.0])
-        tangent = np.array([-radial[1], radial[0], 0.0])
-        for aside in (-ASIDE, ASIDE):
-            for y in (radial, -radial):
-                R = np.stack([np.cross(y, z), y, z], axis=1)
-                frames.append(pose(R, reach * radial + aside * tangent + [0.0, 0.0, PEG_HEIGHT]))
-    return frames
 
 
 def _upright(R: Array) -> Array:
@@ -88,8 +63,7 @@ class TransferScript:
         self.opening = {arm: float(scene.arms[arm].q[-1]) for arm in scene.arms}
         self._q = {arm: scene.arms[arm].q for arm in scene.arms}  # seeds of plans
         length = next(iter(scene.arms.values())).arm.jaw_length
-        self._grips = [frame @ pose(p=[0.0, 0.0, -(length - DEEP)]) for frame in grips()]
-        self._closed = 2.0 * float(np.arcsin(PEG_WALL / 2 / (length - DEEP))) - SQUEEZE
+        self._grips, self._closed = grips(length), touching(length) - SQUEEZE
         self._T_board = scene.objects["board"].pose
         self._layout = layout = referee.layout
         self._carried, self._clear = layout.height + CARRIED, layout.post_height + CLEAR

@@ -10,7 +10,7 @@ from trocar.files import write_json
 from trocar.plots import panels, save, style
 
 TITLES = {
-    "reach": ("Reach, joint efforts: SAC", "success on 20 other seeds", 1.0),
+    "reach": ("Reach, joint efforts: SAC", "success on 60 other seeds", 1.0),
     "track": ("Track, residual efforts at 3 sigma: SAC", "RMS error on 10 other seeds [mm]", -1.0),
     "needle_pick": ("NeedlePick: cloning the expert", "success on 10 other seeds", 1.0),
 }

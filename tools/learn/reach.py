@@ -44,7 +44,7 @@ RECIPE = SacRecipe(
     score=lambda env, info: float(info["is_success"]),
     steps=100_000,
     chunk=5_000,
-    episodes=20,
+    episodes=60,
     enough=1.0,
     options={
         "learning_rate": 1e-3,

@@ -139,7 +139,8 @@ def gallery(run: bool) -> dict[str, str]:
         cards.append(f":::{{container}} card\n[{title}]({name}.md)\n\n{summary}\n\n![{name}]({picture})\n:::\n")
     toc = "```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
     links = "".join(f'<li><a href="../../{name}">{about}</a></li>' for name, about in STATIC.items())
-    static = f"Without installing anything, turn and watch in your browser:\n\n<ul>{links}</ul>\n\n"
+    use = "With these short programs, shown with their output, you can start your own."
+    static = f"{use}\n\nWithout installing anything, turn and watch in your browser:\n\n<ul>{links}</ul>\n\n"
     pages["index"] = f"# Gallery of examples\n\n{static}::::{{container}} gallery\n" + "".join(cards) + "::::\n\n" + toc
     return pages
 

@@ -165,19 +165,28 @@ class ServedRos2:
         return problems
 
 
-def _heed_ctrl_c() -> None:
-    """A shell starts programs in the background with SIGINT ignored, which a command would inherit."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+@contextlib.contextmanager
+def _heeding_ctrl_c() -> Iterator[None]:
+    """A shell starts programs in the background with SIGINT ignored, which a command would inherit.
+
+    Popen's preexec_fn would fork this process, of which JAX and other libraries with threads warn.
+    """
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def served(scene: Path, domain: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """`trocar serve --ros2` in a separate process, with its output in a file; stopped by Ctrl-C."""
     command = [sys.executable, "-m", "trocar", "serve", str(scene), "--ros2", "--domain", str(domain)]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command, stdout=output, stderr=output, start_new_session=True, preexec_fn=_heed_ctrl_c
-        )
+    with log.open("wb") as output, _heeding_ctrl_c():
+        server = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:
         _wait(lambda: b"serving" in log.read_bytes() or server.poll() is not None, START_TIMEOUT)
         yield server

@@ -142,6 +142,21 @@ def test_a_force_applies_on_enter_and_goes_back_when_it_is_too_large(psm):
     until(lambda: not psm.arm().force.any(), "no push")
 
 
+def test_a_force_typed_while_another_takes_effect_stays_in_its_field(psm, monkeypatch):
+    controls, applied = psm.controls, []
+
+    def push_and_type(force):
+        applied.append(float(force[2]))
+        controls.push.fields[2].value = 0.7
+
+    controls.push.show([0.0, 0.0, 0.4])
+    monkeypatch.setattr(controls, "_simulated", SimpleNamespace(push=push_and_type))
+    controls._on_force()
+    assert applied == [0.4]
+    assert controls.push.values.tolist() == [0.0, 0.0, 0.7]
+    controls.push.show(np.zeros(3))
+
+
 def test_gravity_beyond_its_range_is_refused_and_goes_back(psm):
     entry = psm.mechanism.gravity
     was = entry.values

@@ -224,13 +224,12 @@ class ArmControls:
     def _on_force(self) -> None:
         with self._lock:
             force = self.push.values
+            self.push.show(force)  # before it acts: numbers typed once the arm is pushed are the next force
             try:
                 self._simulated.push(force)
             except Exception:
-                force = self._now().force
+                self.push.show(self._now().force)
                 raise
-            finally:
-                self.push.show(force)
 
     def let_go(self) -> None:
         """End the push."""

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from trocar.envs import levels, make_task
+from trocar.identification import covariance
+from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.mechanics import load_mechanism
 
-SEEDS = range(23, 63)  # the robot of a seed differs between versions of LAPACK; one in ten vibrates
+VIBRATING = 27  # a seed whose first sample is unstable under the PID
 
 
 def saturation(seed: int) -> float:
@@ -33,10 +35,37 @@ def first_radius(seed: int) -> float:
 
 
 def test_a_drawn_arm_does_not_vibrate_under_the_pid(monkeypatch):
-    seed = next(seed for seed in SEEDS if first_radius(seed) > 1.0)
-    assert saturation(seed) == 0.0
+    assert first_radius(VIBRATING) > 1.0
+    assert saturation(VIBRATING) == 0.0
     monkeypatch.setattr(levels, "servo_radius", lambda mechanism: 0.0)  # accept every sample
-    assert saturation(seed) > 0.2
+    assert saturation(VIBRATING) > 0.2
+
+
+def test_the_robot_of_a_seed_does_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
+    """Versions of LAPACK give eigenvectors of other signs."""
+    mechanism, eigh = load_mechanism("PSM", "wang2019_refit"), np.linalg.eigh
+
+    def flipped(matrix):
+        values, axes = eigh(matrix)
+        return values, axes * np.where(np.arange(len(values)) % 3, 1.0, -1.0)
+
+    before, known = DrawnParameters(mechanism).draw(3.0, 5)[0], np.array(DrawnParameters(mechanism).values)
+    monkeypatch.setattr(np.linalg, "eigh", flipped)
+    np.testing.assert_allclose(DrawnParameters(mechanism).draw(3.0, 5)[0], before, rtol=1e-9, atol=1e-12)
+    assert np.abs(before / known - 1.0).max() > 0.1  # another robot than the nominal one
+
+
+def test_samples_have_the_covariance_of_the_set():
+    samples = DrawnParameters(load_mechanism("PSM", "wang2019_refit"))
+    names, C = covariance(samples.mechanism.parameters.path, "PSM")
+    chosen = [names.index(name) for name in samples.names]
+    C = C[np.ix_(chosen, chosen)]
+    scales = np.sqrt(np.diag(C))
+    np.testing.assert_allclose(
+        samples._root @ samples._root.T / np.outer(scales, scales),
+        C / np.outer(scales, scales),
+        atol=1e-5,  # the file has six digits
+    )
 
 
 @pytest.mark.parametrize("parameters", ["wang2019_refit", "wang2019"])

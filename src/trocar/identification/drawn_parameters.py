@@ -40,7 +40,8 @@ class DrawnParameters:
         self.values = np.array([value[name] for name in self.names])
         scales = np.sqrt(np.maximum(np.diag(C)[columns], 1e-300))
         values, axes = np.linalg.eigh(C[np.ix_(columns, columns)] / np.outer(scales, scales))
-        self._root = scales[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
+        # The symmetric root: signs of eigenvectors, which depend on the version of NumPy, cancel in it.
+        self._root = scales[:, None] * ((axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T)
         self._rotors = np.array([name.endswith(".Im") for name in self.names])
         self._inertia = [i for i, name in enumerate(self.names) if name.partition(".")[2] in NAMES]
         self.links = list(dict.fromkeys(self.names[i].partition(".")[0] for i in self._inertia))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -366,7 +367,8 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
         largest = efforts[name]["rehearsal"]
         assert means[i] * 0.999 < largest < min(2 * means[i], arm.motors.effort[i])
         assert efforts[name]["model"] <= 0.7501 * efforts[name]["limit"]
-        assert f"{largest / arm.motors.effort[i]:.0%}" in run.output
+        (share,) = re.findall(rf"{name} .* (\d+)%", run.output)
+        assert abs(int(share) - 100 * largest / arm.motors.effort[i]) <= 0.6  # rounded; numbers in files are, too
     for command in ("trocar run --scene ECM --speed fast", "trocar identify measured.csv --arm ECM -o mine.toml"):
         assert command in run.output
 

@@ -35,7 +35,8 @@ def test_a_rehearsal_follows_its_plan_and_reports_bias_as_the_robot_does(name):
     assert recording.t[-1] == pytest.approx(plan.t[-1], abs=2 * CYCLES / 1500)
     np.testing.assert_allclose(recording.commands["q"][-1], plan.q[-1], atol=1e-3)
     np.testing.assert_allclose(recording.commands["tau"], recording.tau - sim.mechanism.effort_bias, atol=1e-9)
-    assert (rehearsal.motor_efforts >= np.abs(recording.commands["tau"] @ sim.arm.motors.coupling).max(0)).all()
+    means = np.abs(recording.commands["tau"] @ sim.arm.motors.coupling).max(0)
+    assert (rehearsal.motor_efforts >= means * (1.0 - 1e-12)).all()  # a mean of equal numbers is rounded
     assert (rehearsal.motor_efforts < sim.arm.motors.effort).all()
 
 

@@ -96,6 +96,11 @@ def test_a_missing_script_is_named():
     assert (ran.exit_code, ran.stderr) == (2, "error: the script nowhere.py does not exist\n")
 
 
+def test_a_folder_is_no_script(tmp_path):
+    ran = call(tmp_path)
+    assert (ran.exit_code, ran.stderr) == (2, f"error: the script {tmp_path} is a folder, not a Python file\n")
+
+
 @pytest.fixture
 def page_of():
     """A function that makes the page of a robot, without its thread."""
@@ -131,6 +136,32 @@ def test_the_page_shows_the_robot_where_it_is_and_has_its_pedals(page_of):
             np.testing.assert_allclose(drawing._nodes[name].position, drawing.data.xpos[body], atol=2e-6)
         assert abs(drawing.data.xpos - before).max() > 0.02
         assert page.address.startswith("http://127.0.0.1:")
+
+
+def test_the_page_of_several_arms_offers_the_efforts_of_each(page_of):
+    from tests.support.raw_browser import RawBrowser, until
+    from trocar.robot import Robot
+    from trocar.view.panels.plots import EffortPanel
+
+    with Robot("masters", start="ready") as robot:
+        page = page_of(robot)
+        panel = page.panel(EffortPanel)
+        assert tuple(panel.choice.options) == ("MTML", "MTMR")
+        assert page.selected == panel.choice.value == "MTML"
+        browser = RawBrowser(page.server)
+        browser.set(panel.choice, "MTMR")
+        until(lambda: page.selected == "MTMR", "the other arm")
+        browser.close()
+        page.draw()
+        assert page.selection.name == "MTMR"
+
+
+def test_the_page_of_one_arm_offers_no_choice_of_arms(page_of):
+    from trocar.robot import Robot
+    from trocar.view.panels.plots import EffortPanel
+
+    with Robot(ONE_ARM, start="ready") as robot:
+        assert page_of(robot).panel(EffortPanel).choice is None
 
 
 def test_a_page_that_takes_long_to_draw_is_drawn_less_often(page_of, monkeypatch):

@@ -23,7 +23,19 @@ from tests.support.raw_browser import RawBrowser, until
 from tests.support.viewed_robot import ViewedRobot
 from trocar.view import overlays
 from trocar.view.model_drawing import TELLS_APART, ModelDrawing
-from trocar.view.overlays import CLOSE, NEAR, SPACING, Labels, Viewpoint, apart, spread
+from trocar.view.overlays import (
+    CLOSE,
+    FULL_SIZE,
+    HEIGHT,
+    MAX_ARROW,
+    NEAR,
+    SPACING,
+    Labels,
+    Viewpoint,
+    aim,
+    apart,
+    spread,
+)
 from trocar.view.page import LEFT, RIGHT
 from trocar.view.panels.drive import SecondArmPanel
 from trocar.view.panels.plots import bars
@@ -344,6 +356,26 @@ def test_no_two_labels_of_the_page_overlap(psm):
     for name in ("labels", "gravity"):
         psm.browser.set(boxes[name], False)
     until(lambda: sum(label.visible for label in labels._labels.values()) == 1, "the remote centre alone")
+
+
+@pytest.mark.parametrize("depth", [0.2, 0.5, 2.0])
+def test_letters_close_to_the_camera_are_no_larger_in_the_picture_than_at_full_size(psm, depth):
+    labels = Labels(psm.server.scene, "/near")
+    labels.put("a", "A", np.array([depth, 0.0, 0.0]))
+    labels.arrange(Viewpoint.of(np.zeros(3), np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])))
+    (label,) = labels._labels.values()
+    assert label.font_scene_height / depth == pytest.approx(HEIGHT / max(depth, FULL_SIZE), rel=0.03)
+    labels.remove()
+
+
+def test_arrows_of_large_forces_stay_in_the_picture():
+    handle = SimpleNamespace(points=None, visible=False)
+    forces = np.array([[[0.1, 0.0, 0.0], [0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, -46.0]]])
+    for scale in (1.0, 1 / 3):
+        aim(handle, forces, True, scale)
+        tails, heads = handle.points[:, 0], handle.points[:, 1]
+        np.testing.assert_allclose(tails, forces[:, 0], atol=1e-7)
+        np.testing.assert_allclose(heads - tails, scale * np.array([[0, 0, 0.03], [0, 0, -MAX_ARROW]]), atol=1e-7)
 
 
 def test_labels_are_removed_with_their_marks(psm):

@@ -87,7 +87,8 @@ def run(
     if api is not None:
         check_known("api", APIS, api)
     if not script.is_file():
-        raise TrocarError(f"the script {script} does not exist")
+        problem = "is a folder, not a Python file" if script.is_dir() else "does not exist"
+        raise TrocarError(f"the script {script} {problem}")
     if duration is not None:
         check_positive(duration=duration)
     for name in _own_options(context, script, arguments or []):
@@ -130,6 +131,7 @@ def run(
         if page is not None and status != INTERRUPTED:
             session.close()
             typer.echo(f"trocar run: the script has ended with status {status}; end the page with Ctrl-C", err=True)
+            page.post(f"The script has ended with status {status}. The robot stays until Ctrl-C in the terminal.")
             with suppress(KeyboardInterrupt):
                 page.wait()
     raise typer.Exit(status)

@@ -26,10 +26,12 @@ from trocar.view.viser_internals import remove_node
 DRIVEN, PASSIVE, FOLLOWER, LOOP = (rgb(NAMED[colour]) for colour in ("blue", "orange", "pink", "vermilion"))
 MASS, RCM = (240, 200, 40), (220, 20, 60)
 METRE_PER_NEWTON, MIN_FORCE = 0.03, 0.05  # length of arrows [m/N]; smallest force drawn [N]
+MAX_ARROW = 0.3  # longest arrow of a force [m]; a grip of 40 N would leave the picture
 CLOUD = 4096
 SIZE = 0.8  # size of an arm that marks are scaled to [m]
 HEIGHT, SPACING = 0.018, 0.035  # height of the letters, and distance between lines [m]
 ASIDE = 0.05  # distance of a label from the thing it names [m]
+FULL_SIZE = 0.7  # depth from which letters have their full height [m]
 NEAR = 0.05  # a point at less than this depth counts as behind the camera [m]
 CLOSE = 0.6  # fraction of the usual depth; letters closer than this may touch
 LINE = 90, 98, 108
@@ -64,10 +66,14 @@ FROM_THE_SIDE = Viewpoint.of(np.array([100.0, 0.0, 0.0]), np.zeros(3), np.array(
 
 
 class Overlays:
-    """All marks of one arm of a drawing; call `show` for each of `NAMES` before `update`."""
+    """All marks of one arm of a drawing; call `show` for each of `NAMES` before `update`.
 
-    def __init__(self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription) -> None:
-        self._scene, self._drawing, self.about = scene, drawing, about
+    Args:
+        scale: of the arrows of forces.
+    """
+
+    def __init__(self, scene: viser.SceneApi, drawing: ModelDrawing, about: ArmDescription, scale: float = 1.0) -> None:
+        self._scene, self._drawing, self.about, self._scale = scene, drawing, about, scale
         self._visible: dict[str, bool] = {}
         self._handles: dict[str, list[Any]] = {name: [] for name in NAMES}
         self._labels, self._named = Labels(scene, "/labels"), False  # the flag: bodies had names at the last update
@@ -87,8 +93,9 @@ class Overlays:
     def update(self, selection: Selection, view: Viewpoint = FROM_THE_SIDE) -> None:
         """Move the marks that are not fixed to a body; labels are arranged for a view."""
         state = selection.state
-        aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), self._visible["forces"])
-        aim(self._contacts, selection.frame.contacts, self._visible["forces"])
+        seen = self._visible["forces"]
+        aim(self._push, np.array([[state.T_tip[:3, 3], state.force]]), seen, self._scale)
+        aim(self._contacts, selection.frame.contacts, seen, self._scale)
         labels, drawing = self._labels, self._drawing
         for body in self.about.arm.bodies if self._visible["labels"] or self._named else ():
             middle = drawing.middle(self.about.prefix + body.name)
@@ -164,8 +171,8 @@ class Overlays:
         self._mark("frames", add, f"{self._node(arm.tip_body)}/tip", position=site.pos, wxyz=site.quat, **look)
 
     def _add_arrows(self) -> None:
-        self._push = arrows(self._scene, f"{BASE}/push", "push")
-        self._contacts = arrows(self._scene, "/contacts", "contact")
+        self._push = arrows(self._scene, f"{BASE}/push", "push", self._scale)
+        self._contacts = arrows(self._scene, "/contacts", "contact", self._scale)
         self._handles["forces"] += [self._push, self._contacts]
         T, g = self.about.T_world_base, self.about.world_gravity
         self._gravity_at: Array | None = None
@@ -185,18 +192,20 @@ class Overlays:
         self._mark("workspace", add, f"{BASE}/workspace", points, colours, **look)
 
 
-def arrows(scene: viser.SceneApi, node: str, cause: str) -> Any:
+def arrows(scene: viser.SceneApi, node: str, cause: str, scale: float = 1.0) -> Any:
     """Arrows in the colour of a cause, invisible until `aim` is called."""
-    width = 0.006 * SIZE
+    width = 0.006 * SIZE * scale
     look: dict[str, Any] = {"shaft_radius": width, "head_radius": 2 * width, "head_length": 3 * width}
     return scene.add_arrows(node, np.zeros((1, 2, 3)), linear_rgb(rgb(of_cause(cause))), visible=False, **look)
 
 
-def aim(handle: Any, points_and_forces: Array, visible: bool) -> None:
+def aim(handle: Any, points_and_forces: Array, visible: bool, scale: float = 1.0) -> None:
     """Draw the forces [N] (k, 2, 3) that are large enough to be seen as arrows at their points [m]."""
-    seen = points_and_forces[np.linalg.norm(points_and_forces[:, 1], axis=1) > MIN_FORCE]
+    size = np.linalg.norm(points_and_forces[:, 1], axis=1)
+    seen, size = points_and_forces[size > MIN_FORCE], size[size > MIN_FORCE]
     if visible and len(seen):
-        ends = seen[:, 0] + METRE_PER_NEWTON * seen[:, 1]
+        length = scale * np.minimum(METRE_PER_NEWTON * size, MAX_ARROW)
+        ends = seen[:, 0] + (length / size)[:, None] * seen[:, 1]
         handle.points = np.stack([seen[:, 0], ends], axis=1).astype(np.float32)
     handle.visible = bool(visible and len(seen))
 
@@ -231,7 +240,8 @@ def linear_rgb(colour: tuple[int, int, int]) -> tuple[int, int, int]:
 class Labels:
     """Labels at moving points, stacked vertically in the picture, with lines to the things they name.
 
-    The letters have a fixed size in the scene, so labels that do not overlap stay apart at every distance.
+    The letters have a fixed size in the scene, so labels that do not overlap stay apart at every distance. Close to
+    the camera they shrink with the depth, so that no label fills the picture.
     """
 
     def __init__(self, scene: viser.SceneApi, node: str) -> None:
@@ -259,7 +269,10 @@ class Labels:
         points = np.array([self._points[name] for name in seen])
         places = apart(points, view)
         for name, place in zip(seen, places, strict=True):
-            self._labels[name].position = place
+            label, height = self._labels[name], HEIGHT * float(shrunk(place, view))
+            label.position = place
+            if abs(label.font_scene_height - height) > 0.02 * height:
+                label.font_scene_height = height
         self._lines.points = np.stack([points, places], axis=1).astype(np.float32)
 
     def remove(self) -> None:
@@ -268,12 +281,18 @@ class Labels:
         self._labels.clear()
 
 
+def shrunk(points: Array, view: Viewpoint) -> Array:
+    """Factors (...,) of the size of labels at points (..., 3) [m]: 1 far from the camera, less closer to it."""
+    depth = (points - view.position) @ view.forward
+    return np.asarray(np.clip(depth, NEAR, FULL_SIZE) / FULL_SIZE)
+
+
 def apart(points: Array, view: Viewpoint) -> Array:
     """Places (n, 3) [m] of labels at points (n, 3): at the same depths, each at a different height in the picture."""
     away = points - view.position
     depth = away @ view.forward
     seen = depth > NEAR
-    places = points + ASIDE * np.cross(view.forward, view.up)
+    places = points + ASIDE * shrunk(points, view)[..., None] * np.cross(view.forward, view.up)
     if seen.any():
         heights = away[seen] @ view.up / depth[seen]
         # a single point close to the camera must not push the others out of the picture

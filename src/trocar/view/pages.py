@@ -67,13 +67,13 @@ def viewer_page(
     panels += [] if episodes is None else [EpisodePanel(episodes, episode, recordings)]
     panels += [recordings, *curves] if recording else []
     panels += [DrivePanel(robot), *([SecondArmPanel(robot)] if len(robot.arms) > 1 else [])]
-    panels += [MechanismPanel(robot), MarksPanel()]
+    frame = robot.simulation().frame()
+    soft = any(thing.soft for thing in frame.scene.arguments["objects"])
+    panels += [MechanismPanel(robot), MarksPanel(close_up=soft)]
     panels += [] if recording else [recordings]
     panels += [] if reports is None else [ReportPanel(reports)]
     panels += [*_endoscope(robot), EffortPanel(), CurvePanel(robot)]
     panels += [] if recording else curves
-    frame = robot.simulation().frame()
-    soft = any(thing.soft for thing in frame.scene.arguments["objects"])
     return Page(server, robot.simulation().frame, panels, camera=_close_up(frame, robot.arms) if soft else None)
 
 
@@ -86,7 +86,7 @@ def served_page(server: PageServer, robot: Robot) -> Page:
 
 def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
     """A simulation that other programs command and this page only shows; `trocar serve --coppelia --view`."""
-    panels = [MarksPanel(), EffortPanel(), *_pictures(source())]
+    panels = [MarksPanel(), EffortPanel(choose=True), *_pictures(source())]
     return Page(server, source, panels, title="trocar serve", share=SCRIPT_SHARE)
 
 
@@ -98,12 +98,13 @@ def own_page(server: PageServer, run: OwnRun) -> Page:
 def policy_page(server: PageServer, run: PolicyRun, title: str) -> Page:
     """A policy on a task; `trocar view --policy`."""
     camera = _close_up(run.frame(), run.env.task.arms)
-    return Page(server, run.frame, [PolicyPanel(run, title), MarksPanel(), EffortPanel()], camera=camera)
+    panels = [PolicyPanel(run, title), MarksPanel(close_up=True), EffortPanel(choose=True)]
+    return Page(server, run.frame, panels, camera=camera)
 
 
 def script_page(server: PageServer, robot: Robot) -> Page:
     """The robot of a script: its states, messages, pedals and efforts; `trocar run --view`."""
-    panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot), EffortPanel()]
+    panels = [StatePanel(robot), MessagePanel(robot), PedalPanel(robot), EffortPanel(choose=True)]
     return Page(server, robot.simulation().frame, panels, title="trocar run", share=SCRIPT_SHARE)
 
 

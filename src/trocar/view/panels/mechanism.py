@@ -19,6 +19,7 @@ from trocar.view.panels.controls import Entry, Sliders, inside
 
 TAB: Tab = ("Mechanism", viser.Icon.SETTINGS)
 INITIALLY_VISIBLE = ("remote centre", "forces")
+CLOSE_UP_SCALE = 1 / 3  # of the arrows of forces: 1 cm per newton
 
 
 class MechanismPanel(RobotPanel, tab=TAB):
@@ -134,7 +135,14 @@ class MechanismPanel(RobotPanel, tab=TAB):
 
 
 class MarksPanel(Panel, tab=TAB, interval=0.0):
-    """Marks over the selected arm, opacity and collision shapes. Attributes: boxes: by mark. overlays: the marks."""
+    """Marks over the selected arm, opacity and collision shapes. Attributes: boxes: by mark. overlays: the marks.
+
+    Args:
+        close_up: the page shows an instrument; arrows of forces have its size.
+    """
+
+    def __init__(self, *, close_up: bool = False) -> None:
+        self._scale = CLOSE_UP_SCALE if close_up else 1.0
 
     def build(self, page: Page) -> None:
         with page.server.gui.add_folder("Show"):
@@ -149,7 +157,7 @@ class MarksPanel(Panel, tab=TAB, interval=0.0):
 
     def _add(self, selection: Selection) -> None:
         self._selection = selection
-        self.overlays = Overlays(self.page.server.scene, self.page.drawing, selection.about)
+        self.overlays = Overlays(self.page.server.scene, self.page.drawing, selection.about, self._scale)
         for name, box in self.boxes.items():
             self.overlays.show(name, bool(box.value))
 

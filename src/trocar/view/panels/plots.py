@@ -46,9 +46,22 @@ BARS, NAME, VALUE, ROW, BAR = 270, 62, 62, 26, 12  # widths of the bars, names a
 
 
 class EffortPanel(Panel, tab=TAB, left=True):
-    """Efforts of the selected arm as bars, split by cause."""
+    """Efforts of the selected arm as bars, split by cause.
+
+    Args:
+        choose: several arms can be selected here, on a page without another choice. Attributes: choice: its dropdown.
+    """
+
+    choice: Any = None
+
+    def __init__(self, *, choose: bool = False) -> None:
+        self._choose = choose
 
     def build(self, page: Page) -> None:
+        if self._choose and not page.selection.alone:
+            arms = tuple(page.selection.frame.scene.arms)
+            look = {"initial_value": page.selected}
+            self.choice = page.add("dropdown", "Arm", lambda _: page.select(self.choice.value), arms, **look)
         self._html = page.add("html", "")
 
     def refresh(self, selection: Selection) -> None:

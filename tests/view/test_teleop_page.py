@@ -58,6 +58,13 @@ def shown() -> Iterator[Shown]:
     server.stop()
 
 
+def test_the_page_lists_the_keys_on_lines_of_their_own(shown: Shown) -> None:
+    lines = shown.devices.help["PSM1"].content.split("  \n")
+    assert lines[0] == "**PSM1: keyboard**"
+    assert "; ".join(lines[1:]) == Keyboard.help
+    assert "R F: away, towards" in lines
+
+
 def request(shown: Shown, query: str, token: str | None = None) -> int:
     """Status of a request with held keys; the cookie has the token of the page."""
     address = shown.page.address.partition("?token=")[0]

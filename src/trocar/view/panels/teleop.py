@@ -83,8 +83,10 @@ class DevicePanel(Panel):
 
     def build(self, page: Page) -> None:
         console = self._console
+        self.help: dict[str, Any] = {}
         for psm, hand in console.hands.items():
-            page.add("markdown", f"**{psm}: {hand.device.name}**  \n{hand.device.help}")
+            lines = (f"**{psm}: {hand.device.name}**", *hand.device.help.split("; "))
+            self.help[psm] = page.add("markdown", "  \n".join(lines))
             page.add("markdown", f"To begin, {hand.device.begin}.")
         self.clutch = page.add("checkbox", "Clutch", initial_value=False, hint="The PSM holds while the hand moves")
         self.camera = page.add("checkbox", "Camera pedal", initial_value=False, hint="The hand moves the endoscope")

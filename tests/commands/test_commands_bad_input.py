@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,6 +69,37 @@ def test_reproduce_checks_its_paths_first(monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "file").touch()
     assert "is a file, not a folder" in line(call("reproduce", "--data", tmp_path, "--report", tmp_path / "file"))
     assert not ran
+
+
+# Unreadable inputs
+
+
+@pytest.mark.parametrize("name", ["empty.npz", "empty.csv", "empty.bag"])
+def test_view_rejects_an_unreadable_recording_before_it_opens_a_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the page was opened")
+
+    monkeypatch.setattr("trocar.commands.view.open_page", fail)
+    (tmp_path / name).touch()
+    assert str(tmp_path / name) in line(call("view", tmp_path / name, "--no-browser"))
+
+
+@pytest.mark.parametrize("name", ["folder", "notes.md"])
+def test_identify_names_the_kinds_of_recordings_if_it_gets_something_else(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.mkdir() if name == "folder" else path.touch()
+    kinds = ".npz, .csv, .bag, .db3 or .mcap, or the folder of a ROS 2 bag"
+    assert line(call("identify", path)) == f"error: {path}: not a recording; give a file ending in {kinds}"
+
+
+def test_a_taken_port_of_coppelia_is_named_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = line(call("serve", "--coppelia", "--port", port))
+    reason = f"cannot be opened: {os.strerror(errno.EADDRINUSE)}"
+    assert said == f"error: port {port} of 127.0.0.1 {reason}; choose another port"
 
 
 # Ctrl-C

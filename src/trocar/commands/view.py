@@ -19,6 +19,7 @@ from trocar.files import check_writable
 if TYPE_CHECKING:
     from trocar.robot.settings import ArmSettings
     from trocar.robot.shadow import Shadow
+    from trocar.robot.track import Track
     from trocar.transports.remote_bus import RemoteBus
     from trocar.view.page import Page
 
@@ -32,9 +33,8 @@ def view(
         argument(
             "[ARM | SCENE | RECORDING | DATA | TASK]",
             f"{options.ARMS}; a scene: cart_classic, cart_si, masters, dvrk, dvrk_si, suture or a "
-            ".toml file; "
-            "a recording: csv, npz or a ROS bag; a data set: the folder of trocar record or of others; with --policy a "
-            "task.",
+            ".toml file; a recording: csv, npz or a ROS bag; a data set: the folder of trocar record, or another "
+            "readable one; with --policy a task.",
         ),
     ] = "PSM",
     compare: Annotated[Path | None, option("RECORDING", "Second recording, drawn as a ghost.")] = None,
@@ -78,7 +78,7 @@ def view(
     [bold]trocar view demos[/bold] (choose and play the episodes of a data set, each with the motion of its twin);
     [bold]trocar view measured.csv --compare simulated.csv --arm PSM[/bold] (compare two recordings);
     [bold]trocar view --ros1 /PSM1 -p psm1.toml --save today.npz[/bold] (watch a running robot: the measured
-    arm, its effort and the model's prediction; sends no commands).
+    arm, its effort and the model's prediction; sends no commands);
     [bold]trocar view trocar-sim/recording.npz --html run.html[/bold] (one file for people without trocar);
     [bold]trocar view --policy examples/policies/reach.npz[/bold] (a learned policy on its task).
     On another machine: [bold]ssh -L 8080:127.0.0.1:8080 MACHINE trocar view[/bold],
@@ -132,8 +132,9 @@ def view(
         raise TrocarError("--native shows live simulations only; omit it to view a recording")
     name = (arm or "PSM") if recording or scene else options.arm_name(what) or what
     settings = ArmSettings(arm=name, parameters=parameters, instrument=instrument)
+    tracks = _tracks(recording, compare, settings, namespace)
     if html is not None:
-        _write_page(html, recording, compare, namespace, _built(scene, settings, touch), settings, what)
+        _write_page(html, tracks, _built(scene, settings, touch), what)
         return
 
     with ExitStack() as running:  # stopped in reverse order
@@ -149,8 +150,8 @@ def view(
         page = open_page(running, "viewer_page", robot, reports, settings, recording is not None, host=host, port=port)
         from trocar.view.panels.recordings import RecordingPanel
 
-        # a recording that cannot be read becomes a message in the page; the simulation still runs
-        page.panel(RecordingPanel).open(recording, compare, namespace, simulate=True)
+        if tracks:
+            page.panel(RecordingPanel).open(*tracks)
         _wait(page, browser)
 
 
@@ -209,18 +210,9 @@ def _watch_policy(
     _wait(page, browser)
 
 
-def _write_page(
-    path: Path,
-    recording: Path | None,
-    compare: Path | None,
-    namespace: str | None,
-    scene: tr.Scene,
-    settings: ArmSettings,
-    title: str,
-) -> None:
-    """Write a static page of a recording, or else of a scene."""
+def _write_page(path: Path, tracks: list[Track], scene: tr.Scene, title: str) -> None:
+    """Write a static page of recordings, or else of a scene."""
     from trocar.files import write_whole
-    from trocar.robot.track import Track
 
     if path.suffix.lower() != ".html":
         raise TrocarError(f"--html takes FILE.html, got {path}")
@@ -229,11 +221,7 @@ def _write_page(
         from trocar.view.static_page import recording_page, scene_page
     except ModuleNotFoundError as error:
         raise TrocarError(f"the page needs {error.name}: pip install 'trocar[view]'") from error
-    if recording is None:
-        page = scene_page(scene, title)
-    else:
-        tracks = [Track.load(file, settings, namespace) for file in (recording, compare) if file is not None]
-        page = recording_page(*tracks)
+    page = recording_page(*tracks) if tracks else scene_page(scene, title)
     typer.echo(f"{write_whole(path, page)}: {len(page) / 1e6:.1f} MB; open it in a browser, no server is needed")
 
 
@@ -251,6 +239,16 @@ def _recording(what: str, compare: Path | None, namespace: str | None) -> Path |
         if path is not None and not path.exists():
             raise TrocarError(f"the recording {path} does not exist; trocar sim makes one")
     return recording
+
+
+def _tracks(recording: Path | None, compare: Path | None, settings: ArmSettings, namespace: str | None) -> list[Track]:
+    """The recordings to show; a file that cannot be read or compared is reported before a page opens."""
+    from trocar.robot.track import Track, difference
+
+    tracks = [Track.load(file, settings, namespace) for file in (recording, compare) if file is not None]
+    if len(tracks) == 2:
+        difference(*tracks)
+    return tracks
 
 
 def _scene_name(what: str) -> str | None:

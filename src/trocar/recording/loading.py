@@ -62,6 +62,9 @@ def load_recording(
         load_arm(arm)  # report an unknown arm before any problem of the file
     if is_bag(path):
         return read_bag(path, load_arm(_named(path, arm)), namespace)
+    if path.suffix.lower() not in SUFFIXES:
+        kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+        raise TrocarError(f"{path}: not a recording; give a file ending in {kinds}, or the folder of a ROS 2 bag")
     if path.suffix.lower() == ".csv" and is_table(path):
         recording = read_table(path, load_arm(_named(path, arm)), columns, rate)
     else:

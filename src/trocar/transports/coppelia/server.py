@@ -8,6 +8,7 @@ these are rendered; the simulation and other clients do not wait for that.
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
 import threading
@@ -365,4 +366,5 @@ def _listening(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except OSError as error:
-        raise TrocarError(f"port {port} of {HOST} cannot be opened: {error.strerror}; choose another port") from None
+        reason = os.strerror(error.errno) if error.errno else str(error)  # without the address, which socket adds
+        raise TrocarError(f"port {port} of {HOST} cannot be opened: {reason}; choose another port") from None

@@ -45,7 +45,9 @@ def use_master(master: str, address: str) -> Any:
     if master not in (OWN_MASTER, USUAL_MASTER):
         os.environ["ROS_MASTER_URI"] = master
         if not rosgraph.is_master_online(master):
-            raise TrocarError(f"no ROS master answers at {master}; start roscore, or let the node start its own master")
+            raise TrocarError(
+                f"no ROS master answers at {master}; start roscore, or run trocar serve with --master own"
+            )
         return None
     started = Master(port=USUAL_PORT if master == USUAL_MASTER and _is_free(address, USUAL_PORT) else 0)
     started.start()

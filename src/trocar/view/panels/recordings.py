@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,19 +69,12 @@ class RecordingPanel(RobotPanel, tab=("Recordings", viser.Icon.MOVIE), interval=
             add("button", "Export NPZ", lambda event: self._send(event, ".npz"), icon=icon.FILE_ZIP)
             self.films = FilmButtons(page, lambda: self.a)
 
-    def open(
-        self, first: Path | None, second: Path | None = None, namespace: str | None = None, simulate: bool = False
-    ) -> None:
-        """Load recordings from files; an unreadable file becomes a message.
-
-        namespace: arm in a bag. simulate: also simulate the motion of a first recording without a second one, in a
-        thread.
-        """
-        if first is not None:
-            self.page.run(lambda: self.load(Track.load(first, self._settings, namespace)))
-        if second is not None and self.a is not None:
-            self.page.run(lambda: self.compare(Track.load(second, self._settings, namespace)))
-        elif simulate and self.a is not None:
+    def open(self, first: Track, second: Track | None = None) -> None:
+        """Show a recording with a second one; without one, simulate the motion of the first in a thread."""
+        self.load(first)
+        if second is not None:
+            self.compare(second)
+        else:
             run = threading.Thread(target=self.page.run, args=(self.simulate,), name="trocar-simulate", daemon=True)
             run.start()
 

@@ -102,3 +102,13 @@ def test_a_size_of_a_picture_is_two_whole_numbers(size: object) -> None:
     with pytest.raises(TrocarError, match=r"size must be \(width, height\)"):
         checks.picture_size("size", size)
     assert checks.picture_size("size", [64, 32.0]) == (64, 32)
+
+
+def test_the_tasks_are_listed_with_their_summaries() -> None:
+    from trocar.envs.registration import ALL_TASKS
+
+    result = CliRunner().invoke(app, ["bench-tasks", "--list"])
+    assert result.exit_code == 0, result.output
+    for task in ALL_TASKS:
+        assert f"│ {task} " in result.output
+    assert "Move the tip to a point by joint efforts" in result.output

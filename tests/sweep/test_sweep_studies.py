@@ -61,6 +61,7 @@ def test_a_table_from_a_file_replaces_the_study_table(tmp_path: Path) -> None:
     ("command", "words"),
     [
         (["monte_carol", "-o", "out"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
+        (["monte_carol"], "'monte_carol' is unknown. Did you mean 'monte_carlo'"),
         (["none.py", "-o", "out"], "none.py cannot be read"),
         (["monte_carlo"], "no folder for the results"),
         (["monte_carlo", "-o", "out", "--table", "none.csv"], "none.csv does not exist"),

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from trocar.commands.options import argument, option, task_name
+from trocar.commands.options import argument, flag, option, task_name
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
 
 
 @plain_errors("run it again with the same options to continue")
 def bench_tasks(
-    tasks: Annotated[list[str] | None, argument("TASK", "Tasks. Default: all.", show_default=False)] = None,
+    tasks: Annotated[
+        list[str] | None, argument("TASK", "Tasks. Default: all, which takes hours.", show_default=False)
+    ] = None,
     policy: Annotated[
         list[str] | None,
         option("random|pid|expert|FILE", "Policy or its file (.npz, .py), repeatable. Default: random, pid, expert."),
@@ -22,8 +24,12 @@ def bench_tasks(
     level: Annotated[list[str] | None, option("LEVEL", "nominal, 1sigma, 3sigma; repeatable. Default: all.")] = None,
     count: Annotated[int, option("N", "Seeds per row.", "--count", "-n")] = 100,
     seed: Annotated[int, option("N", "First seed.")] = 0,
-    output: Annotated[Path | None, option("FILE", "Episodes, JSON lines; continued if it exists.", "-o")] = None,
+    output: Annotated[
+        Path | None,
+        option("FILE", "Write the episodes as JSON lines; continue the file if it exists.", "--output", "-o"),
+    ] = None,
     report: Annotated[Path | None, option("FILE", "Write the table in Markdown.", "--markdown")] = None,
+    listed: Annotated[bool, flag("Print the names of the tasks and exit.", "--list")] = False,
 ) -> None:
     """Run scripted and learned policies on tasks and print success rates with 95 % intervals.
 
@@ -37,8 +43,13 @@ def bench_tasks(
     """
     from trocar.envs.bench import COLUMNS, POLICIES, episodes, markdown, own_task, player, table
     from trocar.envs.levels import LEVELS
-    from trocar.envs.registration import ALL_TASKS, TASKS
+    from trocar.envs.registration import ALL_TASKS, TASKS, task_kind
     from trocar.files import check_writable, write_whole
+
+    if listed:
+        rows = [(task, (task_kind(task).__doc__ or "").partition("\n")[0]) for task in ALL_TASKS]
+        show_table("Tasks", ("name", ""), rows, left=(0, 1))
+        return
 
     if count < 1 or seed < 0:
         raise TrocarError(f"-n must be at least 1 and --seed at least 0, got {count} and {seed}")

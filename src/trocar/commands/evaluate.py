@@ -40,7 +40,7 @@ def evaluate(
     timeout: Annotated[float | None, option("S", "Longest time for one answer of a server. Default: 15.")] = None,
     json_file: JsonFile = None,
 ) -> None:
-    """Score a policy from outside on a task.
+    """Score a policy of a server, of LeRobot or in a file on a task.
 
     Example: [bold]trocar eval NeedlePick --policy 127.0.0.1:5555 -n 20 --rate 30[/bold]
 
@@ -50,8 +50,8 @@ def evaluate(
 
     A server answers at HOST:PORT with the protocol of GR00T's inference service (ZMQ and msgpack). It gets the state
     of Open-H, the instruction and, if its modality configuration names them, stereo pictures; it commands tip poses and
-    jaws, as a LeRobot policy does, which gets the features that it was trained on. If it answers nothing, late or
-    something else than actions, the arms hold, and the command ends with the reason and status 2. Requires pip install
+    jaws. So does a LeRobot policy, which gets the features that it was trained on. If an answer is missing, late or
+    contains no valid actions, the arms hold, and the command ends with the reason and status 2. Requires pip install
     'trocar\\[data]'.
     """
     from trocar.envs.bench import COLUMNS, table

@@ -64,7 +64,12 @@ Duration = Annotated[float, option("S", "Simulated time, in seconds.", "--durati
 Amplitude = Annotated[float, option("FRACTION", "Size of the motion, as a fraction of the joint's range.")]
 Frequency = Annotated[float, option("HZ", "Frequency of the sinusoid.")]
 Touch = Annotated[bool, flag("Add a plate, a block and a needle below the arms.", "--touch")]
-RobotScene = Annotated[str, option("NAME", f"dvrk, dvrk_si, psm, masters; an arm alone: {ARMS}; or a .toml file.")]
+RobotScene = Annotated[
+    str,
+    option(
+        "NAME", f"dvrk, dvrk_si, psm, masters, cart_classic, cart_si or suture; an arm alone: {ARMS}; or a .toml file."
+    ),
+]
 ParametersByArm = Annotated[
     list[str] | None,
     option("ARM=SET", "Parameter set or file of an arm, such as PSM1=mine.toml; repeatable.", "--parameters", "-p"),

@@ -15,7 +15,7 @@ FORMATS = "lerobot3, lerobot2.1, robomimic or npz."
 
 @plain_errors("the finished episodes are kept: run it again with the same options to continue")
 def record(
-    task: Annotated[str, argument("TASK", "Task, such as Reach; trocar bench-tasks lists them.")],
+    task: Annotated[str, argument("TASK", "Task, such as Reach; trocar bench-tasks --list prints them.")],
     output: Annotated[Path, option("DIR", "New folder for the data set.", "-o", "--output")],
     count: Annotated[int, option("N", "Episodes.", "--count", "-n")] = 100,
     format: Annotated[str, option("FORMAT", FORMATS)] = "lerobot3",
@@ -23,7 +23,7 @@ def record(
         str,
         option(
             "NAME | FILE | DIR | HOST:PORT",
-            "expert, pid or random; or a policy from outside, as in trocar eval: a file (.py, which is executed, or "
+            "expert, pid or random; or any policy of trocar eval: a file (.py, which is executed, or "
             ".npz), the folder of a LeRobot policy, or the address of a policy server.",
         ),
     ] = "expert",
@@ -43,7 +43,7 @@ def record(
 
     State and action have the names of Open-H; efforts, velocities, true wrenches at tip and trocar, contact forces, the
     drawn robot, seed and measured success are stored with them. Demonstrations are split into train, val and test;
-    recoveries and failures are splits of their own. The same options give the same files, unless a policy from outside
+    recoveries and failures are splits of their own. The same options give the same files, unless a policy
     decides at random. An interrupted recording continues; nothing is overwritten. Requires pip install
     'trocar\\[data]'.
     """

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trocar.commands import options
 from trocar.commands.options import argument, flag, option, task_name
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError, check_known
@@ -23,7 +22,7 @@ FOLDER = Path("trocar-score")
 
 @plain_errors()
 def score(
-    task: Annotated[str, argument("TASK", "Task, such as PegTransfer or peg_transfer.")],
+    task: Annotated[str, argument("TASK", "Task, such as PegTransfer; trocar bench-tasks --list prints them.")],
     expert: Annotated[bool, flag("Score the scripted expert.", "--expert")] = False,
     policy: Annotated[
         Path | None,
@@ -37,7 +36,9 @@ def score(
     level: Annotated[str, option("LEVEL", "Randomisation: nominal, 1sigma or 3sigma.")] = "nominal",
     json_file: Annotated[Path | None, option("FILE", "Write all figures to FILE.", "--json")] = None,
     report: Annotated[Path | None, option("DIR", "Write a page with all trials to DIR/score.html.")] = None,
-    domain: options.Domain = None,
+    domain: Annotated[
+        int | None, option("N", "With --client: domain of ROS 2, 0 to 101. Default: ROS_DOMAIN_ID or 0.")
+    ] = None,
     images: Annotated[float | None, option("HZ", "With --client: rate of the images; 0: none. Default: 30.")] = None,
     image_size: Annotated[str | None, option("WxH", "With --client: size of the images. Default: 1280x800.")] = None,
     video: Annotated[

@@ -109,8 +109,6 @@ def serve(
 ) -> None:
     """Serve the dVRK's ROS topics and services, or its controller boards, from a simulated robot until Ctrl-C.
 
-    --coppelia serves CoppeliaSim's remote API; with SCENE also beside ROS. See docs/coppeliasim.md.
-
     Examples: [bold]trocar serve --ros1 --arms PSM1,ECM[/bold], [bold]trocar serve --ros2 --domain 7[/bold]
 
     [bold]trocar serve peg_transfer --ros2[/bold] offers the board, topics and cameras of the ICRA 2026 peg transfer,
@@ -121,6 +119,9 @@ def serve(
     [bold]trocar serve --ros1 --replay run.bag[/bold] (replay its servo commands).
 
     Also publishes /tf, /joint_states and robot_description for RViz; --launch-files writes launch files for it.
+
+    --coppelia serves CoppeliaSim's remote API; with SCENE it can be combined with --ros1 or --ros2. See
+    docs/coppeliasim.md.
 
     --fpga lets the dVRK's own software drive the simulated motors, as if they were a robot; see docs/fpga.md. With
     --ros2 it also publishes the true joints, tips and contact forces.

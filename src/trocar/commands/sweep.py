@@ -69,7 +69,9 @@ def sweep(
         typer.echo("Run one: trocar sweep NAME -o DIR. Your own: trocar sweep FILE.py -o DIR, see docs/sweeps.md.")
         return
     if output is None:
-        raise TrocarError("no folder for the results; run trocar sweep STUDY -o DIR")
+        if Path(study).suffix != ".py":
+            load_study(study)  # reports an unknown name first; a file is executed only with a folder
+        raise TrocarError(f"no folder for the results; run trocar sweep {study} -o DIR")
     if table is not None and rows is not None:
         raise TrocarError("--rows applies to the study's own table; omit it with --table")
     chosen, parameters = load_study(study), None if table is None else read_table(table)

@@ -52,12 +52,15 @@ def teleop(
     ] = None,
     arm: Annotated[list[str] | None, option("PSM", "PSM that a master drives. Default: PSM1, then PSM2.")] = None,
     scale: Annotated[
-        float | None, option("S", "Motion of the PSM per motion of the hand, at most 1. Default: 0.2; of a mouse 1.")
+        float | None, option("S", "Motion of the PSM per motion of the hand, at most 1. Default: 0.2; mouse: 1.")
     ] = None,
     delay: Annotated[float, option("MS", "One-way delay of the network, in milliseconds.")] = 0.0,
     scheme: Annotated[
         str | None,
-        option("NAME", "Bilateral control: position-force, position-position, four-channel or none (no force)."),
+        option(
+            "NAME",
+            "Bilateral control: position-force, position-position, four-channel or none (no force). Default: none.",
+        ),
     ] = None,
     passivity: Annotated[
         str, option("NAME", "Passivity control of the delayed loop: none, damping, wave or time-domain.")
@@ -72,7 +75,9 @@ def teleop(
     ] = "practice",
     seed: Annotated[
         int,
-        option("K", "With --task peg_transfer: seed of the board's and the pegs' places. Of a data set: first seed."),
+        option(
+            "K", "With --task peg_transfer: seed of the board's and the pegs' places. With --record DIR: first seed."
+        ),
     ] = 0,
     duration: Annotated[
         float | None,
@@ -114,7 +119,7 @@ def teleop(
     """Teleoperate a simulated PSM.
 
     Example: [bold]trocar teleop --master gamepad[/bold], then open the address that it prints.
-    The command prints how to begin with your device. Its buttons have clutch, camera pedal and scale.
+    The command prints how to begin with your device. Clutch, camera pedal and scale are on its buttons.
 
     More: [bold]trocar teleop --master keyboard[/bold] (keys in the page; or [bold]mouse[/bold]);
     [bold]trocar teleop --master gamepad --master spacemouse[/bold] (two hands, PSM1 and PSM2);

@@ -240,6 +240,6 @@ $(VENV)/pyvenv.cfg:
 endif
 
 clean:
-	rm -rf $(VENV) trocar-demo trocar-sim build dist
+	rm -rf $(VENV) trocar-demo trocar-sim trocar-excite trocar-fpga trocar-scene trocar-score build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -55,3 +55,10 @@ def test_the_checks_of_all_arms_hold(monkeypatch):
     claims = demo.checks()
     assert len(claims) == 5
     assert all(claim.holds for claim in claims)
+
+
+def test_bounds_that_no_paper_prints_count_as_our_own(shown, monkeypatch):
+    monkeypatch.setattr(demo, "STATES", 5)
+    _, claims, _ = shown
+    for claim in (*claims.values(), *demo.checks()):
+        assert (claim.kind == "own") is claim.source.startswith("own check"), claim.id

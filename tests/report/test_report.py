@@ -267,6 +267,11 @@ def test_consecutive_claims_share_one_note(tmp_path: Path) -> None:
     assert page.count('<td class="id">') == 4
 
 
+def test_a_command_in_a_note_is_code_on_the_page(tmp_path: Path) -> None:
+    page = Report("R", [claim(note="run `trocar fetch <name>` first")]).write_html(tmp_path / "r.html").read_text()
+    assert "run <code>trocar fetch &lt;name&gt;</code> first" in page
+
+
 def test_a_page_without_claims_counts_none(tmp_path: Path) -> None:
     assert "0 hold" not in Report("Pictures").write_html(tmp_path / "page.html").read_text()
 

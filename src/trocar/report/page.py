@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -86,7 +87,7 @@ def _failing(claims: list[Claim]) -> list[str]:
     items = []
     for claim in claims:
         if claim.holds is False:
-            note = f" <span>{escape(claim.note)}</span>" if claim.note else ""
+            note = f" <span>{_with_code(claim.note)}</span>" if claim.note else ""
             items.append(f"<li><b>{escape(claim.id)}</b>: {escape(claim.comparison())}.{note}</li>")
     head = '<section class="failing" id="failed"><h2>Failed claims</h2>\n<ul>'
     return [head, *items, "</ul></section>"] if items else []
@@ -118,10 +119,15 @@ def _table(claims: list[Claim]) -> list[str]:
     return [head, "<tbody>", *rows, "</tbody>\n</table>"]
 
 
+def _with_code(note: str) -> str:
+    """The HTML of a note; commands between backquotes are code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(note))
+
+
 def _row(claim: Claim, span: int = 0) -> str:
     """One table row; its note cell spans `span` claims."""
     kind = {True: "passed", False: "failed", None: "skipped"}[claim.holds]
-    text = f"{escape(claim.note)}<br>" if claim.note else ""
+    text = f"{_with_code(claim.note)}<br>" if claim.note else ""
     note = f'<td class="note" rowspan="{span}">{text}<cite>{escape(claim.source)}</cite></td>' if span else ""
     return (
         f'<tr class="{kind}"><td class="id">{escape(claim.id)}</td>'

@@ -62,10 +62,10 @@ PSM, MTM = "parameters/psm_wang2019.toml", "parameters/mtm_wang2019.toml"
         ("\nFv = ", "\nFv = -", "drives.yaw: 'Fv' must not be negative, got -0.09"),
         ("\nFc = ", "\nFc = -", "drives.yaw: 'Fc' must not be negative, got -0.05"),
         ("mass = ", "mass = -", "bodies.yaw: 'mass' must be at least 1e-09 [kg], got -7"),
-        ("mass = 7.033874306438703", "mass = 0", "bodies.yaw: 'mass' must be at least 1e-09 [kg], got 0"),
+        ("mass = ", "mass = 0  # ", "bodies.yaw: 'mass' must be at least 1e-09 [kg], got 0"),
         (
-            "mass = 7.033874306438703",
-            "mass = 1e300",
+            "mass = ",
+            "mass = 1e300  # ",
             "bodies.yaw: 'mass' must be at most 10000 [kg] in magnitude, got 1e",
         ),
         ("mass = ", f"mass = {DIGITS}\nold = ", "bodies.yaw: 'mass' must be a finite number, got 99"),
@@ -77,8 +77,8 @@ PSM, MTM = "parameters/psm_wang2019.toml", "parameters/mtm_wang2019.toml"
         ),
         ("[bodies.yaw]", "[boddies.x]\n[bodies.yaw]", "field 'boddies' is unknown. Did you mean 'bodies'?"),
         ('name = "wang2019"', 'name = "wang2019"\nphysical = 1', "'physical' must be true or false, got 1"),
-        ("joints = { yaw = 1.0 }", "joints = { yaw = 0.0 }", "'joints' needs at least one weight that is not 0"),
-        ("joints = { yaw = 1.0 }", "joints = {}", "'joints' must hold weights by name"),
+        ("joints = {yaw = 1.0}", "joints = {yaw = 0.0}", "'joints' needs at least one weight that is not 0"),
+        ("joints = {yaw = 1.0}", "joints = {}", "'joints' must hold weights by name"),
     ],
 )
 def test_an_error_in_a_parameter_file_names_table_key_value_and_allowed_range(

@@ -226,7 +226,7 @@ venv:
 
 ifneq ($(UV),)
 $(VENV)/pyvenv.cfg:
-	@uv venv --quiet --python '>=3.11' $(VENV)
+	@uv venv --quiet --seed --python '>=3.11' $(VENV)
 else
 # Debian has venv in a separate package; without it ensurepip is missing.
 $(VENV)/pyvenv.cfg:

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from trocar.cli import app
 from trocar.envs import make_task
-from trocar.envs.scoring import ScoredTrial, of_info, summary
+from trocar.envs.score_report import score_report
+from trocar.envs.scoring import ScoredTrial, headings, of_info, summary
 
 OWN = """
 import numpy as np
@@ -109,6 +110,17 @@ def test_the_summary_counts_held_and_first_apart():
     figures = summary(trials)
     assert (figures["success"], figures["first_success"], figures["drops"]) == (0.5, 1.0, 1)
     assert (figures["mean_time"], figures["peak_force"]) == (2.0, 2.0)
+
+
+def test_the_page_keeps_the_capitals_of_units_and_names_columns_with_them():
+    details = {"points": 3, "last_point": 41.5}
+    trial = ScoredTrial(0, True, True, 60.0, 1.5, 2.5, 0, details)
+    report = score_report("PegTransfer", "expert", "nominal", [trial])
+    assert report.paragraphs[0] == (
+        "Level: nominal. Mean points 3.00, success 100 % (95 % interval 3 to 100 %, n = 1), 0 drops, mean time 60.00 s, "
+        "peak force 2.50 N."
+    )
+    assert headings([trial])[-2:] == ("points", "last point [s]")
 
 
 def test_points_of_the_peg_transfer_are_figures_of_its_trials():

@@ -19,7 +19,8 @@ def score_report(
 ) -> Report:
     """A page with the result, every trial and a film (.gif)."""
     report = Report(f"{task}: {policy}")
-    report.paragraphs.append(f"Level: {level}. {sentence(trials).capitalize()}.")
+    result = sentence(trials)
+    report.paragraphs.append(f"Level: {level}. {result[:1].upper()}{result[1:]}.")  # units keep their capitals
     if task in RULES:
         report.paragraphs.append(RULES[task])
     report.paragraphs.append("Success: yes, the condition held for the required time; once, it was met for less.")

@@ -14,6 +14,7 @@ from trocar.envs.task_env import TaskEnv
 from trocar.errors import TrocarError
 
 COMMON = ("is_success", "first_success", "time", "path", "peak_force", "drops", "saturation", "clipped")
+TITLES = MappingProxyType({"last_point": "last point [s]"})  # of columns, where the name of a figure is not enough
 Watch = Callable[[TaskEnv], None]  # called after the reset and after every control period
 
 
@@ -106,7 +107,8 @@ def to_json(task: str, policy: str, level: str, trials: Sequence[ScoredTrial]) -
 
 def headings(trials: Sequence[ScoredTrial]) -> tuple[str, ...]:
     """Names of the columns of `row`."""
-    return ("seed", "success", "time [s]", "path [m]", "peak force [N]", "drops", *trials[0].details)
+    details = (TITLES.get(name, name.replace("_", " ")) for name in trials[0].details)
+    return ("seed", "success", "time [s]", "path [m]", "peak force [N]", "drops", *details)
 
 
 def row(trial: ScoredTrial) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ def test_tip_increments_move_the_tip(scene: Scene, threads: batch.SceneBatch) ->
     assert np.allclose(mechanism.forward_kinematics(q), T, rtol=0.0, atol=1e-9)
     assert q[6] == pytest.approx(Q[6] + 0.15)
     assert np.abs(threads.q["PSM"][1] - q)[[0, 1, 2]].max() < 0.02
-    with pytest.raises(TrocarError, match="values of PSM"):
+    with pytest.raises(TrocarError, match="increments of PSM must have shape"):
         threads.tip_increments("PSM", np.zeros(6), 0.02)
     with pytest.raises(TrocarError, match="duration"):
         threads.tip_increments("PSM", np.zeros(7), 0.0)
@@ -179,6 +179,71 @@ def test_reset_by_mask_and_snapshots(threads: batch.SceneBatch) -> None:
     assert np.allclose(threads.q["PSM"][1], Q + 0.01)
     assert np.allclose(threads.poses["block"][1], placed)
     threads.reset(q={"PSM": Q}, poses={"block": [0.03, 0.0, -0.1549, 1.0, 0.0, 0.0, 0.0]})
+
+
+def test_a_snapshot_holds_modes_gains_and_laws(scene: Scene, threads: batch.SceneBatch) -> None:
+    """Commands of other kinds after a snapshot do not change how it goes on."""
+    model, moved = scene.arms["PSM"].mechanism, Q + 0.05
+    threads.tune("PSM", kp=0.5)
+    commands = (
+        lambda: threads.servo("PSM", moved),
+        lambda: threads.pd("PSM", moved, GAINS, 0.1 * GAINS),
+        lambda: threads.computed_torque("PSM", model, moved, kp=225.0, kd=30.0),
+    )
+    for command in commands:
+        threads.reset(q={"PSM": Q})
+        command()
+        threads.step(5)
+        saved = threads.snapshot()
+        threads.step(20)
+        expected = threads.q["PSM"].copy()
+        for other in (*commands, lambda: threads.apply("PSM", np.zeros(7)), lambda: threads.tune("PSM")):
+            other()
+            threads.step(2)
+        threads.restore(saved)
+        threads.step(20)
+        assert np.array_equal(threads.q["PSM"], expected)
+    threads.tune("PSM")
+    with pytest.raises(TrocarError, match="that of another batch"):
+        batch.SceneBatch(scene, 2).restore(saved)
+    with pytest.raises(TrocarError, match="a snapshot of this batch"):
+        threads.restore(None)
+
+
+def test_a_refused_command_leaves_the_controllers_as_they_are(scene: Scene, threads: batch.SceneBatch) -> None:
+    model, waves = scene.arms["PSM"].mechanism, Waves(Q, Q, Q, Q, ramp=0.0)
+    refused = (
+        lambda: threads.pd("PSM", np.full(7, np.nan), GAINS, GAINS),
+        lambda: threads.computed_torque("PSM", model, np.zeros(6), kp=225.0, kd=30.0),
+        lambda: threads.computed_torque("PSM", model, Q, kp=225.0, kd=30.0, effort=np.zeros(3)),
+        lambda: threads.follow_waves("PSM", model, waves, kp=225.0, kd=30.0),
+        lambda: threads.reset(q={"PSM": Q}, poses={"plate": [0, 0, -0.2, 1, 0, 0, 0], "block": np.zeros(7)}),
+    )
+    ends = []
+    for calls in ((), refused):
+        threads.reset(q={"PSM": Q})
+        threads.servo("PSM", Q + 0.05)
+        for call in calls:
+            with pytest.raises(TrocarError):
+                call()
+        threads.step(20)
+        ends.append((threads.q["PSM"].copy(), threads.poses["block"].copy()))
+    assert np.array_equal(ends[0][0], ends[1][0])
+    assert np.array_equal(ends[0][1], ends[1][1])
+
+
+def test_the_observer_of_an_arm_rests_while_its_servo_is_off() -> None:
+    """Efforts of one arm do not move the disturbance observers of the other, whose servo starts afterwards."""
+    bases = {"left": pose(p=[-0.3, 0.0, 0.0]), "right": pose(p=[0.3, 0.0, 0.0])}
+    arms = {name: SceneArm(arm="PSM_Si", base=base, q=Q, friction=False) for name, base in bases.items()}
+    worlds = batch.SceneBatch(Scene(arms), 1)
+    worlds.servo("left", Q)
+    worlds.apply("right", np.array([0.3, 0.2, 1.0, 0.0, 0.0, 0.0, 0.0]))
+    worlds.step(20)
+    right = worlds.worlds.table.columns["right"]
+    assert np.abs(worlds.worlds.observer[:, : right.start]).max() > 0.0
+    assert not worlds.worlds.observer[:, right].any()
+    assert not worlds.worlds.explained[:, right].any()
 
 
 def test_worlds_have_the_parameters_of_their_scenes(scene: Scene) -> None:
@@ -242,6 +307,10 @@ def test_given_efforts_run_with_a_free_object() -> None:
         (lambda s: batch.SceneBatch(s, 2, backend="cuda"), "Known: threads, warp"),
         (lambda s: batch.SceneBatch(s, 2, device="cpu"), "belongs to backend='warp'"),
         (lambda s: batch.SceneBatch(s, 2, fields={"body_mass": np.ones(3)}), "body_mass"),
+        (lambda s: batch.SceneBatch(s, 2, fields={"body_massss": np.ones(3)}), "Did you mean 'body_mass'"),
+        (lambda s: batch.SceneBatch(s, 2, fields={"opt.timestep": np.ones(2)}), "opt.timestep' is unknown"),
+        (lambda s: batch.SceneBatch(s, 2, max_contacts=3), "belongs to backend='warp'"),
+        (lambda s: batch.SceneBatch(s, 2, threads=0), "threads must be"),
         (lambda s: batch.SceneBatch("PSM", 2), "a Scene, a Simulator"),
         (lambda s: batch.SceneBatch([s, s.rebuilt({"PSM": {"parameters": "wang2019"}})], 2), "Dahl elements"),
     ],
@@ -249,6 +318,29 @@ def test_given_efforts_run_with_a_free_object() -> None:
 def test_bad_batches_are_refused(scene: Scene, call: object, words: str) -> None:
     with pytest.raises(TrocarError, match=words):
         call(scene)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: b.reset([0, 2, 1]), r"mask must be booleans of shape \(3,\)"),
+        (lambda b: b.reset([True, False]), r"mask must be booleans of shape \(3,\)"),
+        (lambda b: b.reset(q={"PSM2": Q}), "arm of the scenes 'PSM2'"),
+        (lambda b: b.reset(q={"PSM": Q + [0, 0, 5, 0, 0, 0, 0]}), "q of PSM, joint 3 of world 0, must be from"),
+        (lambda b: b.reset(dq={"PSM": np.full(7, np.nan)}), "dq of PSM must be finite"),
+        (lambda b: b.reset(poses={"block": np.zeros(7)}), "unit quaternion"),
+        (lambda b: b.reset(poses={"blok": np.zeros(7)}), "Did you mean 'block'"),
+        (lambda b: b.apply("PSM", np.zeros((2, 7))), r"efforts of PSM must have shape \(7,\) or \(3, 7\)"),
+        (lambda b: b.servo("PSM", None), "q of PSM must be an array of numbers"),
+        (lambda b: b.computed_torque("PSM", "wang2019", Q, kp=1.0, kd=1.0), "a Mechanism or a TorqueLaw"),
+        (lambda b: b.follow_waves("PSM", None, Q, kp=1.0, kd=1.0), "waves must be Waves"),
+        (lambda b: b.step(0), "steps must be"),
+        (lambda b: b.held("PSM", "needle"), "object of the scenes 'needle'"),
+    ],
+)
+def test_bad_values_are_refused(threads: batch.SceneBatch, call: object, words: str) -> None:
+    with pytest.raises(TrocarError, match=words):
+        call(threads)  # type: ignore[operator]
 
 
 @needs_warp

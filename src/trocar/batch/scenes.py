@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
+from trocar.batch.worlds.batch_snapshot import BatchSnapshot
 from trocar.batch.worlds.layout import SceneLayout, layouts
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import (
@@ -28,8 +29,9 @@ from trocar.batch.worlds.status import (
     WorldError,
 )
 from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.batch.worlds.world_values import check_starts, model_field, on_host, world_mask, world_poses, world_rows
 from trocar.batch.worlds.wrist_arrays import wrist_of
-from trocar.errors import TrocarError, check_known
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.spatial import Array
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 BACKENDS = ("threads", "warp")
 MAX_WORLDS = 1_000_000
 MAX_STEPS = 100_000
+GAINS = ("kp", "ki", "kd")
+WAVES = ("centre", "size", "rate", "phase")
 
 
 class SceneBatch:
@@ -80,36 +84,27 @@ class SceneBatch:
         self.n, self.backend = checks.count("n", n, high=MAX_WORLDS), backend
         loaded = layouts(scene)
         self.layout = loaded[0]
-        own = {name: self._checked_field(name, values) for name, values in (fields or {}).items()}
+        model = self.layout.model
+        own = {name: model_field(model, name, values, self.n) for name, values in (fields or {}).items()}
+        limits = {"max_contacts": max_contacts, "max_constraints": max_constraints}
         self.worlds: Any
         if backend == "threads":
             from trocar.batch.worlds.threaded_worlds import ThreadedWorlds
 
-            for name, value in (
-                ("device", device),
-                ("max_contacts", max_contacts),
-                ("max_constraints", max_constraints),
-            ):
+            for name, value in {"device": device, **limits}.items():
                 if value is not None:
-                    raise TrocarError(f"{name} belongs to backend='warp'; with threads memory grows as needed")
+                    raise TrocarError(f"{name} belongs to backend='warp'; leave it out with threads")
             count = 0 if threads is None else checks.count("threads", threads, high=1024)
             self.worlds = ThreadedWorlds(loaded, self.n, threads=count, fields=own)
         else:
-            from trocar.batch.worlds.warp_worlds import MAX_CONSTRAINTS, MAX_CONTACTS, WarpWorlds
+            from trocar.batch.worlds.warp_worlds import WarpWorlds
 
             if threads is not None:
-                raise TrocarError("threads belongs to backend='threads'")
-            self.worlds = WarpWorlds(
-                loaded,
-                self.n,
-                device=device,
-                fields=own,
-                max_contacts=MAX_CONTACTS if max_contacts is None else checks.count("max_contacts", max_contacts),
-                max_constraints=MAX_CONSTRAINTS
-                if max_constraints is None
-                else checks.count("max_constraints", max_constraints),
-            )
+                raise TrocarError("threads belongs to backend='threads'; leave it out with warp")
+            sizes = {name: checks.count(name, value) for name, value in limits.items() if value is not None}
+            self.worlds = WarpWorlds(loaded, self.n, device=device, fields=own, **sizes)
         self._columns = self.worlds.table.columns
+        self._size = backend, self.n, int(model.nq), int(model.nu)
         self._modes = self.numpy(self.worlds.mode)  # of the motors, known without asking the device
         self._scaled: dict[int, dict[str, Array]] = {}  # gains of the PID by first motor, where `tune` has changed them
 
@@ -156,25 +151,25 @@ class SceneBatch:
             q, dq: joints and rates (n, joints) or (joints,) by arm. Default: the last start.
             poses: (n, 7) or (7,) of objects by name, position and quaternion; fixed objects can be placed as well.
         """
-        worlds = self.worlds
-        chosen = np.ones(self.n, dtype=bool) if mask is None else np.asarray(self._host(mask)).astype(bool)
-        if chosen.shape != (self.n,):
-            raise TrocarError(f"mask must have shape ({self.n},), got {chosen.shape}")
+        worlds, chosen = self.worlds, world_mask(mask, self.n)
         qpos, qvel = self.numpy(worlds.qpos_start), self.numpy(worlds.qvel_start)
-        for name in (*(q or {}), *(dq or {})):
-            check_known("arm of the scenes", self.layout.arms, name)
-        for values, start, rows in ((q, qpos, "q"), (dq, qvel, "v")):
-            for name, joints in (values or {}).items():
-                arm = self.layout.arms[name]
-                row = slice(*getattr(arm, rows))
-                start[chosen, row] = (self._rows(name, joints, arm.n) @ arm.E.T)[chosen]
+        for name, joints in (q or {}).items():
+            arm, rows = self._facts(name), self._rows(name, "q", joints)
+            check_starts(name, rows[chosen], arm.lower, arm.upper)
+            qpos[chosen, slice(*arm.q)] = (rows @ arm.E.T)[chosen]
+        for name, rates in (dq or {}).items():
+            arm = self._facts(name)
+            qvel[chosen, slice(*arm.v)] = (self._rows(name, "dq", rates) @ arm.E.T)[chosen]
+        fixed = []
         for name, places in (poses or {}).items():
             check_known("object of the scenes", self.layout.objects, name)
-            placed, rows7 = self.layout.objects[name], self._rows(name, places, 7)
+            placed, rows = self.layout.objects[name], world_poses(name, places, self.n)
             if placed.q >= 0:
-                qpos[chosen, placed.q : placed.q + 7], qvel[chosen, placed.v : placed.v + 6] = rows7[chosen], 0.0
+                qpos[chosen, placed.q : placed.q + 7], qvel[chosen, placed.v : placed.v + 6] = rows[chosen], 0.0
             else:
-                worlds.place(placed.body, worlds.put(rows7), worlds.put(chosen))
+                fixed.append((placed.body, rows))
+        for body, rows in fixed:  # once all values are checked
+            worlds.place(body, worlds.put(rows), worlds.put(chosen))
         if self.backend == "threads":
             worlds.qpos_start, worlds.qvel_start = qpos, qvel
         else:
@@ -184,27 +179,28 @@ class SceneBatch:
 
     def apply(self, arm: str, efforts: Any, *, limited: bool = False) -> None:
         """Joint efforts (n, joints) [N m, N] from now on; limited: within the motors' limits, as on the dVRK."""
-        facts, rows = self._facts(arm), self._rows(arm, efforts, self._facts(arm).n)
-        self._command(arm, EXERT if limited else RAW, effort=rows @ facts.coupling)
+        rows = self._rows(arm, "efforts", efforts)
+        self._command(arm, EXERT if limited else RAW, effort=rows @ self._facts(arm).coupling)
 
     def servo(self, arm: str, q: Any, dq: Any = None) -> None:
         """The dVRK's PID follows joints (n, joints) that move at rates dq from now on."""
         inverse = self.worlds.table.motor_from_joint[self._facts(arm).name]
-        rate = 0.0 if dq is None else self._rows(arm, dq, len(inverse)) @ inverse.T
-        self._command(arm, SERVO, ref=self._rows(arm, q, len(inverse)) @ inverse.T, rate=rate)
+        rate = 0.0 if dq is None else self._rows(arm, "dq", dq) @ inverse.T
+        self._command(arm, SERVO, ref=self._rows(arm, "q", q) @ inverse.T, rate=rate)
 
     def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
-        n, part = self._facts(arm).n, self._columns[self._facts(arm).name]
-        self._set_gains(part, kp=self._rows(arm, kp, n), kd=self._rows(arm, kd, n))
-        self._command(arm, JOINT_PD, ref=self._rows(arm, q, n), rate=0.0 if dq is None else self._rows(arm, dq, n))
+        gains = {"kp": self._rows(arm, "kp", kp), "kd": self._rows(arm, "kd", kd)}
+        motion = {"ref": self._rows(arm, "q", q), "rate": 0.0 if dq is None else self._rows(arm, "dq", dq)}
+        self._set_gains(self._columns[arm], **gains)
+        self._command(arm, JOINT_PD, **motion)
 
     def tune(self, arm: str, kp: Any = 1.0, ki: Any = 1.0, kd: Any = 1.0) -> None:
         """Scale the gains of the dVRK's PID by factors, one number or one per world (n,), as `Hardware.tune` does."""
         part, own = self._columns[self._facts(arm).name], self.worlds.table.gains
         scaled = {}
         for name, factor in (("kp", kp), ("ki", ki), ("kd", kd)):
-            values = checks.real_array(name, self._host(factor))
+            values = checks.real_array(name, on_host(factor))
             if values.shape not in ((), (self.n,)) or not (np.isfinite(values) & (values >= 0.0)).all():
                 raise TrocarError(f"{name} must be a factor of at least 0 or ({self.n},) factors, got {values.shape}")
             scaled[name] = np.broadcast_to(values, (self.n,))[:, None] * own[name][part]
@@ -236,12 +232,12 @@ class SceneBatch:
             friction: add the model's friction at the reference; a `TorqueLaw` has it or not.
             effort: joint efforts (joints,) or (n, joints) that are added [N m, N].
         """
-        n = self._facts(arm).n
-        zero = np.zeros(n)
-        motion = {"ref": q, "rate": zero if dq is None else dq, "acceleration": zero if ddq is None else ddq}
-        self.worlds.waves.pop(arm, None)
+        motion = {"ref": self._rows(arm, "q", q)}
+        for key, name, values in (("rate", "dq", dq), ("acceleration", "ddq", ddq)):
+            motion[key] = self._rows(arm, name, np.zeros(self._facts(arm).n) if values is None else values)
         self._compute_torque(arm, model, kp, kd, friction, effort)
-        self._command(arm, COMPUTED_TORQUE, **{name: self._rows(arm, rows, n) for name, rows in motion.items()})
+        self.worlds.waves.pop(arm, None)
+        self._command(arm, COMPUTED_TORQUE, **motion)
 
     def follow_waves(
         self,
@@ -255,10 +251,11 @@ class SceneBatch:
         effort: Any = 0.0,
     ) -> None:
         """Computed torque along sinusoids of the time since each world's reset; see `computed_torque` and `Waves`."""
-        n, names = self._facts(arm).n, ("centre", "size", "rate", "phase")
-        arrays = {name: self.worlds.put(self._rows(arm, getattr(waves, name), n).copy()) for name in names}
+        check_type("waves", waves, Waves, "Waves")
+        arrays = {name: self.worlds.put(self._rows(arm, name, getattr(waves, name)).copy()) for name in WAVES}
+        own = Waves(**arrays, ramp=checks.positive("ramp", waves.ramp, "s"))
         self._compute_torque(arm, model, kp, kd, friction, effort)
-        self.worlds.waves[arm] = Waves(**arrays, ramp=checks.positive("ramp", waves.ramp, "s"))
+        self.worlds.waves[arm] = own
         self._set_mode(arm, COMPUTED_TORQUE)
         if self.backend == "warp":
             self.worlds.forget_graphs()
@@ -268,13 +265,11 @@ class SceneBatch:
         law = model if isinstance(model, TorqueLaw) else TorqueLaw.of(model, friction=friction)
         if law.n != facts.n:
             raise TrocarError(f"the model of computed torque has {law.n} joints; {arm} has {facts.n}")
-        gains = {
-            name: self._rows(arm, np.broadcast_to(values, facts.n) if np.ndim(values) == 0 else values, facts.n)
-            for name, values in (("kp", kp), ("kd", kd))
-        }
+        gains = {name: self._rows(arm, name, values, or_number=True) for name, values in (("kp", kp), ("kd", kd))}
+        added = self._rows(arm, "effort", effort, or_number=True)
         self._set_gains(self._columns[arm], **gains)
         self.worlds.laws[arm] = law
-        self._command(arm, None, effort=self._rows(arm, np.zeros(facts.n) + effort, facts.n) @ facts.coupling)
+        self._command(arm, None, effort=added @ facts.coupling)
         if self.backend == "warp":
             self.worlds.forget_graphs()
 
@@ -293,7 +288,11 @@ class SceneBatch:
         on_device = (
             self.backend == "warp" and hasattr(increments, "__dlpack__") and not isinstance(increments, np.ndarray)
         )
-        self.worlds.move_tips(arm, increments if on_device else self._rows(arm, increments, 7), duration)
+        if not on_device:
+            increments = world_rows(f"increments of {arm}", increments, self.n, 7)
+        elif tuple(increments.shape) != (self.n, 7):  # a kernel would read beyond their end
+            raise TrocarError(f"increments of {arm} must have shape ({self.n}, 7), got {tuple(increments.shape)}")
+        self.worlds.move_tips(arm, increments, duration)
         self._set_mode(arm, SERVO)
 
     @property
@@ -326,13 +325,30 @@ class SceneBatch:
         parts = touched[:, arms.index(self._facts(arm).name), things.index(thing)]
         return np.asarray((parts & BOTH_FINGERS) == BOTH_FINGERS)
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> BatchSnapshot:
         """The state of all worlds and their controllers, for `restore`."""
-        return self.worlds.snapshot()
+        worlds = self.worlds
+        gains = {name: getattr(worlds, name) for name in GAINS}  # arrays that are replaced, not changed
+        controllers = dict(self._scaled), dict(worlds.laws), dict(worlds.waves)
+        return BatchSnapshot(self._size, worlds.snapshot(), self._modes.copy(), gains, *controllers)
 
-    def restore(self, snapshot: Any) -> None:
+    def restore(self, snapshot: BatchSnapshot) -> None:
         """Continue from a snapshot of this batch."""
-        self.worlds.restore(snapshot)
+        check_type("snapshot", snapshot, BatchSnapshot, "a snapshot of this batch")
+        if snapshot.size != self._size:
+            raise TrocarError("the snapshot is that of another batch; restore one of this batch")
+        worlds = self.worlds
+        worlds.restore(snapshot.state)
+        laws, waves = dict(snapshot.laws), dict(snapshot.waves)
+        same = laws == worlds.laws and waves == worlds.waves and np.array_equal(snapshot.modes, self._modes)
+        if same and all(getattr(worlds, name) is values for name, values in snapshot.gains.items()):
+            return
+        for name, values in {**snapshot.gains, "laws": laws, "waves": waves}.items():
+            setattr(worlds, name, values)
+        self._scaled, self._modes = dict(snapshot.scaled), snapshot.modes.copy()
+        self._assign("mode", self._modes.copy())
+        if self.backend == "warp":
+            worlds.forget_graphs()
 
     def _facts(self, arm: str) -> Any:
         check_known("arm of the scenes", self.layout.arms, arm)
@@ -376,21 +392,6 @@ class SceneBatch:
     def _split(self, joints: Any) -> dict[str, Any]:
         return {name: joints[:, part] for name, part in self._columns.items()}
 
-    def _host(self, values: Any) -> Any:
-        values = values.detach().cpu() if hasattr(values, "detach") else values  # torch, on any device
-        return values.numpy() if hasattr(values, "numpy") else values
-
-    def _rows(self, name: str, values: Any, width: int) -> Array:
-        array = checks.real_array(f"values of {name}", self._host(values))
-        if array.shape not in ((width,), (self.n, width)) or not np.isfinite(array).all():
-            raise TrocarError(f"values of {name} must be finite, ({width},) or ({self.n}, {width}), got {array.shape}")
-        return np.broadcast_to(array, (self.n, width))
-
-    def _checked_field(self, name: str, values: ArrayLike) -> Array:
-        array = checks.real_array(name, values)
-        model = self.layout.model
-        base: Any = model.opt.gravity if name == "opt.gravity" else getattr(model, name, None)
-        shape = (self.n, *np.shape(base))
-        if not isinstance(base, np.ndarray) or array.shape != shape or not np.isfinite(array).all():
-            raise TrocarError(f"field {name} of MuJoCo's model must be finite numbers {shape}, got {array.shape}")
-        return array
+    def _rows(self, arm: str, name: str, values: Any, *, or_number: bool = False) -> Array:
+        """Values (n, joints) of an arm; `name` is that of the argument."""
+        return world_rows(f"{name} of {arm}", values, self.n, self._facts(arm).n, or_number=or_number)

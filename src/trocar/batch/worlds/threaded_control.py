@@ -141,11 +141,11 @@ class ThreadedControl:
         de = np.where((e == 0.0) & (gains["deadband"] > 0.0), 0.0, de)
         self.integral += np.where((self.mode == SERVO) & (self.ki != 0.0), dt * e, 0.0)
         tau = self.kp * e + self.kd * de + self.ki * self.integral
-        observes = gains["cutoff"] > 0.0
+        observes = (gains["cutoff"] > 0.0) & (self.mode == SERVO)
         momentum = gains["momentum"] * ds
         self.observer += np.where(observes, (self.explained + momentum - self.observer) * gains["cutoff"] * dt, 0.0)
         tau = np.clip(tau + np.where(observes, self.observer - momentum, 0.0), -gains["output"], gains["output"])
-        self.explained = np.where(observes, np.clip(tau, -self.table.limit, self.table.limit), 0.0)
+        self.explained = np.where(observes, np.clip(tau, -self.table.limit, self.table.limit), self.explained)
         return tau
 
     def _friction(self, qpos: Array) -> Array:

@@ -18,7 +18,7 @@ from trocar.batch.parameters import ParameterNumbers
 from trocar.batch.program import Program
 from trocar.batch.sources.array_source import loaded, step_source
 from trocar.batch.sources.warp_source import warp_statements
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 
@@ -40,6 +40,7 @@ class TorqueLaw:
     @classmethod
     def of(cls, mechanism: Mechanism, *, friction: bool = False) -> TorqueLaw:
         """The law of a mechanism. friction: add its friction at the reference, with Dahl elements in steady sliding."""
+        check_type("model", mechanism, Mechanism, "a Mechanism or a TorqueLaw")
         tree = mechanism.tree
         drives = tree.drives
         if friction and drives.mu.any():

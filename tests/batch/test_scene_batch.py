@@ -279,6 +279,19 @@ def test_failed_worlds_are_named(threads: batch.SceneBatch) -> None:
     assert error.value.worlds.tolist() == [1]
     threads.reset(threads.status != 0)
     assert not threads.status.any()
+    efforts[1] = 1e11  # MuJoCo replaces it by zero
+    threads.apply("PSM", efforts)
+    with pytest.raises(batch.WorldError, match=r"1 of 3 worlds diverged: 1; "):
+        threads.step()
+    threads.reset()
+    threads.servo("PSM", Q)
+    threads.worlds.qpos[2, 0] = np.nan
+    with pytest.raises(batch.WorldError, match=r"1 of 3 worlds diverged.*: 2; "):
+        threads.step(3)
+    threads.reset()
+    threads.servo("PSM", Q)
+    threads.step(3)
+    assert np.array_equal(threads.q["PSM"][0], threads.q["PSM"][2])
 
 
 def test_contact_forces_and_layouts_without_a_scene(scene: Scene) -> None:
@@ -371,6 +384,28 @@ def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) ->
         worlds.computed_torque("PSM", model, Q, np.full(7, 0.1), kp=225.0, kd=30.0, friction=True)
         worlds.step(60)
     assert np.allclose(warp.numpy(warp.q["PSM"]), threads.q["PSM"], rtol=0.0, atol=1e-5)
+    import torch
+
+    for odd in (torch.zeros(2, 7), torch.zeros(7)):
+        with pytest.raises(TrocarError, match=r"increments of PSM must have shape \(3, 7\)"):
+            warp.tip_increments("PSM", odd, 0.02)
+    warp.reset(q={"PSM": Q})
+    warp.apply("PSM", scene.arms["PSM"].mechanism.gravity(Q) + [0, 0, 6.0, 0, 0, 0, 0])
+    warp.step(300, check=False)
+    touched = warp.numpy(warp.worlds.touch())
+    assert touched.any(axis=(1, 2)).all()  # the instrument presses on the plate
+    warp.reset([True, False, False])
+    assert not warp.numpy(warp.worlds.touch())[0].any()
+    assert np.array_equal(warp.numpy(warp.worlds.touch())[1:], touched[1:])
+    warp.servo("PSM", Q)
+    saved = warp.snapshot()
+    warp.step(3)
+    expected = warp.numpy(warp.q["PSM"])
+    warp.pd("PSM", Q, GAINS, GAINS)
+    warp.step(2)
+    warp.restore(saved)
+    warp.step(3)
+    assert np.array_equal(warp.numpy(warp.q["PSM"]), expected)
     small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=4)  # loops have 8
     with pytest.raises(batch.WorldError, match="constraint rows"):
         small.step(2)

@@ -80,6 +80,19 @@ def reset_constraints(
 
 
 @wp.kernel
+def forget_contacts(
+    mask: wp.array(dtype=wp.bool),
+    count: wp.array(dtype=int),
+    world: wp.array(dtype=int),
+    geom: wp.array(dtype=wp.vec2i),
+):
+    """Contacts of the last step without geoms in the masked worlds: no arm touches what it held before the reset."""
+    c = wp.tid()
+    if c < count[0] and mask[world[c]]:
+        geom[c] = wp.vec2i(-1, -1)
+
+
+@wp.kernel
 def place_bodies(
     mask: wp.array(dtype=wp.bool),
     body: int,

@@ -21,7 +21,11 @@ from trocar.spatial import Array
 # Evaluations of a line search. Where MuJoCo's 50 do not suffice, the solver stops far from the solution; an `Engine`
 # repeats such a step, a batch cannot.
 LINE_SEARCH = 200
-BAD = [mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC]
+# Warnings of a world that has diverged. MuJoCo replaces efforts above 1e10 by zeros, with the last one.
+BAD = [
+    *(mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC),
+    mujoco.mjtWarning.mjWARN_BADCTRL,
+]
 
 
 class ThreadedWorlds(ThreadedControl):
@@ -80,12 +84,13 @@ class ThreadedWorlds(ThreadedControl):
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds."""
-        for _ in range(steps):
-            self._ctrl[...] = self._efforts()
-            self._applied[...] = self._friction(self.qpos)
-            self._batch.step()
-            self._measure(self.qpos, self.qvel)
-            self._guard()
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers of worlds that diverge, which `status` names
+            for _ in range(steps):
+                self._ctrl[...] = self._efforts()
+                self._applied[...] = self._friction(self.qpos)
+                self._batch.step()
+                self._measure(self.qpos, self.qvel)
+                self._guard()
 
     def _warnings(self) -> Array:
         return self._counts()[:, [int(kind) for kind in BAD]].sum(axis=1)
@@ -95,8 +100,7 @@ class ThreadedWorlds(ThreadedControl):
         return np.asarray(self._batch.warning)[..., 1]
 
     def _guard(self) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            sound = np.linalg.norm(self._qacc, axis=1) < self.layout.runaway  # False for NaN
+        sound = np.linalg.norm(self._qacc, axis=1) < self.layout.runaway  # False for NaN
         stops = self.table.stops
         q = self.qpos[:, self.table.stop_rows]
         beyond = ~((q > stops[:, 0]) & (q < stops[:, 1])).all(axis=1)

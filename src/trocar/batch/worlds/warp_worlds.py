@@ -174,6 +174,7 @@ class WarpWorlds(WarpControl):
         efc = d.efc
         self.launch(kernels.reset_constraints, efc.J.shape[:2], mask, efc.J, efc.D, efc.aref, efc.force)
         self.launch(reset_loops, self._chains.residual.shape, mask, self._chains)
+        self.launch(kernels.forget_contacts, d.naconmax, mask, d.nacon, d.contact.worldid, d.contact.geom)
         self._place_control(mask, d.qpos, d.qvel)
 
     def place(self, body: int, poses: Any, mask: Any = None) -> None:

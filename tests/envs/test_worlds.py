@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from trocar.envs import make_task
 from trocar.envs.policy_features import FEATURES
 from trocar.envs.tasks import track
 from trocar.envs.worlds import Episodes, TaskWorlds, rigid_tasks
-from trocar.envs.worlds.vector_worlds import WorldsVectorEnv
 from trocar.errors import TrocarError
 from trocar.spatial import pose_error
 
@@ -140,52 +138,21 @@ def test_warp_has_the_numbers_of_threads(level: str) -> None:
         assert np.allclose(numbers[:, :7], expected[:, :7], rtol=0.0, atol=2e-5)  # an encoder may be one count apart
         assert np.allclose(numbers[:, 14:], expected[:, 14:], rtol=1e-3, atol=5e-3)
         assert np.allclose(on_warp.numpy(warp_reward), reward, rtol=0.0, atol=5e-3)
+    bad = torch.zeros(2, 7, device=device)
+    bad[1] = torch.nan
+    *_, terminated, _, info = on_warp.step(bad)
+    assert info["diverged"].tolist() == terminated.tolist() == [False, True]
+    on_warp.reset(terminated)
+    assert torch.isfinite(on_warp.step(torch.zeros(2, 7, dtype=torch.float64, device=device))[0]).all()
+    for call, words in (
+        (lambda: on_warp.step(np.zeros((2, 7))), "actions must be a tensor"),
+        (lambda: on_warp.step(bad[:1]), r"actions must have shape \(2, 7\)"),
+        (lambda: on_warp.reset(bad[:, 0]), "mask must be a tensor of booleans"),
+    ):
+        with pytest.raises(TrocarError, match=words):
+            call()
     if device == "cpu":
         assert jax.dlpack.from_dlpack(observation).unsafe_buffer_pointer() == observation.data_ptr()
-
-
-def test_vector_env_of_gymnasium(picking: Episodes) -> None:
-    env = WorldsVectorEnv(TaskWorlds(picking, 2, backend="threads"))
-    observation, _ = env.reset()
-    assert env.observation_space.contains(observation)
-    env.worlds.elapsed[0] = picking.periods - 1
-    observation, reward, terminated, truncated, infos = env.step(env.action_space.sample())
-    assert truncated.tolist() == [True, False]
-    assert not terminated.any()
-    assert (reward < 0.0).all()
-    assert infos["_final_obs"].tolist() == [True, False]
-    assert np.abs(infos["final_obs"][0] - observation[0]).max() > 1e-3
-    with pytest.raises(TrocarError, match=r"\(2, 7\)"):
-        env.step(np.zeros((3, 7)))
-    with pytest.raises(TrocarError, match="drawn already"):
-        env.reset(seed=1)
-
-
-def test_make_vec_steps_worlds_with_the_episodes_of_single_environments() -> None:
-    worlds = gymnasium.make_vec("trocar/Reach-v0", num_envs=3, backend="threads", episodes=6)
-    single = gymnasium.make_vec("trocar/Reach-v0", num_envs=3)
-    action = np.random.default_rng(0).uniform(-0.2, 0.2, (3, 7)).astype(np.float32)
-    for seed in (5, 6):
-        assert np.allclose(worlds.reset(seed=seed)[0], single.reset(seed=seed)[0], rtol=0.0, atol=1e-6)
-        ours, theirs = worlds.step(action), single.step(action)
-        assert np.allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-6)
-        assert np.allclose(ours[1], theirs[1], rtol=1e-6)
-    later, _ = worlds.reset()
-    assert np.allclose(later[0, 31:], worlds.worlds.episodes.numbers["goal"][3], atol=1e-6)
-    single.close()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"backend": "fast"}, "backend of several environments"),
-        ({"backend": "threads", "episodes": 1}, "episodes must be"),
-        ({"backend": "threads", "level": "2sigma"}, "level of randomisation"),
-    ],
-)
-def test_bad_options_of_make_vec_are_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(TrocarError, match=words):
-        gymnasium.make_vec("trocar/Reach-v0", num_envs=2, **options)
 
 
 def test_inverse_kinematics_of_many_tips(picking: Episodes) -> None:
@@ -224,8 +191,39 @@ def test_grip_features_lead_to_the_grip(name: str) -> None:
     [
         (lambda: Episodes.drawn("Palpate", [0]), "Known: Reach"),
         (lambda: Episodes.drawn("Reach", []), "at least one seed"),
+        (lambda: Episodes.drawn("Reach", [1.5]), "seed must be a whole number"),
+        (lambda: Episodes.drawn("Reach", ["a"]), "seed must be a whole number"),
+        (lambda: Episodes.drawn("Reach", 3.5), "seed must be a whole number"),
+        (lambda: Episodes.drawn("Reach", [0], level="2sigma"), "level of randomisation"),
+        (lambda: TaskWorlds("Reach", 2, backend="threads"), "episodes must be Episodes"),
     ],
 )
 def test_bad_episodes_are_refused(call: object, words: str) -> None:
     with pytest.raises(TrocarError, match=words):
         call()
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, "a", None])
+def test_a_bad_number_of_worlds_is_refused(picking: Episodes, n: object) -> None:
+    with pytest.raises(TrocarError, match="n must be a whole number"):
+        TaskWorlds(picking, n, backend="threads")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda w: w.step(np.full((2, 7), np.nan)), r"finite, got \[nan, .* for environment 0"),
+        (lambda w: w.step(np.zeros((1, 7))), r"actions must have shape \(2, 7\), got \(1, 7\)"),
+        (lambda w: w.step(np.zeros(7)), r"actions must have shape \(2, 7\), got \(7,\)"),
+        (lambda w: w.step(None), "actions must be an array of numbers"),
+        (lambda w: w.reset(np.array([1, 0])), "mask must be booleans"),
+        (lambda w: w.reset(np.array([True])), "mask must be booleans"),
+        (lambda w: w.reset(0.5), "mask must be booleans"),
+    ],
+)
+def test_bad_actions_and_masks_are_refused(picking: Episodes, call: object, words: str) -> None:
+    worlds = TaskWorlds(picking, 2, backend="threads")
+    with pytest.raises(TrocarError, match=words):
+        call(worlds)
+    assert worlds.elapsed.tolist() == [0, 0]
+    assert worlds.episode.tolist() == [0, 1]

@@ -318,7 +318,10 @@ class SceneBatch:
         return {name: forces[:, k] for k, name in enumerate(self.layout.arms)}
 
     def held(self, arm: str, thing: str) -> Array:
-        """Worlds (n,) in which an object touches both fingers of an arm in the last step; on Warp none after a reset."""
+        """Worlds (n,) in which an object touches both fingers of an arm in the last step.
+
+        After a reset, there are none on Warp until the next step.
+        """
         check_known("object of the scenes", self.layout.objects, thing)
         touched = self.numpy(self.worlds.touch())
         arms, things = list(self.layout.arms), list(self.layout.objects)

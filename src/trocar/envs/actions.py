@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from trocar import checks
 from trocar.control import ComputedTorque, Setpoint
 from trocar.envs.levels import NOMINAL
 from trocar.envs.world import PERIOD, World
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, shown
 from trocar.mechanics import load_mechanism
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
@@ -194,6 +195,17 @@ class TipIncrement(ActionMode):
     @property
     def clipped(self) -> bool:
         return self._clipped
+
+
+def checked_actions(actions: Any, shape: tuple[int, int]) -> Array:
+    """Actions of several environments: finite numbers of shape (environments, size)."""
+    values = checks.real_array("actions", actions, f" of shape {shape}")
+    if values.shape != shape:
+        raise TrocarError(f"actions must have shape {shape}, got {values.shape}")
+    if not np.isfinite(values).all():
+        first = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise TrocarError(f"actions must be finite, got {shown(values[first].tolist())} for environment {first}")
+    return values
 
 
 def jaw_action(opening: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import mujoco
 import mujoco.batch
 import numpy as np
 
+from trocar import checks
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.torque_law import TorqueLaw
 from trocar.envs.actions import MODES, JointEffort, ResidualEffort, TipIncrement
@@ -62,7 +63,7 @@ class Episodes:
     def drawn(
         cls,
         task: str,
-        seeds: Sequence[int],
+        seeds: Iterable[int],
         progress: Callable[[int], Any] | None = None,
         *,
         level: str = "nominal",
@@ -75,14 +76,15 @@ class Episodes:
         """
         check_known("task of many worlds", WORLD_TASKS, task)
         check_known("level of randomisation", LEVELS, level)
-        if not len(seeds):
+        seeds = list(seeds) if isinstance(seeds, Iterable) else [seeds]
+        if not seeds:
             raise TrocarError("episodes need at least one seed")
         env = make_task(task, level=level)
         kind = WORLD_TASKS[task]
         periods = round(env.task.duration * RATE)
         layout, rows, robots = None, [], []
         for count, seed in enumerate(seeds):
-            env.reset(seed=int(seed))
+            env.reset(seed=checks.count("seed", seed, 0))
             scene = env.world.scene
             if layout is None:
                 layout = SceneLayout.of(scene)
@@ -106,8 +108,8 @@ class Episodes:
         names = sorted({name for row in rows for name in row})
         table = {name: np.array([_value(row, name, layout.model) for row in rows]) for name in names}
         parts: dict[str, dict[str, Array]] = {
-            kind: {name.split(" ", 1)[1]: table.pop(name) for name in names if name.startswith(kind + " ")}
-            for kind in ("place", "field", "number")
+            part: {name.split(" ", 1)[1]: table.pop(name) for name in names if name.startswith(part + " ")}
+            for part in ("place", "field", "number")
         }
         limits = {arm: mode.limits for arm, mode in env.modes.items() if isinstance(mode, JointEffort)}
         nominal = [mode.nominal for mode in env.modes.values() if isinstance(mode, ResidualEffort)]

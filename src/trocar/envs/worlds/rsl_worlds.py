@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trocar import checks
 from trocar.envs.worlds.task_worlds import TaskWorlds
 from trocar.errors import TrocarError
 
@@ -39,10 +40,12 @@ class RslWorlds(VecEnv):
         through: bool = False,
         lost: Callable[[Any], Any] | None = None,
     ) -> None:
+        if worlds.batch.backend != "warp":
+            raise TrocarError("rsl_rl needs worlds with tensors of torch; make them with backend='warp'")
         self._lost = lost
         self.worlds, self._features, self._reward, self._through = worlds, features, reward, through
         self.num_envs, self.num_actions = worlds.n, worlds.size
-        self.max_episode_length = worlds.episodes.periods if periods is None else periods
+        self.max_episode_length = worlds.episodes.periods if periods is None else checks.count("periods", periods)
         self.device = torch.device(worlds.batch.worlds.device)
         self.cfg: dict[str, Any] = {"task": worlds.episodes.task}
         self.ended = [0, 0, 0]

@@ -6,16 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from trocar import checks
 from trocar.batch.scenes import SceneBatch
 from trocar.batch.worlds.status import BOTH_FINGERS, FAILURES
+from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
-from trocar.envs.actions import COMPUTED_KD, COMPUTED_KP, JAW_RANGE, JAW_SPEED, TIP_SPEED, TURN_SPEED
+from trocar.envs.actions import (
+    COMPUTED_KD,
+    COMPUTED_KP,
+    JAW_RANGE,
+    JAW_SPEED,
+    TIP_SPEED,
+    TURN_SPEED,
+    checked_actions,
+)
 from trocar.envs.task_env import MAX_OBSERVED, RATE
 from trocar.envs.world import FREQUENCY
 from trocar.envs.worlds.episodes import Episodes
 from trocar.envs.worlds.world_robots import WorldRobots
 from trocar.envs.worlds.world_tasks import WORLD_TASKS
-from trocar.errors import TrocarError
+from trocar.errors import TrocarError, check_type
 from trocar.spatial import Array
 
 CYCLES = FREQUENCY // RATE  # timesteps of a control period
@@ -38,6 +48,8 @@ class TaskWorlds:
     """
 
     def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
+        check_type("episodes", episodes, Episodes, "Episodes, such as Episodes.drawn returns")
+        n = checks.count("n", n)
         self.episodes, self.n = episodes, n
         self.batch = SceneBatch(episodes.layout, n, backend=backend, **options, **_own_fields(episodes, n))
         self.task = WORLD_TASKS[episodes.task]
@@ -119,6 +131,7 @@ class TaskWorlds:
         if mask is None:
             mask, self.episode = self.put(np.ones(self.n, dtype=bool)), self.put(np.arange(self.n) % len(self.episodes))
         else:
+            mask = self._checked_mask(mask)
             self.episode = xp.where(mask, (self.episode + self.n) % len(self.episodes), self.episode)
         row, wide = self.episode, mask[:, None]
         for name in ("qpos", "qvel"):
@@ -147,6 +160,21 @@ class TaskWorlds:
         self.task.start(self, mask)
         return self.observation()
 
+    def _checked_mask(self, mask: Any) -> Any:
+        if self.xp is np:
+            return world_mask(mask, self.n)
+        self._check_tensor("mask", mask, (self.n,))
+        if mask.dtype != self.xp.bool:
+            raise TrocarError(f"mask must be a tensor of booleans, got {mask.dtype}")
+        return mask
+
+    def _check_tensor(self, name: str, tensor: Any, shape: tuple[int, ...]) -> None:
+        """Raise an error unless this is a tensor of a shape on the worlds' device; its values are not read."""
+        check_type(name, tensor, self.xp.Tensor, "a tensor of torch")
+        if tuple(tensor.shape) != shape or tensor.device != self.elapsed.device:
+            where = f"{tuple(tensor.shape)} on {tensor.device}"
+            raise TrocarError(f"{name} must have shape {shape} on {self.elapsed.device}, got {where}")
+
     def _start_waves(self, mask: Any) -> None:
         """Give the masked worlds (n, 1) the reference of their current episodes."""
         waves = self.task.waves(self)
@@ -167,10 +195,11 @@ class TaskWorlds:
 
         Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`,
         `solved`, `diverged` and figures of the task (n,). A world whose episode is over goes on until its `reset`; one
-        that has diverged is terminated, and its observation has zeros instead of what is not finite.
+        that has diverged is terminated, and its observation has zeros instead of what is not finite. An action that is
+        not finite raises an error on threads; on Warp, which would wait for the device, its world counts as diverged.
         """
         xp, worlds = self.xp, self.batch.worlds
-        actions = xp.clip(xp.nan_to_num(actions), -1.0, 1.0)
+        actions, refused = self._checked_actions(actions)
         self._command(actions if self._robots is None else self._robots.delayed(actions))
         applied = self._array("applied")
         applied[...] = 0.0
@@ -180,7 +209,7 @@ class TaskWorlds:
         self._measure()
         self.task.after_period(self)
         observation = self.observation()
-        diverged = (self._array("status") & FAILURES) != 0
+        diverged = ((self._array("status") & FAILURES) != 0) | refused
         solved = self.task.solved(self) & ~diverged
         self._solved_for = xp.where(solved, self._solved_for + 1, 0)
         success = self._solved_for >= self.episodes.held
@@ -196,6 +225,16 @@ class TaskWorlds:
             truncated,
             {"is_success": success, "solved": solved, "diverged": diverged, **self.task.details(self)},
         )
+
+    def _checked_actions(self, actions: Any) -> tuple[Any, Any]:
+        """Actions (n, size) within [-1, 1], and worlds (n,) whose action is not finite: zeros act there."""
+        xp, shape = self.xp, (self.n, self.size)
+        if xp is np:
+            return np.clip(checked_actions(actions, shape), -1.0, 1.0), np.zeros(self.n, dtype=bool)
+        self._check_tensor("actions", actions, shape)
+        values = actions.to(dtype=xp.float32)
+        refused = ~xp.isfinite(values).all(-1)
+        return xp.clip(xp.where(refused[:, None], 0.0, values), -1.0, 1.0), refused
 
     def _command(self, actions: Any) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE

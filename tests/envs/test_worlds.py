@@ -17,6 +17,8 @@ from trocar.errors import TrocarError
 from trocar.spatial import pose_error
 
 SEEDS = (5, 6)
+COMPILES = "Warp compiles the kernels of a scene for minutes; TROCAR_WARP_TESTS=1 or make gpu runs them"
+needs_warp = pytest.mark.skipif(not os.environ.get("TROCAR_WARP_TESTS"), reason=COMPILES)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +108,39 @@ def test_tracking_is_judged_over_the_end_of_an_episode(monkeypatch: pytest.Monke
     assert bool(info["is_success"][0]) == bool(terminated[0]) == env.task.solved(env.world)
 
 
+@needs_warp
+def test_random_lengths_of_rsl_rl_leave_the_time_of_the_task() -> None:
+    """Random lengths of the first episodes, which rsl_rl sets, end them at different times."""
+    pytest.importorskip("tensordict", reason="tensordict of rsl_rl is not installed")
+    pytest.importorskip("rsl_rl", reason="rsl_rl is not installed (extra `learn`)")
+    import torch
+
+    from trocar.envs.worlds.rsl_worlds import RslWorlds
+
+    worlds = TaskWorlds(Episodes.drawn("Track", (*SEEDS, 7)), 2, backend="warp", device="cpu")
+    with pytest.raises(TrocarError, match="periods must be"):
+        RslWorlds(worlds, periods=0)
+    env = RslWorlds(worlds, periods=4)
+    env.episode_length_buf = torch.tensor([2, 0], device=env.device)
+    zeros, dones = torch.zeros(2, 7, device=env.device), []
+    for _ in range(4):
+        _, _, done, extras = env.step(zeros)
+        dones.append(done.tolist())
+        assert extras["time_outs"].tolist() == [bool(x) for x in done.tolist()]
+    assert dones == [[0, 0], [1, 0], [0, 0], [0, 1]]
+    assert worlds.elapsed.tolist() == env.episode_length_buf.tolist() == [2, 0]
+    assert env.ended == [2, 0, 0]
+
+
+def test_rsl_rl_needs_worlds_with_tensors(picking: Episodes) -> None:
+    pytest.importorskip("tensordict", reason="tensordict of rsl_rl is not installed")
+    pytest.importorskip("rsl_rl", reason="rsl_rl is not installed (extra `learn`)")
+    from trocar.envs.worlds.rsl_worlds import RslWorlds
+
+    with pytest.raises(TrocarError, match="backend='warp'"):
+        RslWorlds(TaskWorlds(picking, 2, backend="threads"))
+
+
 def test_jax_shares_observations_and_actions() -> None:
     """A policy in JAX: observations go there by DLPack, and actions come back without a copy."""
     worlds = TaskWorlds(Episodes.drawn("Reach", [0, 1]), 2, backend="threads")
@@ -118,7 +153,7 @@ def test_jax_shares_observations_and_actions() -> None:
     assert np.allclose(moved[:, 21:28], np.asarray(action), rtol=0.0, atol=1e-7)
 
 
-@pytest.mark.skipif(not os.environ.get("TROCAR_WARP_TESTS"), reason="Warp compiles the kernels of a scene for minutes")
+@needs_warp
 @pytest.mark.parametrize("level", ["nominal", "3sigma"])
 def test_warp_has_the_numbers_of_threads(level: str) -> None:
     """Track in float32, with tensors of torch that JAX shares, on the GPU or on Warp's processor device."""

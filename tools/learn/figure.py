@@ -1,4 +1,4 @@
-"""Learning curves of all runs as one figure, from a JSON file that is kept beside it."""
+"""Learning curves of all runs as one figure, from a JSON file that is kept next to it."""
 
 from __future__ import annotations
 

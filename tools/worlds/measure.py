@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from tools.worlds.parity import held, parity
+from trocar.batch.worlds.status import FAILURES
 from trocar.errors import TrocarError
 
 SIZES = (1024, 4096, 16384)
@@ -55,7 +56,7 @@ def speeds(scene: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
             continue
         seconds = best(partial(worlds.worlds.step, STEPS), worlds.worlds.synchronize)
         count = np.bincount(worlds.worlds.d.contact.worldid.numpy()[: worlds.worlds.d.nacon.numpy()[0]], minlength=n)
-        failed = int((worlds.status & 15 != 0).sum())
+        failed = int((worlds.status & FAILURES != 0).sum())
         rows[str(n)] = {"steps_per_s": n * STEPS / seconds, "contacts": float(count.mean()), "failed": failed}
         print(n, rows[str(n)], flush=True)
     return rows

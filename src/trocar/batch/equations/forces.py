@@ -61,7 +61,7 @@ class BoundedForce:
         self._gain = 1.0 / self._yield
 
     def follows(self, v: Sequence[Node]) -> list[Node]:
-        """Nodes that the force depends on, besides itself: velocities along a."""
+        """Nodes other than itself that the force depends on: velocities along a."""
         return [x for c, x in zip(self.a, v, strict=True) if not x.graph.node(c).is_zero]
 
     def improved(self, v: list[Node]) -> list[Node]:

@@ -100,7 +100,7 @@ def expression(node: Node, args: Sequence[str]) -> str:
 
 
 def _in_range(x: str, least: Node, most: Node) -> str:
-    """Condition on a term; the range is of constants."""
+    """Condition that a term is within a range of constants."""
     if least.value == most.value:
         return f"{x} == (real){most.value!r}"
     if least.value == -most.value:

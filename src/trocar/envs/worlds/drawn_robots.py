@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +23,12 @@ class DrawnRobots:
     """K robots of a level; masses, inertias, damping and stiffnesses are among the fields of `Episodes`.
 
     Attributes:
-        F, slope, rate: (K, elements) of Dahl friction. constant: (K, nv) constant forces.
+        F, slope, rate: (K, elements) constants of the Dahl elements; see `ArmLayout`.
+        constant: (K, nv) constant forces [N m, N].
         resolution: (N,) of the encoders [rad, m]. bias: (K, N) of their calibration [rad, m].
         noise: (K, periods + 1, N) of the mean measured motor efforts, first that at the start [N m, N]; float32, 7 kB
             for an episode of Track, 0.5 MB for one of PegTransfer.
-        delay: (K,) of actions [control periods]. resting: (K, size) action until the first one arrives.
+        delay: (K,) of actions [control periods]. resting: (K, size) actions until the first one arrives.
     """
 
     F: Array
@@ -67,9 +68,9 @@ def robot_row(env: TaskEnv, layout: SceneLayout, periods: int) -> dict[str, Arra
 
 
 def _effort_noise(env: TaskEnv, periods: int) -> Array:
-    """Noise (periods + 1, N) of measured efforts: what the sensors of this environment will draw, in their order.
+    """Noise (periods + 1, N) of measured efforts [N m, N] that the sensors of this environment will draw.
 
-    Calibration has drawn one number per motor before; every period draws one.
+    Their generator has already given one number per motor to the calibration; every control period takes another.
     """
     scale = env.world.loop.sensors.effort_noise
     numbers = np.random.default_rng(env.draw.sensors.seed).standard_normal((periods + 2, len(scale)))
@@ -81,4 +82,4 @@ def is_drawn(level: str) -> bool:
     return bool(LEVELS[level].sigma)
 
 
-__all__: list[Any] = ["FRICTION", "DrawnRobots", "is_drawn", "robot_row"]
+__all__ = ["FRICTION", "DrawnRobots", "is_drawn", "robot_row"]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 LAYOUT = LAYOUTS["contest"]
 REST_PERIODS, LOST_PERIODS = round(REST * RATE), round(LOST * RATE)
-NONE = -1  # post of a peg that is on none, and begin of what is not going on
-COUNTED = 2**30  # begin of a fall that is counted already
+NONE = -1  # post of a peg that is on no post, and start of a condition that does not hold
+COUNTED = 2**30  # start of a fall that has been counted: in the future, so that it is not counted again
 BOTH = 2 ** len(HAND) - 1  # bits of all arms
 
 
@@ -101,7 +101,7 @@ class PegTransferWorlds(WorldTask):
         memory["ended"] = memory["ended"] | (live & outside)
 
         is_still = (at != NONE) & ~touched & (length(worlds.velocity(peg)[:, :3]) < STILL)
-        still = _begun(xp, judged, is_still, memory[f"{peg} still"], now)
+        still = _since(xp, judged, is_still, memory[f"{peg} still"], now)
         post = xp.where(judged & (at == NONE), NONE, memory[f"{peg} post"])
         placed = judged & (still != NONE) & (post == NONE) & (now - still >= REST_PERIODS)
         memory[f"{peg} still"], memory[f"{peg} post"] = still, xp.where(placed, at, post)
@@ -113,7 +113,7 @@ class PegTransferWorlds(WorldTask):
         holders = xp.where(placed, 0, holders)
 
         is_loose = (memory[f"{peg} post"] == NONE) & (at == NONE) & ~touched & (holders > 0)
-        free = _begun(xp, judged, is_loose, memory[f"{peg} free"], now)
+        free = _since(xp, judged, is_loose, memory[f"{peg} free"], now)
         dropped = judged & is_loose & (now - free >= LOST_PERIODS)
         memory["drops"] = memory["drops"] + dropped
         memory[f"{peg} free"], memory[f"{peg} holders"] = xp.where(dropped, COUNTED, free), holders
@@ -144,6 +144,6 @@ class PegTransferWorlds(WorldTask):
         return {"points": memory["points"], "drops": memory["drops"], "last_point": memory["last"] / RATE}
 
 
-def _begun(xp: Any, judged: Any, going_on: Any, begin: Any, now: Any) -> Any:
-    """Begins (n,) of what goes on: kept, now, or NONE where it does not; unchanged where nothing is judged."""
-    return xp.where(judged, xp.where(going_on, xp.where(begin == NONE, now, begin), NONE), begin)
+def _since(xp: Any, judged: Any, holds: Any, start: Any, now: Any) -> Any:
+    """Control periods (n,) since which a condition holds, NONE where it does not; unchanged in worlds not judged."""
+    return xp.where(judged, xp.where(holds, xp.where(start == NONE, now, start), NONE), start)

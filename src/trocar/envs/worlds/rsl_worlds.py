@@ -23,11 +23,14 @@ class RslWorlds(VecEnv):
     Args:
         worlds: with backend "warp". features: of observations (n, k), the network's input. Default: as they are.
         reward: (worlds, observation, info, done) -> (n,) for training. Default: the task's own.
-        periods: of an episode. Default: the task's. through: go on after success, so that it is no loss.
+        periods: control periods of an episode. Default: those of the task.
+        through: continue an episode after success, so that the policy loses no reward by it.
         lost: observations -> worlds (n,) whose episode ends, in addition to the task's own failures.
 
     Attributes:
-        ended: episodes that have ended, with success, and diverged, since the last time it was set.
+        ended: numbers of episodes that have ended, with success, and diverged, since the last time it was set.
+        episode_length_buf: (n,) control periods of the current episodes. rsl_rl sets it to random numbers, so that the
+            first episodes end at different times; the time of the task does not change.
     """
 
     def __init__(
@@ -49,17 +52,9 @@ class RslWorlds(VecEnv):
         self.device = torch.device(worlds.batch.worlds.device)
         self.cfg: dict[str, Any] = {"task": worlds.episodes.task}
         self.ended = [0, 0, 0]
+        self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long, device=self.device)
         self._succeeded = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._observed = worlds.observation()
-
-    @property
-    def episode_length_buf(self) -> Any:
-        """Control periods since the start of every episode."""
-        return self.worlds.elapsed
-
-    @episode_length_buf.setter
-    def episode_length_buf(self, periods: Any) -> None:
-        self.worlds.elapsed = periods
 
     def get_observations(self) -> Any:
         """The network's input as a TensorDict."""
@@ -74,12 +69,14 @@ class RslWorlds(VecEnv):
             terminated = terminated & ~info["is_success"] | info["diverged"]
         if self._lost is not None:
             terminated = terminated | self._lost(observed)
-        late = (self.worlds.elapsed >= self.max_episode_length) & ~terminated
+        periods = self.episode_length_buf + 1
+        late = (periods >= self.max_episode_length) & ~terminated
         done = terminated | late
         if self._reward is not None:
             reward = self._reward(self.worlds, observed, info, done)
         counts = torch.stack([done, done & self._succeeded, done & info["diverged"]]).sum(1).tolist()
         self.ended = [a + b for a, b in zip(self.ended, counts, strict=True)]
         self._succeeded &= ~done
+        self.episode_length_buf = torch.where(done, 0, periods)
         self._observed = self.worlds.reset(done)
         return self.get_observations(), reward, done.to(torch.long), {"time_outs": late}

@@ -23,8 +23,9 @@ OPTIONS = ("threads", "device", "max_contacts", "max_constraints")  # of `batch.
 
 
 class WorldsVectorEnv(VectorEnv):
-    """Arrays of NumPy, copied from the device. An episode that ends is followed by the next one in the same step.
+    """Worlds as a vector environment with NumPy's arrays, which are copied from the device.
 
+    An episode that ends is followed by the next one in the same step (`AutoresetMode.SAME_STEP`).
     `info` has `is_success`, `solved`, `diverged` and the figures of the task (n,) of the step that was taken. Where an
     episode ended, `final_obs` and `final_info` have its last observation and its last `info`; `_final_obs` and
     `_final_info` mark these worlds. Episodes are those of the worlds, in their order, so that a seed is refused.

@@ -46,8 +46,8 @@ class BoardLayout:
 def _competition() -> BoardLayout:
     """Board of JHU in the simulators of the dVRK (dvrk_simulator_base, share/assets, Apache-2.0): 48 posts on a grid.
 
-    The competition's wall has no published size; assumed, 10 mm higher than the posts. Posts beside the wall and on the
-    rim are not used.
+    The competition's wall has no published size; assumed, 10 mm higher than the posts. Posts next to the wall and on
+    the rim are not used.
     """
     columns, rows, pitch = 8, 6, 0.020
     x = pitch * (np.arange(columns) - (columns - 1) / 2)

@@ -1,4 +1,4 @@
-"""Grips of a peg: jaws from above around one of its walls, beside the middle, clear of the post."""
+"""Grips of a peg: jaws from above around one of its walls, off its middle, clear of the post."""
 
 from __future__ import annotations
 

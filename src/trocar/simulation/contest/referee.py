@@ -67,7 +67,7 @@ class Score:
 
 @dataclass
 class _Track:
-    """What the referee remembers of one peg."""
+    """Memory of the referee for one peg."""
 
     post: int | None  # on which it rests
     holders: set[str] = field(default_factory=set)  # arms that have held it since it last gave a point

@@ -12,7 +12,9 @@ from scipy.spatial.transform import Rotation
 import trocar as tr
 from trocar import batch
 from trocar.batch.worlds.layout import SceneLayout
+from trocar.batch.worlds.motor_table import MEMORY
 from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.status import BEYOND_STOP
 from trocar.batch.worlds.torque_law import TorqueLaw
 from trocar.control import ComputedTorque, Setpoint, State
 from trocar.errors import TrocarError
@@ -179,6 +181,45 @@ def test_reset_by_mask_and_snapshots(threads: batch.SceneBatch) -> None:
     assert np.allclose(threads.q["PSM"][1], Q + 0.01)
     assert np.allclose(threads.poses["block"][1], placed)
     threads.reset(q={"PSM": Q}, poses={"block": [0.03, 0.0, -0.1549, 1.0, 0.0, 0.0, 0.0]})
+
+
+def test_a_reset_clears_the_memory_of_the_masked_worlds_alone(scene: Scene, threads: batch.SceneBatch) -> None:
+    scene.reset()
+    fresh = batch.SceneBatch(scene, 3)
+    for worlds in (fresh, threads):
+        worlds.servo("PSM", Q)
+        worlds.reset(q={"PSM": Q})
+    for name in MEMORY:
+        getattr(threads.worlds, name)[...] = 0.7
+    threads.reset([False, True, False])
+    for name in MEMORY:
+        rows = getattr(threads.worlds, name)
+        assert np.allclose(rows[1], getattr(fresh.worlds, name)[1], rtol=0.0, atol=1e-15), name
+        assert (rows[[0, 2]] == 0.7).all(), name
+
+
+def test_a_world_beyond_a_joint_stop_is_named(threads: batch.SceneBatch) -> None:
+    threads.reset()
+    threads.servo("PSM", Q)
+    arm = threads.layout.arms["PSM"]
+    pulled = Q.copy()
+    pulled[2] = arm.upper[2] + 0.1
+    threads.worlds.qpos[2, slice(*arm.q)] = arm.E @ pulled
+    with pytest.raises(batch.WorldError, match="1 of 3 worlds were pushed through a joint stop: 2"):
+        threads.step()
+    assert threads.status.tolist()[:2] == [0, 0]
+    assert threads.status[2] & BEYOND_STOP
+    threads.reset(threads.status != 0)
+    assert not threads.status.any()
+
+
+def test_an_object_between_both_fingers_is_held(threads: batch.SceneBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bits of touching parts of three worlds: one finger, both, and both with the wrist; the other object is free."""
+    parts = np.zeros((3, 1, 2), dtype=np.int32)
+    parts[:, 0, list(threads.layout.objects).index("block")] = [1, 3, 7]
+    monkeypatch.setattr(threads.worlds, "touch", lambda: parts)
+    assert threads.held("PSM", "block").tolist() == [False, True, True]
+    assert not threads.held("PSM", "plate").any()
 
 
 def test_a_snapshot_holds_modes_gains_and_laws(scene: Scene, threads: batch.SceneBatch) -> None:

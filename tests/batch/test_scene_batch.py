@@ -398,8 +398,10 @@ def test_bad_values_are_refused(threads: batch.SceneBatch, call: object, words: 
 
 
 @needs_warp
-def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) -> None:
-    """Positions after 60 steps of the servo within 1e-6; failures named as on threads."""
+def test_warp_agrees_with_the_engine(
+    scene: Scene, threads: batch.SceneBatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Positions after 60 steps of the servo within 1e-6; failures named as on threads; no lines about kernels."""
     scene.reset()
     warp = batch.SceneBatch(scene, 3, backend="warp", device="cpu")
     for worlds in (warp, threads):
@@ -450,6 +452,7 @@ def test_warp_agrees_with_the_engine(scene: Scene, threads: batch.SceneBatch) ->
     small = batch.SceneBatch(scene, 2, backend="warp", device="cpu", max_constraints=4)  # loops have 8
     with pytest.raises(batch.WorldError, match="constraint rows"):
         small.step(2)
+    assert "Module" not in capfd.readouterr().out
 
 
 @needs_warp

@@ -13,8 +13,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import trocar.envs
-from trocar.envs import TASKS, TaskEnv, make_task
+from trocar.envs import TaskEnv, make_task
 from trocar.envs.actions import MODES
+from trocar.envs.registration import ALL_TASKS
 from trocar.errors import TrocarError
 from trocar.robot.contest import drawn_scene
 
@@ -32,7 +33,7 @@ def run(env: TaskEnv, seed: int, steps: int = 4) -> bytes:
     return np.concatenate(rows).tobytes()
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ALL_TASKS)
 def test_gymnasium_finds_no_fault_in_a_task(task):
     env = gymnasium.make(f"trocar/{task}-v0")
     check_env(env.unwrapped, skip_render_check=True)
@@ -55,7 +56,7 @@ def test_stable_baselines_finds_no_fault_in_a_task():
     checker.check_env(make_task("Reach", reward="goal"))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ALL_TASKS)
 def test_an_episode_continues_bit_for_bit_after_pickling(task):
     env = make_task(task, level="3sigma")
     env.reset(seed=3)
@@ -179,7 +180,7 @@ def test_the_package_and_the_command_line_do_not_load_gymnasium():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task not in SLOW])
+@pytest.mark.parametrize("task", [task for task in ALL_TASKS if task not in SLOW])
 def test_the_expert_solves_a_task(task):
     env = gymnasium.make(f"trocar/{task}-v0", level="1sigma")
     observation, info = env.reset(seed=12)

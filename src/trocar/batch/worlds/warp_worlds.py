@@ -17,8 +17,10 @@ from trocar.errors import TrocarError
 from trocar.spatial import Array
 
 try:
-    import mujoco_warp as mjw
     import warp as wp
+
+    wp.config.log_level = wp.LOG_WARNING  # otherwise Warp prints a line for every kernel
+    import mujoco_warp as mjw
 
     from trocar.batch.worlds import control_kernels, kernels
     from trocar.batch.worlds.exact_kinematics import chains_of, exact_kinematics, loops_of, reset_loops
@@ -27,7 +29,6 @@ try:
 except ModuleNotFoundError as missing:
     raise TrocarError(f"backend 'warp' needs {missing.name}: pip install 'trocar[gpu]'") from None
 
-setattr(wp.config, "quiet", True)  # noqa: B010 - a module whose stub lacks it
 # Contacts per world, on average, and constraint rows of any one world.
 MAX_CONTACTS, MAX_CONSTRAINTS = 64, 256
 OVERFLOW = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,14 @@ def test_a_world_keeps_nothing_of_its_last_episode(task: str, level: str) -> Non
         assert np.array_equal(after[0], start[0])
         assert np.array_equal(after[1], before[1])
         assert played(used, 0) == expected
+
+
+def test_pickled_episodes_play_as_the_drawn_ones() -> None:
+    """With computed torque, whose generated code was loaded before, and with robots of their own."""
+    drawn = Episodes.drawn("Track", (4, 5), level="3sigma")
+    expected = played(TaskWorlds(drawn, 2, backend="threads"), 1)
+    travelled = pickle.loads(pickle.dumps(drawn))
+    assert played(TaskWorlds(travelled, 2, backend="threads"), 1) == expected
 
 
 @pytest.mark.parametrize("task", WORLD_TASKS)

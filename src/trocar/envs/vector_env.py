@@ -24,8 +24,8 @@ class ThreadedVectorEnv(VectorEnv):
     are those of single environments, bit for bit: environment k uses the seed + k.
 
     Args:
-        task: name of the task. num_envs: number of environments. threads: largest number of threads. Default: that of
-            `ThreadPoolExecutor`. options: of `TaskEnv`.
+        task: name of the task. num_envs: number of environments. threads: largest number of threads. Default: four
+            more than processors, as `ThreadPoolExecutor` chooses. options: of `TaskEnv`.
     """
 
     def __init__(self, task: str, num_envs: int = 1, threads: int | None = None, **options: Any) -> None:

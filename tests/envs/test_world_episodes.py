@@ -48,6 +48,27 @@ def test_a_world_keeps_nothing_of_its_last_episode(task: str, level: str) -> Non
         assert played(used, 0) == expected
 
 
+@pytest.mark.parametrize(("task", "fixed"), [("NeedlePick", "tray"), ("PegTransfer", "board"), ("NeedleHandover", "")])
+def test_the_next_episode_has_its_own_fixed_objects_and_fields(task: str, fixed: str) -> None:
+    """Places of fixed objects and values of the model, such as the friction of the needle, of the current episodes."""
+    episodes = Episodes.drawn(task, (4, 5, 6))
+    worlds = TaskWorlds(episodes, 2, backend="threads")
+    worlds.reset(np.array([False, True]))  # world 1 goes on with episode (1 + 2) modulo 3
+    worlds.reset(np.array([True, False]))
+    engine, rows = worlds.batch.worlds, [2, 0]
+    assert worlds.episode.tolist() == rows
+    assert bool(episodes.places) == bool(fixed)
+    for name, poses in episodes.places.items():
+        body = episodes.layout.objects[name].body
+        assert np.ptp(poses, axis=0).max() > 1e-3
+        assert np.array_equal(engine.field("body_pos")[:, body], poses[rows, :3])
+        assert np.array_equal(engine.field("body_quat")[:, body], poses[rows, 3:])
+    assert bool(episodes.fields) == (not fixed)
+    for name, values in episodes.fields.items():
+        own = engine.field(name)
+        assert np.array_equal(own, values[rows].reshape(own.shape)), name
+
+
 def test_pickled_episodes_play_as_the_drawn_ones() -> None:
     """With computed torque, whose generated code was loaded before, and with robots of their own."""
     drawn = Episodes.drawn("Track", (4, 5), level="3sigma")

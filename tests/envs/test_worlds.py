@@ -106,6 +106,12 @@ def test_tracking_is_judged_over_the_end_of_an_episode(monkeypatch: pytest.Monke
     assert worlds.memory["count"][0] == len(env.task.squares) == 10
     assert truncated[0]
     assert bool(info["is_success"][0]) == bool(terminated[0]) == env.task.solved(env.world)
+    first = worlds.task.rms(worlds)[0]
+    worlds.reset(np.array([True]))  # the same episode again
+    for _ in range(worlds.episodes.periods):
+        worlds.step(np.zeros((1, 7)))
+    assert worlds.memory["count"][0] == 10
+    assert worlds.task.rms(worlds)[0] == first
 
 
 @needs_warp

@@ -119,3 +119,13 @@ def test_a_recorded_handover_gives_its_point_in_a_world() -> None:
     assert not terminated[0]
     assert info["drops"][0] == 0
     assert info["last_point"][0] == pytest.approx((len(rewards) / RATE) - referee.REST, abs=1e-9)
+
+
+def test_a_reset_clears_the_referee_of_the_masked_worlds_alone() -> None:
+    worlds = TaskWorlds(Episodes.drawn("PegTransfer", (0, 1)), 2, backend="threads")
+    fresh = dict(worlds.memory)
+    odd = {name: ~values if values.dtype == bool else values + 3 for name, values in fresh.items()}
+    worlds.memory.update(odd)
+    worlds.reset(np.array([True, False]))  # two episodes: world 0 starts its first one again
+    for name, values in worlds.memory.items():
+        assert values.tolist() == [fresh[name][0], odd[name][1]], name

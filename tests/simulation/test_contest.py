@@ -8,6 +8,7 @@ import pytest
 from trocar.simulation.contest import Referee, contest_scene, draw_setting, referee
 from trocar.simulation.contest.layouts import LAYOUTS, LEFT, RIGHT
 from trocar.simulation.contest.peg_board import PEGS
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.simulation.skills.hands import Hands
 from trocar.spatial import pose, rotation
 
@@ -88,13 +89,55 @@ def test_a_move_out_of_order_gives_no_point(trial):
     assert (trial.score.points, trial.referee.target) == (2, LEFT)
 
 
+@pytest.mark.parametrize(
+    ("aside", "height", "tilt", "speed", "looks", "points"),
+    [
+        (4.9e-3, 3.9e-3, 14.0, 4.9e-3, 3, 1),
+        (5.1e-3, 0.0, 0.0, 0.0, 3, 0),  # 5 mm aside and 4 mm in height: SurRoL's PegTransfer
+        (0.0, 4.1e-3, 0.0, 0.0, 3, 0),
+        (0.0, 0.0, 16.0, 0.0, 3, 0),
+        (0.0, 0.0, 0.0, 5.1e-3, 3, 0),
+        (0.0, 0.0, 0.0, 0.0, 2, 0),  # 0.25 s of rest
+    ],
+)
+def test_a_placed_peg_is_near_its_post_upright_and_still(trial, aside, height, tilt, speed, looks, points):
+    for trial.holder["blue"] in ("PSM2", "PSM1"):
+        trial.scene.objects["blue"].pose = pose(p=[0.0, 0.0, -0.1])
+        trial.look()
+    x, y = LAYOUTS["contest"].posts[USED(RIGHT)[0]]
+    board = trial.scene.objects["board"].pose
+    trial.scene.objects["blue"].pose = board @ pose(rotation("x", np.radians(tilt)), [x + aside, y, height])
+    joint = trial.scene.model.body(f"{OBJECT}blue").jntadr[0]
+    trial.scene.data.qvel[trial.scene.model.jnt_dofadr[joint]] = speed
+    trial.holder["blue"] = None
+    trial.look(looks)
+    assert trial.score.points == points
+
+
+@pytest.mark.parametrize(
+    ("place", "ended"),
+    [
+        ([0.0849, 0.0, 0.0], False),  # half of the plate and 10 mm
+        ([0.0851, 0.0, 0.0], True),
+        ([0.0, -0.0649, 0.0], False),
+        ([0.0, -0.0651, 0.0], True),
+        ([0.0, 0.0, -0.0099], False),
+        ([0.0, 0.0, -0.0101], True),
+    ],
+)
+def test_the_workspace_ends_10_mm_beyond_the_board(trial, place, ended):
+    trial.scene.objects["red"].pose = trial.scene.objects["board"].pose @ pose(p=place)
+    trial.look()
+    assert bool(trial.score.ended) == ended
+
+
 def test_a_peg_without_a_handover_gives_no_point(trial):
     trial.carry("blue", USED(RIGHT)[0], arms=("PSM2",))
     assert trial.score.points == 0
     assert trial.score.placements[0].reason == "no handover"
 
 
-def test_a_peg_that_is_let_go_beside_the_posts_is_one_drop(trial):
+def test_a_peg_that_is_let_go_between_the_posts_is_one_drop(trial):
     trial.holder["red"] = "PSM2"
     trial.look()
     trial.holder["red"] = None

@@ -117,8 +117,8 @@ def test_the_page_keeps_the_capitals_of_units_and_names_columns_with_them():
     trial = ScoredTrial(0, True, True, 60.0, 1.5, 2.5, 0, details)
     report = score_report("PegTransfer", "expert", "nominal", [trial])
     assert report.paragraphs[0] == (
-        "Level: nominal. Mean points 3.00, success 100 % (95 % interval 3 to 100 %, n = 1), 0 drops, mean time 60.00 s, "
-        "peak force 2.50 N."
+        "Level: nominal. Mean points 3.00, success 100 % (95 % interval 3 to 100 %, n = 1), 0 drops, "
+        "mean time 60.00 s, peak force 2.50 N."
     )
     assert headings([trial])[-2:] == ("points", "last point [s]")
 

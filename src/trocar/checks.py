@@ -30,7 +30,7 @@ def number(name: str, value: Any, low: float = -MAX_COMMAND, high: float = MAX_C
     """A finite number in [low, high]."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last: a whole number beyond 1e308
         result = math.nan
     if not low <= result <= high:  # false for NaN
         raise TrocarError(f"{name} must be a number from {low:g} to {high:g}{_in(unit)}, got {shown(value)}")
@@ -51,7 +51,7 @@ def positive(name: str, value: Any, unit: str = "s") -> float:
 
 def count(name: str, value: Any, low: int = 1, high: int | None = None, unit: str = "") -> int:
     """A whole number of at least `low` and, if given, at most `high`; a float such as 3.0 is accepted."""
-    whole = is_number(value) and math.isfinite(value) and value == int(value)
+    whole = is_number(value) and -math.inf < value < math.inf and value == int(value)
     if not (whole and value >= low and (high is None or value <= high)):
         allowed = f"{low} or more" if high is None else f"{low} to {high}"
         raise TrocarError(f"{name} must be a whole number{unit and f' of {unit}'}, {allowed}, got {shown(value)}")

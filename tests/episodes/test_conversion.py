@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import trocar as tr
+from tests.support.small_episodes import shorten
 from trocar.cli import app
-from trocar.episodes import EpisodeRecipe, broken_rules, convert
+from trocar.episodes import EpisodeRecipe, broken_rules, convert, record
 from trocar.episodes import features as f
+from trocar.episodes.conversion import demonstration
+from trocar.episodes.demonstration import npz_bytes
 from trocar.episodes.staging import Staging
 from trocar.errors import TrocarError
 
@@ -67,6 +71,49 @@ def test_a_failed_or_killed_conversion_leaves_the_folder_usable(tmp_path):
         convert([{"psm1": motion()}], tmp_path / "begun", "go")
 
 
+def test_a_new_recording_does_not_use_the_episodes_of_a_killed_conversion(tmp_path, monkeypatch):
+    shorten(monkeypatch)
+    staged = Staging(tmp_path / "set").episode_file(0)
+    staged.parent.mkdir(parents=True)
+    staged.write_bytes(npz_bytes(demonstration({"psm1": motion()}, "tie a knot", 30)))
+    record(EpisodeRecipe(task="Reach", count=1, format="npz", recovery=0.0), tmp_path / "set", executor="serial")
+    (episode,) = tr.load_episodes(tmp_path / "set")
+    assert episode.about["policy"] == "expert"
+    assert episode.instruction != "tie a knot"
+
+
+@pytest.mark.parametrize("format", ["lerobot3", "lerobot2.1", "npz"])
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"psm1": replace(motion(), tau=None)}, r"episode 1: observation\.effort is missing"),
+        ({"psm1": motion(), "psm2": motion()}, r"episode 1: observation\.meta\.tool\.psm2 is not in episode 0"),
+    ],
+)
+def test_all_episodes_of_a_data_set_have_the_same_features(tmp_path, format, other, message):
+    with pytest.raises(TrocarError, match=message):
+        convert([{"psm1": motion()}, other], tmp_path / "set", "go", format=format)
+    assert not list((tmp_path / "set").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("episodes", "message"),
+    [
+        ([{}], "episode 0: it has no recording"),
+        ([{"psm1": 5}], "psm1 must be a Recording"),
+        ([5], "an episode must be a dictionary"),
+        (5, "episodes must be a list"),
+        (
+            [{"psm1": replace(motion(), t=np.append(motion().t[:-1], 1.7e9))}],
+            r"episode of 1\.7e\+09 s needs .* time stamps",
+        ),
+    ],
+)
+def test_episodes_that_cannot_be_converted_are_named(tmp_path, episodes, message):
+    with pytest.raises(TrocarError, match=message):
+        convert(episodes, tmp_path / "set", "go")
+
+
 @pytest.mark.parametrize(
     ("arms", "message"),
     [(("PSM1", "PSM2"), "several --arm are for bags"), (("A", "B", "C"), "one or two"), (("A", "A"), "different PSMs")],
@@ -82,8 +129,6 @@ def test_a_recording_of_one_arm_is_not_taken_for_two(tmp_path, arms, message):
 
 
 def test_actions_are_the_commanded_tips(tmp_path):
-    from trocar.episodes.conversion import demonstration
-
     recording = motion()
     episode = demonstration({"psm1": recording}, "reach", 50)
     T = tr.load_mechanism("PSM").forward_kinematics(recording.commands["q"][::4])

@@ -319,15 +319,28 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
     half = tmp_path / "half" / ".recording" / "episodes" / "000000.npz"
     half.parent.mkdir()
     half.write_bytes(b"PK\x03\x04 half of a file")
-    with pytest.raises(TrocarError, match="damaged"):
+    with pytest.raises(TrocarError, match=r"000000\.npz: .* damaged .* remove it to record the episode again"):
         record(recipe, tmp_path / "half", executor="serial")
     assert half.read_bytes().endswith(b"half of a file")
     with pytest.raises(TrocarError, match="workers must be"):
         record(recipe, tmp_path / "unborn", workers=0)
     assert not (tmp_path / "unborn").exists()
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrocarError, match="needs a folder"):
-        record(recipe, tmp_path / "file", executor="serial")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    for place in ("file", "dangling"):
+        with pytest.raises(TrocarError, match="needs a folder"):
+            record(recipe, tmp_path / place, executor="serial")
+
+
+def test_removing_a_linked_staging_folder_keeps_the_files_it_points_to(tmp_path):
+    thesis = tmp_path / "thesis" / "recipe.json"
+    thesis.parent.mkdir()
+    thesis.write_text("mine")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / staging.STAGING).symlink_to(thesis.parent)
+    staging.Staging(tmp_path / "set").remove()
+    assert thesis.read_text() == "mine"
+    assert not list((tmp_path / "set").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -336,6 +349,8 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
         ({"task": "Rech"}, "Did you mean 'Reach'"),
         ({"format": "rlds"}, "format 'rlds' is unknown"),
         ({"count": 0}, "count must be"),
+        ({"count": 10**400}, "count must be"),
+        ({"recovery": 10**400}, "recovery must be"),
         ({"recovery": 2.0}, "recovery must be"),
         ({"size": (31, 32)}, "from 16 to 4096 pixels and even"),
         ({"size": (0, 32)}, "from 16 to 4096 pixels and even"),

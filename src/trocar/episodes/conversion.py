@@ -22,14 +22,15 @@ from trocar.episodes.recipe import FORMATS
 from trocar.episodes.recording_run import WRITERS, done_file
 from trocar.episodes.splits import ordered
 from trocar.episodes.staging import STAGING, Outcome, Staging
-from trocar.errors import TrocarError, check_known, shown
-from trocar.files import check_writable, write_json, write_whole
+from trocar.errors import TrocarError, check_known, check_type, shown
+from trocar.files import check_memory, check_writable, write_json, write_whole
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 from trocar.sweep.results import locked
 
 MIN_FRAMES = 2
+NUMBERS = 200  # of one frame while it is converted: poses, joints and tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,8 @@ def convert(
 
     Args:
         episodes: for every episode the recordings of its PSMs by name, such as {"psm1": ...}. They are resampled over
-            the time that all have. instruction: the task in words.
+            the time that all have. All episodes have the same arms, and efforts either in all or in none.
+        instruction: the task in words.
         format: lerobot3, lerobot2.1 or npz. fps: frames per second.
     """
     check_known("format of converted recordings", [name for name in FORMATS if name != "robomimic"], format)
@@ -73,6 +75,7 @@ def convert(
     checks.count("fps", fps, 1, 1000)
     place = Path(folder)
     check_writable(place / "meta" / "info.json")
+    check_type("episodes", episodes, Sequence, "a list of dictionaries of recordings by arm")
     if not episodes or not checks.text("instruction", instruction).strip():
         raise TrocarError("a data set needs at least one episode and an instruction")
     with locked(place):
@@ -93,12 +96,19 @@ def convert(
 
 def _staged(staging: Staging, episodes: Sequence[Mapping[str, Recording]], instruction: str, fps: int) -> list[Outcome]:
     """Outcomes of all episodes, each of which is written to its own file."""
-    outcomes = []
+    outcomes: list[Outcome] = []
+    first: set[str] = set()
     for index, recordings in enumerate(episodes):
         try:
             episode = demonstration(recordings, instruction, fps)
         except TrocarError as error:
             raise TrocarError(f"episode {index}: {error}") from None
+        first = first or set(episode.features)
+        if differing := sorted(first ^ set(episode.features)):
+            where = "missing" if differing[0] in first else "not in episode 0"
+            raise TrocarError(
+                f"episode {index}: {differing[0]} is {where}; the episodes of a data set have the same features"
+            )
         write_whole(staging.episode_file(index), npz_bytes(episode))
         outcomes.append(Outcome(index, "demonstration", len(episode)))
     return outcomes
@@ -106,10 +116,16 @@ def _staged(staging: Staging, episodes: Sequence[Mapping[str, Recording]], instr
 
 def demonstration(recordings: Mapping[str, Recording], instruction: str, fps: int) -> Demonstration:
     """An episode from the recordings of PSMs by name (psm1, psm2)."""
+    check_type("an episode", recordings, Mapping, "a dictionary of recordings by arm")
     check_known("arm of a data set", ("psm1", "psm2"), *recordings)
+    if not recordings:
+        raise TrocarError("it has no recording")
+    for arm, recording in recordings.items():
+        check_type(arm, recording, Recording, "a Recording (tr.load_recording)")
     arms = sorted(recordings)
     start = max(recording.t[0] for recording in recordings.values())
     end = min(recording.t[-1] for recording in recordings.values())
+    check_memory(8.0 * NUMBERS * (end - start) * fps, f"an episode of {end - start:.3g} s", "Check its time stamps")
     t = np.arange(start, end, 1.0 / fps)
     if len(t) < MIN_FRAMES:
         raise TrocarError(f"the recordings have {max(end - start, 0.0):.3g} s in common, less than {MIN_FRAMES} frames")

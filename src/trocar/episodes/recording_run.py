@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def checked_folder(recipe: EpisodeRecipe, folder: str | Path) -> Path:
     """The folder of a data set; an error if it cannot be written, or a package that writes the format is missing."""
     check_installed(*REQUIRED[recipe.format])
     place = Path(folder)
-    if "\0" in str(place) or (place.exists() and not place.is_dir()):
+    if "\0" in str(place) or (os.path.lexists(place) and not place.is_dir()):
         raise TrocarError(f"the data set needs a folder, got {shown(str(place))}")
     check_writable(place / DONE)
     return place
@@ -87,6 +88,7 @@ def begun(recipe: EpisodeRecipe, place: Path) -> Staging | None:
             f"{place} is not empty and has no recording of trocar (it has {shown(strange[0])}); use another folder"
         )
     else:
+        staging.remove()  # episodes that a killed conversion left are not those of this recipe
         staging.begin(recipe)
     return staging
 

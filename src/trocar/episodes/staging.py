@@ -75,7 +75,10 @@ class Staging:
 
     def episode(self, index: int) -> Demonstration:
         """A staged episode."""
-        return read_npz(self.episode_file(index))
+        try:
+            return read_npz(self.episode_file(index))
+        except TrocarError as error:
+            raise TrocarError(f"{error}; remove it to record the episode again") from None
 
     def record(
         self, recipe: EpisodeRecipe, executor: str, workers: int | None, progress: Callable[[Progress], None] | None
@@ -95,7 +98,13 @@ class Staging:
         return [Outcome(*row) for row in zip(*columns, strict=True)]
 
     def remove(self) -> None:
-        """Remove the folder; the recipe first, so that a partly removed one is not mistaken for a recording."""
+        """Remove the folder; the recipe first, so that a partly removed one is not mistaken for a recording.
+
+        If the folder is a symbolic link, only the link is removed, never the files it points to.
+        """
+        if self.folder.is_symlink():
+            self.folder.unlink()
+            return
         self.recipe_file.unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow
@@ -155,8 +156,8 @@ def change(folder, edit):
     path.write_text(json.dumps(info))
 
 
-def link(folder):
-    path = folder / "data/chunk-000/file-000.parquet"
+def link(folder, name="data/chunk-000/file-000.parquet"):
+    path = folder / name
     shutil.move(path, folder.parent / "outside.parquet")
     os.symlink(folder.parent / "outside.parquet", path)
 
@@ -176,7 +177,17 @@ HOSTILE = {
     "no table": (lambda d: (d / "data/chunk-000/file-000.parquet").unlink(), "missing, damaged"),
     "no list": (lambda d: shutil.rmtree(d / "meta/episodes"), "has no list of episodes"),
     "a link out": (link, "lies outside"),
+    "a link out of the list": (lambda d: link(d, "meta/episodes/chunk-000/file-000.parquet"), "lies outside"),
+    "a link out of the description": (lambda d: link(d, "meta/info.json"), "lies outside"),
     "no JSON": (lambda d: (d / "meta/info.json").write_text("{"), "not valid JSON"),
+}
+LINES = {
+    "an index that is no whole number": ('{"episode_index": 0.0, "length": 3}', "row 1: episode_index must be 0"),
+    "an index that is no number": ('{"episode_index": false, "length": 3}', "row 1: episode_index must be 0"),
+    "a length that is no number": ('{"episode_index": 0, "length": true}', "got 0 and True"),
+    "a length without end": ('{"episode_index": 0, "length": 1%s}' % ("0" * 400), "row 1: episode_index must be 0"),
+    "another row": ("[]", r"jsonl: \[\] is no episode"),
+    "no file": (None, r"^the list of episodes .*jsonl cannot be read"),
 }
 
 
@@ -196,6 +207,34 @@ def test_hostile_and_half_written_data_sets(kind, own, tmp_path):
             tr.load_episodes(folder)[0]
 
 
+@pytest.mark.parametrize("kind", LINES)
+def test_lists_of_episodes_that_cannot_be(kind, own, tmp_path):
+    folder = shutil.copytree(own, tmp_path / "set")
+    change(folder, lambda info: info.update(codebase_version="v2.1"))
+    line, message = LINES[kind]
+    if line is not None:
+        (folder / "meta/episodes.jsonl").write_text(line + "\n")
+    with pytest.raises(TrocarError, match=message):
+        tr.load_episodes(folder)[0]
+
+
+@pytest.mark.parametrize("shape", [None, [4, 4], [10**400, 4, 3], [True, 4, 3], [0, 4, 3]])
+def test_a_film_without_its_size_is_refused(own, tmp_path, shape):
+    folder = shutil.copytree(own, tmp_path / "set")
+    change(folder, lambda info: info["features"].update(film={"dtype": "video", "shape": shape}))
+    with pytest.raises(TrocarError, match="no shape of height, width and channels"):
+        tr.load_episodes(folder)[0].images("film")
+
+
+@pytest.mark.parametrize(
+    ("stated", "success"),
+    [(True, True), (False, False), (1, True), (0.0, False), ("false", None), ("true", None), ({}, None), (2, None)],
+)
+def test_success_is_a_truth_value_or_not_stated(own, stated, success):
+    episode = tr.load_episodes(own)[0]
+    assert replace(episode, about={"success": stated}).success is success
+
+
 @pytest.mark.parametrize("start", [None, -1.0, float("nan")])
 def test_a_film_without_its_start_is_refused(own, tmp_path, start):
     folder = shutil.copytree(own, tmp_path / "set")
@@ -208,6 +247,18 @@ def test_a_film_without_its_start_is_refused(own, tmp_path, start):
     parquet.write_table(table, path)
     with pytest.raises(TrocarError, match="no valid from_timestamp of 'film'"):
         tr.load_episodes(folder)[0].images("film")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_among_text_files_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "trial.txt")
+    writer = os.open(tmp_path / "trial.txt", os.O_RDWR)
+    os.write(writer, b"0 " * 76 + b"\n")  # a reader gets this line, and would wait for the next
+    try:
+        with pytest.raises(TrocarError, match="holds no episodes"):
+            tr.load_episodes(tmp_path)
+    finally:
+        os.close(writer)
 
 
 def test_folders_without_episodes(tmp_path):

@@ -43,7 +43,10 @@ def joined(parts: Sequence[Path]) -> bytes:
 def decoded(path: Path, shape: tuple[int, int], start: float, count: int) -> Array:
     """Images (count, height, width, 3) of a film from the time `start` [s] on; `shape`: height and width [pixels]."""
     command = [ffmpeg(), "-loglevel", "error", "-ss", f"{start:.6f}", "-i", str(path), "-frames:v", str(count)]
-    raw = _run([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+    try:
+        raw = _run([*command, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+    except TrocarError as error:
+        raise TrocarError(f"the film {path} cannot be decoded: {error}") from None
     size = shape[0] * shape[1] * 3
     if len(raw) != count * size:
         raise TrocarError(
@@ -55,7 +58,8 @@ def decoded(path: Path, shape: tuple[int, int], start: float, count: int) -> Arr
 def _run(command: list[str]) -> bytes:
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if result.returncode:
-        raise TrocarError(f"ffmpeg failed: {result.stderr.decode(errors='replace').strip()}")
+        lines = result.stderr.decode(errors="replace").strip().splitlines()
+        raise TrocarError(f"ffmpeg failed: {lines[-1] if lines else f'status {result.returncode}'}")
     return result.stdout
 
 

@@ -28,7 +28,7 @@ from trocar.spatial import Array
 
 VERSIONS = {"v2.0": "2", "v2.1": "2", "v3.0": "3"}
 MAX_LINES = 2**28  # size of a file of JSON lines [bytes]
-MAX_EPISODES = 10_000_000
+MAX_SIDE = 2**16  # height, width or channels of a film
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]{1,200}")
 
 
@@ -61,7 +61,7 @@ def load_lerobot(folder: Path) -> EpisodeSet:
 
 def read_info(folder: Path) -> Info:
     """Content of info.json, checked."""
-    path = folder / "meta" / "info.json"
+    path = _inside(folder, "meta/info.json")
     content = read_json(path, "info.json")
     if not isinstance(content, Mapping):
         raise TrocarError(f"{path} is no description of a LeRobot data set")
@@ -86,15 +86,15 @@ def read_info(folder: Path) -> Info:
 
 
 def _check_name(path: Path, name: object) -> None:
-    if not (isinstance(name, str) and _NAME.fullmatch(name)) or ".." in name.split("/") or name.startswith("/.."):
+    if not (isinstance(name, str) and _NAME.fullmatch(name)) or ".." in name.split("/"):
         raise TrocarError(f"{path}: {shown(name)} is no name of a feature")
 
 
 def _episodes2(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "meta" / "episodes.jsonl"
-    rows = []
+    path = _inside(folder, "meta/episodes.jsonl")
+    content, rows = read_whole(path, "list of episodes", MAX_LINES), []
     try:
-        for line in read_whole(path, "list of episodes", MAX_LINES).decode("utf-8").splitlines():
+        for line in content.decode("utf-8").splitlines():
             row = json.loads(line)
             if not isinstance(row, dict):
                 raise ValueError(f"{shown(row)} is no episode")
@@ -110,14 +110,17 @@ def _episodes3(folder: Path) -> list[dict[str, Any]]:
         raise TrocarError(f"{folder / 'meta' / 'episodes'} has no list of episodes")
     rows: list[dict[str, Any]] = []
     for path in files:
-        rows += _table(path, omitted="stats/").to_pylist()
+        rows += _table(_inside(folder, str(path.relative_to(folder))), omitted="stats/").to_pylist()
     return [_checked(files[0], number, row) for number, row in enumerate(rows)]
 
 
 def _checked(path: Path, number: int, row: dict[str, Any]) -> dict[str, Any]:
     index, length = row.get("episode_index"), row.get("length")
-    if index != number or not (isinstance(length, int) and 0 < length < 2**31):
-        raise TrocarError(f"{path}, row {number + 1}: {shown(index)} must be episode {number} with a length")
+    if type(index) is not int or index != number or not (type(length) is int and 0 < length < 2**31):
+        raise TrocarError(
+            f"{path}, row {number + 1}: episode_index must be {number} and length a positive whole number, got "
+            f"{shown(index)} and {shown(length)}"
+        )
     return row
 
 
@@ -207,8 +210,8 @@ def _file_images(column: Any) -> Array:
 
 def _film_images(folder: Path, info: Info, row: dict[str, Any], name: str) -> Array:
     number, shape = row["episode_index"], info.features[name].get("shape")
-    if not (isinstance(shape, list) and len(shape) == 3 and all(isinstance(side, int) and side > 0 for side in shape)):
-        raise TrocarError(f"the film {shown(name)} has no shape of height, width and channels")
+    if not (isinstance(shape, list) and len(shape) == 3 and all(_is_side(side) for side in shape)):
+        raise TrocarError(f"the film {shown(name)} has no shape of height, width and channels: {shown(shape)}")
     height, width = (shape[1], shape[2]) if shape[0] == 3 and shape[2] != 3 else (shape[0], shape[1])
     check_memory(3.0 * height * width * row["length"], f"the film of episode {number}", "Read a shorter episode")
     if VERSIONS[info.version] == "3":
@@ -220,6 +223,10 @@ def _film_images(folder: Path, info: Info, row: dict[str, Any], name: str) -> Ar
     if not path.is_file():
         raise TrocarError(f"the film {path} does not exist")
     return decoded(path, (height, width), start, row["length"])
+
+
+def _is_side(side: Any) -> bool:
+    return type(side) is int and 0 < side <= MAX_SIDE
 
 
 def _count(row: dict[str, Any], name: str) -> int:

@@ -36,9 +36,9 @@ class LoadedEpisode:
 
     @property
     def success(self) -> bool | None:
-        """True or False; None if the data set does not say it."""
+        """True or False; None if the data set does not state it as a truth value, 0 or 1."""
         value = self.about.get("success")
-        return None if value is None else bool(value)
+        return bool(value) if isinstance(value, bool | int | float) and value in (0, 1) else None
 
     def images(self, feature: str) -> Array:
         """Images (N, height, width, 3), uint8, of a feature."""

@@ -7,6 +7,7 @@ the places of the files differ, the rules are the same. `level` is that of the v
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ class BrokenRule:
 def broken_rules(folder: str | Path) -> list[BrokenRule]:
     """Broken rules of a LeRobot data set, in the order of the validator; none for a folder that is ready for Open-H."""
     place = Path(folder)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise TrocarError(f"{place} is no folder of a data set")
     info = _info(place)
     return [broken for rule in RULES for broken in rule(place, info)]

@@ -13,7 +13,7 @@ from trocar.episodes.demonstration import Demonstration, read_npz
 from trocar.episodes.loaded import EpisodeSet, LoadedEpisode
 from trocar.episodes.picture_files import image
 from trocar.errors import TrocarError
-from trocar.files import memory, read_json, read_whole
+from trocar.files import check_regular, memory, read_json, read_whole
 from trocar.spatial import Array, quaternion
 
 JIGSAWS_COLUMNS, JIGSAWS_RATE = 76, 30.0  # Gao et al. 2014 [Hz]
@@ -58,9 +58,10 @@ def load_jigsaws(files: list[Path], folder: Path) -> EpisodeSet:
 def is_jigsaws(path: Path) -> bool:
     """True if the first line of a text file has as many numbers as one of JIGSAWS."""
     try:
+        check_regular(path, "kinematics file")
         with open(path, "rb") as stream:
             return len(np.array(stream.readline(10_000).split(), dtype=float)) == JIGSAWS_COLUMNS
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # also a TrocarError: a pipe, which would block
         return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import threading
 import time
@@ -12,8 +13,11 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
+from typer.testing import CliRunner
 
 from tests.support.odd_values import SEED, rounds
+from tests.support.small_episodes import shorten
+from trocar.cli import app
 from trocar.envs.registration import make_task
 from trocar.envs.tasks.reach import ReachTask
 from trocar.episodes import Driving, PolicyFailure, PolicyServer, evaluate
@@ -148,6 +152,44 @@ def test_a_server_that_fails_is_stopped_with_the_reason_and_the_arm_holds(kind, 
     assert "\n" not in str(raised.value)
     moved = float(str(raised.value).rpartition("moving ")[2].removesuffix(" mm"))
     assert moved < 2.0  # 50 mm/s until the failure: the arm comes to rest
+
+
+def test_the_command_writes_the_episodes_before_a_failure(goal, tmp_path, monkeypatch):
+    shorten(monkeypatch)
+    good, begun = towards(goal), [0]
+
+    def answer(request):
+        begun[0] += request["endpoint"] == "reset"
+        return GARBAGE["a number"] if begun[0] > 1 and request["endpoint"] == "get_action" else good(request)
+
+    file = tmp_path / "scores.json"
+    file.write_text("of an earlier run")
+    with serving(answer) as (address, _):
+        command = ["eval", "Reach", "--policy", address, "-n", "3", "--seed", "3", "--size", "32x32"]
+        result = CliRunner().invoke(app, [*command, "--json", str(file)])
+    assert result.exit_code == 2
+    assert "the policy server answered 5, not actions by name (episode with seed 4, step 0)" in result.output
+    (episode,) = json.loads(file.read_text())["episodes"]
+    assert (episode["seed"], episode["policy"]) == (3, "server")
+    assert episode["steps"] > 0
+    assert episode["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("pose", "message"),
+    [
+        (
+            np.zeros((1, 4, 7), int),
+            r"psm1_pose as floats of shape \(1, T, k\) or \(T, k\), got int64 of shape \(1, 4, 7\)",
+        ),
+        (np.zeros(7), r"got float64 of shape \(7,\)"),
+        ("text", "got 'text'"),
+        (np.zeros((1, 4, 5)), r"must have 7 or 9 and 1 numbers per action, got \(4, 5\)"),
+    ],
+)
+def test_answers_of_another_form_are_described(pose, message):
+    with pytest.raises(PolicyFailure, match=message):
+        goals({"psm1_pose": pose, "psm1_gripper": np.zeros((1, 4, 1))}, ["psm1"])
 
 
 def test_no_server_and_wrong_addresses():

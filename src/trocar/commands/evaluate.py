@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -51,13 +50,12 @@ def evaluate(
     A server answers at HOST:PORT with the protocol of GR00T's inference service (ZMQ and msgpack). It gets the state
     of Open-H, the instruction and, if its modality configuration names them, stereo pictures; it commands tip poses and
     jaws. So does a LeRobot policy, which gets the features that it was trained on. If an answer is missing, late or
-    contains no valid actions, the arms hold, and the command ends with the reason and status 2. Requires pip install
-    'trocar\\[data]'.
+    contains no valid actions, the arms hold, and the command ends with the reason and status 2; --json then has the
+    episodes before the failure. Requires pip install 'trocar\\[data]'.
     """
-    from trocar.envs.bench import COLUMNS, table
+    from trocar.envs.bench import COLUMNS, Episode, table
     from trocar.envs.bench import episodes as file_episodes
-    from trocar.episodes import Driving
-    from trocar.episodes import evaluate as run
+    from trocar.episodes.evaluation import Driving, driven_episodes
     from trocar.episodes.outside import ANSWER_TIMEOUT, check_policy, is_file, open_policy
     from trocar.files import check_writable, write_json
 
@@ -71,15 +69,22 @@ def evaluate(
     if is_file(policy) and (options or timeout is not None):
         raise TrocarError("--steps, --rate, --size and --timeout go with a server or a folder of LeRobot, not a file")
     driving = Driving(**options)
-    with progress_bar(f"eval {task}") as progress:
-        if is_file(policy):
-            seeds = range(seed, seed + count)
-            episodes = list(file_episodes([task], [policy], [level], seeds, progress=progress))
-        else:
-            with closing(open_policy(policy, ANSWER_TIMEOUT if timeout is None else timeout)) as player:
-                episodes = run(task, player, count, seed=seed, level=level, driving=driving, progress=progress)
+    seeds, episodes = range(seed, seed + count), list[Episode]()
+    try:
+        with progress_bar(f"eval {task}") as progress:
+            if is_file(policy):
+                for episode in file_episodes([task], [policy], [level], seeds, progress=progress):
+                    episodes.append(episode)
+            else:
+                with closing(open_policy(policy, ANSWER_TIMEOUT if timeout is None else timeout)) as player:
+                    for episode in driven_episodes(
+                        task, player, seeds, level=level, driving=driving, progress=progress
+                    ):
+                        episodes.append(episode)
+    finally:
+        # also after an error: a file of an earlier run must not be mistaken for this one's
+        if json_file is not None:
+            write_json(json_file, {"episodes": [asdict(episode) for episode in episodes]})
     show_table("Scores", COLUMNS[:-1], [row[:-1] for row in table(episodes)], left=(0, 1, 2))
-    if json_file is not None:
-        write_json(json_file, {"episodes": [asdict(episode) for episode in episodes]})
-        show_written([Path(json_file)])
+    show_written([] if json_file is None else [json_file])
     typer.echo("held: condition met for the required time; first: met once.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
-from trocar.envs.bench import Episode
+from trocar.envs.bench import Episode, run_episode
 from trocar.envs.registration import make_task, task_kind
 from trocar.envs.task import Policy
 from trocar.envs.task_env import RATE, TaskEnv
@@ -65,13 +65,25 @@ def evaluate(
     """
     checks.count("count", count)
     checks.count("seed", seed, 0)
-    env, episodes = driven_env(task, level), []
-    needs = checked_needs(policy)
-    for k in range(count):
-        episodes.append(_episode(env, task, policy, needs, seed + k, driving or Driving()))
+    seeds = range(seed, seed + count)
+    return list(driven_episodes(task, policy, seeds, level=level, driving=driving, progress=progress))
+
+
+def driven_episodes(
+    task: str,
+    policy: TipPolicy,
+    seeds: Sequence[int],
+    *,
+    level: str = "nominal",
+    driving: Driving | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Iterator[Episode]:
+    """The episodes of `evaluate`, one by one: those before a failure of the policy are not lost."""
+    env, needs = driven_env(task, level), checked_needs(policy)
+    for k, seed in enumerate(seeds):
+        yield _episode(env, task, policy, needs, seed, driving or Driving())
         if progress is not None:
-            progress((k + 1) / count)
-    return episodes
+            progress((k + 1) / len(seeds))
 
 
 def driven_env(task: str, level: str) -> TaskEnv:
@@ -110,21 +122,26 @@ class DrivenPolicy:
 
 
 def _episode(env: TaskEnv, task: str, policy: TipPolicy, needs: Needs, seed: int, driving: Driving) -> Episode:
-    env.reset(seed=seed)
-    driver = Driver(env, policy, needs, driving)
-    info: dict[str, Any] = {}
-    steps, over = 0, False
-    try:
+    steps = 0
+
+    def begin(env: TaskEnv) -> Policy:
         policy.reset()
-        while not over:
-            _, _, terminated, truncated, info = env.step(driver.action())
-            steps, over = steps + 1, terminated or truncated
+        driver = Driver(env, policy, needs, driving)
+
+        def act(_observation: Any) -> Array:
+            nonlocal steps
+            action = driver.action()
+            steps += 1
+            return action
+
+        return act
+
+    try:
+        figures: Any = run_episode(env, begin, seed)
     except PolicyFailure as failure:
         moved = hold(env)
         text = f"{failure} (episode with seed {seed}, step {steps}); the arms held, moving {1e3 * moved:.2g} mm"
         raise PolicyFailure(text) from None
-    figures: Any = {"held": bool(info["is_success"]), "first": bool(info["first_success"]), "steps": steps}
-    figures |= {"seconds": 0.0, "peak_force": float(info["peak_force"]), "drops": int(info["drops"])}
     return Episode(task, getattr(policy, "name", "server"), env.level, seed, **figures)
 
 

@@ -176,18 +176,19 @@ def goals(answer: Mapping[str, Any], arms: Sequence[str]) -> list[dict[str, TipG
         by_arm[arm] = [TipGoal(_pose(row), float(jaw[0])) for row, jaw in zip(poses, jaws, strict=True)]
     lengths = {len(rows) for rows in by_arm.values()}
     if len(lengths) != 1 or not 0 < min(lengths) <= MAX_STEPS:
-        raise PolicyFailure(f"the policy server answered {sorted(lengths)} actions for {', '.join(arms)}")
+        raise PolicyFailure(f"the policy answered {sorted(lengths)} actions for {', '.join(arms)}")
     return [{arm: rows[k] for arm, rows in by_arm.items()} for k in range(lengths.pop())]
 
 
 def _numbers(answer: Mapping[str, Any], name: str) -> Array:
     value = answer.get(name, answer.get(f"action.{name}"))
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.ndim not in (2, 3) or not value.size:
-        raise PolicyFailure(f"the policy server answered no array {name}: {shown(value)}")
+        held = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else shown(value)
+        raise PolicyFailure(f"the policy must answer {name} as floats of shape (1, T, k) or (T, k), got {held}")
     rows = value[0] if value.ndim == 3 else value
     limit = MAX_JAW if name.endswith("gripper") else MAX_DISTANCE
     if not (np.isfinite(rows).all() and (np.abs(rows) <= limit).all()):
-        raise PolicyFailure(f"the policy server answered numbers in {name} that are not finite or beyond {limit:g}")
+        raise PolicyFailure(f"the policy answered numbers in {name} that are not finite or beyond {limit:g}")
     return rows.astype(float)
 
 
@@ -195,13 +196,13 @@ def _pose(row: Array) -> Array:
     """Pose (4, 4) from a position and a quaternion (x, y, z, w), or the first two columns of a rotation."""
     if len(row) == 7:
         if np.linalg.norm(row[3:]) < 0.5:
-            raise PolicyFailure(f"the policy server answered {shown(row[3:].tolist())}, which is no unit quaternion")
+            raise PolicyFailure(f"the policy answered {shown(row[3:].tolist())}, which is no unit quaternion")
         return pose(Rotation.from_quat(row[3:]).as_matrix(), row[:3])
     x, y = row[3:6], row[6:9]
     x = x / max(float(np.linalg.norm(x)), 1e-9)
     y = y - (x @ y) * x
     if not (np.linalg.norm(row[3:6]) > 0.1 and np.linalg.norm(y) > 0.1):
-        raise PolicyFailure(f"the policy server answered {shown(row[3:].tolist())}, which is no rotation")
+        raise PolicyFailure(f"the policy answered {shown(row[3:].tolist())}, which is no rotation")
     y = y / np.linalg.norm(y)
     return pose(np.stack([x, y, np.cross(x, y)], axis=1), row[:3])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,19 @@ def test_a_client_that_dies_or_does_nothing_is_one_line(monkeypatch, program, re
     monkeypatch.setattr(contest, "BEGIN_TIMEOUT", 0.5 if "sleep" in program else 60.0)
     with pytest.raises(TrocarError, match=reason):
         contest.client_trial(f"{sys.executable} -c '{program}'", 0, DOMAIN, (0, None), ignored)
+
+
+def test_processes_that_a_client_leaves_behind_end_with_the_trial(monkeypatch, tmp_path):
+    monkeypatch.setattr("trocar.transports.ros2.bridge.Ros2Bridge", _Unserved)
+    monkeypatch.setattr(contest, "END_TIMEOUT", 0.5)
+    left = tmp_path / "left"
+    # a shell without a terminal lets its background processes ignore SIGINT
+    command = f"sh -c 'while :; do echo >> {left}; sleep 0.02; done & sleep 0.2'"
+    with pytest.raises(TrocarError, match="ended without a motion"):
+        contest.client_trial(command, 0, DOMAIN, (0, None), ignored)
+    size = left.stat().st_size
+    time.sleep(0.2)
+    assert left.stat().st_size == size
 
 
 @pytest.mark.parametrize(

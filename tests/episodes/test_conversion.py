@@ -116,7 +116,12 @@ def test_episodes_that_cannot_be_converted_are_named(tmp_path, episodes, message
 
 @pytest.mark.parametrize(
     ("arms", "message"),
-    [(("PSM1", "PSM2"), "several --arm are for bags"), (("A", "B", "C"), "one or two"), (("A", "A"), "different PSMs")],
+    [
+        (("PSM1", "PSM2"), "--arm selects arms in a bag"),
+        (("PSM1",), "--arm selects arms in a bag"),
+        (("A", "B", "C"), "one or two"),
+        (("A", "A"), "different PSMs"),
+    ],
 )
 def test_a_recording_of_one_arm_is_not_taken_for_two(tmp_path, arms, message):
     file = motion().save(tmp_path / "one.npz")
@@ -126,6 +131,14 @@ def test_a_recording_of_one_arm_is_not_taken_for_two(tmp_path, arms, message):
     assert result.exit_code == 2
     assert message in result.output
     assert not (tmp_path / "set").exists()
+
+
+def test_several_arms_are_taken_from_bags_only(tmp_path):
+    files = [str(tmp_path / "one.bag"), str(motion().save(tmp_path / "one.npz"))]
+    options = ["--arm", "PSM1", "--arm", "PSM2", "-o", str(tmp_path / "set"), "--instruction", "go"]
+    result = CliRunner().invoke(app, ["convert", *files, *options])
+    assert result.exit_code == 2
+    assert "one.npz holds one arm: several --arm are for bags" in result.output
 
 
 def test_actions_are_the_commanded_tips(tmp_path):

@@ -103,8 +103,22 @@ def test_joints_are_matched_by_name_and_by_position():
     np.testing.assert_array_equal(row.q, range(6, -1, -1))
     (row,) = states.add(2, (), *state(*range(7)))
     np.testing.assert_array_equal(row.q, range(7))
+    (row,) = states.add(3, tuple("abcdefg"), *state(*range(7)))
+    np.testing.assert_array_equal(row.q, range(7))
     with pytest.raises(TrocarError, match="3 unnamed ones"):
-        states.add(3, (), *state(1, 2, 3))
+        states.add(4, (), *state(1, 2, 3))
+
+
+def test_another_arm_with_as_many_joints_is_refused():
+    psm, master = tr.load_arm("PSM"), tr.load_arm("MTML")
+    with pytest.raises(TrocarError, match=r"have the joints outer_yaw, shoulder_pitch.*; the arm has yaw, pitch"):
+        JointStates(psm, jaw=False).add(1, master.joint_names, *state(*range(7)))
+    with pytest.raises(TrocarError, match=r"have the joints yaw, pitch.*; the arm has outer_yaw, shoulder_pitch"):
+        JointStates(master, jaw=False).add(1, psm.joint_names, *state(*range(7)))
+    apart = JointStates(psm, jaw=True)  # without names, the jaw is still the last joint
+    apart.add_jaw(1, *state(0.5))
+    (row,) = apart.add(1, (), *state(*range(6)))
+    np.testing.assert_array_equal(row.q, [0, 1, 2, 3, 4, 5, 0.5])
 
 
 # -- the twin ----------------------------------------------------------------------------------------------------------

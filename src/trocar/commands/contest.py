@@ -157,7 +157,7 @@ def client_words(command: str) -> list[str]:
 
 
 class _Client:
-    """A client in a process group of its own, which ends with this object."""
+    """A client in a process group of its own; the whole group ends with this object."""
 
     def __init__(self, words: list[str], domain: int) -> None:
         environment = os.environ | {"ROS_DOMAIN_ID": str(domain)}
@@ -176,12 +176,19 @@ class _Client:
 
     def __exit__(self, *_: object) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self._process.pid, number)
-                self._process.wait(END_TIMEOUT)
+            if self._ended(number):
                 return
-            except subprocess.TimeoutExpired:
-                continue
-            except ProcessLookupError:
-                self._process.wait()
-                return
+
+    def _ended(self, number: int) -> bool:
+        """Send a signal to the group; True if all its processes end in time."""
+        deadline = time.monotonic() + END_TIMEOUT
+        try:
+            os.killpg(self._process.pid, number)
+            while time.monotonic() < deadline:
+                self._process.poll()  # an ended process belongs to its group until its status is read
+                os.killpg(self._process.pid, 0)
+                time.sleep(POLL_INTERVAL)
+        except (ProcessLookupError, PermissionError):  # the latter on macOS, for a group of ended processes
+            self._process.wait()
+            return True
+        return False

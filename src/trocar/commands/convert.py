@@ -38,6 +38,8 @@ def convert(
     episodes, names = [], arm or ["PSM1"]
     if len(names) > MAX_ARMS or len(set(names)) < len(names):
         raise TrocarError(f"a data set has one or two different PSMs, got --arm {', '.join(names)}")
+    if arm and not any(is_bag(file) for file in files):
+        raise TrocarError(f"--arm selects arms in a bag, and {files[0]} is not a bag; omit it")
     if len(names) > 1 and (single := [file for file in files if not is_bag(file)]):
         raise TrocarError(f"{single[0]} holds one arm: several --arm are for bags")
     for file in files:

@@ -119,7 +119,7 @@ def _order(names: Sequence[str], columns: int, joints: Sequence[str]) -> list[in
     places = {name: i for each in (plain, short) for i, name in enumerate(each)}
     if len(names) == columns and all(joint in places for joint in joints):
         return [places[joint] for joint in joints]
-    if columns == len(joints):
+    if columns == len(joints) and not any(joint in places for joint in joints if joint != JAW):  # which we name
         return list(range(columns))
     got = ", ".join(names) if len(names) == columns else f"{columns} unnamed ones"
     raise TrocarError(f"the messages have the joints {got}; the arm has {', '.join(joints)}")

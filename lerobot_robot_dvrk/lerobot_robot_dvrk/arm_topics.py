@@ -16,6 +16,7 @@ from trocar.spatial import pose, quaternion
 
 AXES = ("position.x", "position.y", "position.z", "orientation.x", "orientation.y", "orientation.z", "orientation.w")
 JOINTS = 6
+MAX_JAW = 3.2  # of a commanded jaw [rad]; more is an angle in degrees
 
 
 def connected(config: Any) -> Any:
@@ -97,10 +98,11 @@ class ArmTopics:
         A wrong action raises an error and moves no arm.
         """
         names = self.action_names(self.arms)
-        missing = [name for name in names if name not in action]
-        numbers = np.array([float(action[name]) for name in names if name in action])
-        if missing or not np.isfinite(numbers).all():
-            raise TrocarError(f"an action needs finite numbers for all names; missing: {missing[:3]}")
+        if missing := [name for name in names if name not in action]:
+            raise TrocarError(f"an action needs {len(names)} numbers; missing: {', '.join(missing[:3])}")
+        numbers = np.array([float(action[name]) for name in names])
+        if odd := [name for name, value in zip(names, numbers, strict=True) if not np.isfinite(value)]:
+            raise TrocarError(f"an action needs finite numbers; {odd[0]} is {float(action[odd[0]])}")
         goals = [self._near(arm, numbers[8 * k : 8 * k + 8]) for k, arm in enumerate(self.arms)]
         for arm, (p, turn, jaw) in zip(self.arms, goals, strict=True):
             self.bus.publish(f"{arm}/servo_cp", Pose(T=pose(Rotation.from_quat(turn).as_matrix(), p)))
@@ -112,6 +114,8 @@ class ArmTopics:
         """Position, quaternion (x, y, z, w) and jaw of an action, within `max_step` and `max_turn` of the tip."""
         if not 0.5 < np.linalg.norm(own[3:7]) < 2.0:
             raise TrocarError(f"the orientation of {arm} must be a unit quaternion, got {own[3:7].tolist()}")
+        if abs(own[7]) > MAX_JAW:
+            raise TrocarError(f"the jaw of {arm} must be from {-MAX_JAW} to {MAX_JAW} rad, got {own[7]:g}")
         T = self._read(f"{arm}/measured_cp").T
         here, start = T[:3, 3], Rotation.from_matrix(T[:3, :3])
         way, goal = own[:3] - here, Rotation.from_quat(own[3:7])

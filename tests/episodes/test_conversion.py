@@ -190,9 +190,16 @@ def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
     sent = topics.send(turned)
     assert [sent[f"psm1_sp.orientation.{axis}"] for axis in "xw"] == pytest.approx([np.sin(0.1), np.cos(0.1)])
     bus.published.clear()
-    for wrong in ({"psm1_jaw_sp": np.nan}, {"psm1_sp.orientation.w": 0.0}, {"psm2_sp.orientation.w": 0.0}):
-        with pytest.raises(TrocarError):
+    for wrong, message in (
+        ({"psm1_jaw_sp": np.nan}, "finite numbers; psm1_jaw_sp is nan"),
+        ({"psm2_jaw_sp": 30.0}, "the jaw of PSM2 must be from -3.2 to 3.2 rad, got 30"),
+        ({"psm1_sp.orientation.w": 0.0}, "the orientation of PSM1 must be a unit quaternion"),
+        ({"psm2_sp.orientation.w": 0.0}, "the orientation of PSM2 must be a unit quaternion"),
+    ):
+        with pytest.raises(TrocarError, match=message):
             topics.send(action | wrong)
+    with pytest.raises(TrocarError, match=r"needs 16 numbers; missing: psm1_sp\.position\.x"):
+        topics.send({name: action[name] for name in list(action)[1:]})
     assert not bus.published  # no arm moves if the action of another is wrong
     del bus.messages["PSM2/measured_cp"]
     with pytest.raises(TrocarError, match="PSM2/measured_cp"):

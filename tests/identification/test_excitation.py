@@ -373,6 +373,20 @@ def test_the_command_searches_rehearses_and_writes_all_files(tmp_path):
         assert command in run.output
 
 
+def test_the_table_shows_the_planned_speed_of_the_jaw_whose_command_has_none(psm, capsys):
+    from trocar.commands.identification.excite import _show_motion
+
+    arm, t = psm.arm, np.arange(0.0, 1.0, 0.01)
+    names = {"joints": arm.joint_names, "joint_units": arm.joint_units}
+    q, dq = np.array(arm.home) + 0.01 * np.sin(50 * t)[:, None], 0.5 * np.cos(50 * t)[:, None] * np.ones(7)
+    commands = {"q": q, "dq": dq * [1, 1, 1, 1, 1, 1, 0]}  # the dVRK's jaw/servo_jp takes positions only
+    rehearsal = Recording(t=t, q=q + 0.002, dq=dq, tau=dq, commands=commands, **names)
+    _show_motion(arm, excitation_limits(arm), Recording(t=t, q=q, dq=dq, **names), rehearsal)
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "jaw" in line)
+    assert "0.50/2.00" in line
+    assert "0.002" in line
+
+
 def test_help_names_every_arm():
     assert all(name in call("excite", "--help").output for name in ARMS)
 

@@ -263,6 +263,7 @@ def test_a_joint_that_is_not_explained_is_named(simulated, tmp_path):
     result = CliRunner().invoke(app, ["identify", str(path)])
     assert result.exit_code == 0, result.output
     assert "does not explain the effort of insertion" in result.output
+    assert "that the joint moves enough" in result.output
 
 
 def test_nothing_is_not_a_recording():

@@ -92,8 +92,9 @@ def excite(
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
+    plan = files.rows(facts, run, rate)
     with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
-        rehearsal = rehearse(engine, files.rows(facts, run, rate), progress=progress)
+        rehearsal = rehearse(engine, plan, progress=progress)
     recording, rehearsed = rehearsal.recording, rehearsal.motor_efforts
     written.append(recording.save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
@@ -105,7 +106,7 @@ def excite(
         written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
         written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
 
-    _show_motion(facts, limits, recording)
+    _show_motion(facts, limits, plan, recording)
     _show_efforts(facts, excitation, rehearsed)
     number = f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters"
     ends = ", ".join(f"{value:.0f}" for value in excitation.starts)
@@ -153,11 +154,12 @@ def _complaints(arm: tr.Arm, rehearsal: Rehearsal) -> list[str]:
     return complaints
 
 
-def _show_motion(arm: tr.Arm, limits: ExcitationLimits, recording: tr.Recording) -> None:
+def _show_motion(arm: tr.Arm, limits: ExcitationLimits, plan: tr.Recording, recording: tr.Recording) -> None:
+    """Print range and top speed of the planned motion, and the largest tracking error of its rehearsal."""
     import numpy as np
 
-    q, top = recording.commands["q"], np.abs(recording.commands["dq"]).max(0)
-    error = np.abs(recording.q - q).max(0)
+    q, top = plan.q, np.abs(plan.dq).max(0)
+    error = np.abs(recording.q - recording.commands["q"]).max(0)
     columns = arm.joint_names, q.min(0), q.max(0), limits.lower, limits.upper, top, limits.velocity, error
     rows = [
         (name, f"{low:.2f} {high:.2f}", f"{lower:.2f} {upper:.2f}", f"{v:.2f}/{most:.2f}", f"{e:.1g}")

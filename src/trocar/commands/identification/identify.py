@@ -164,7 +164,9 @@ def _identify(
     if identified.unexplained:
         names = ", ".join(identified.unexplained)
         typer.echo(
-            f"warning: the model does not explain the effort of {names}; check its sign and its column.", err=True
+            f"warning: the model does not explain the effort of {names}; check its sign and its column, and that the "
+            "joint moves enough.",
+            err=True,
         )
     show_written(written)
     return {

@@ -12,13 +12,12 @@ from trocar.envs.policies import LOADERS
 from trocar.episodes.lerobot_policy import WEIGHTS, LeRobotPolicy, policy_folder
 from trocar.episodes.policy_server import ANSWER_TIMEOUT, Needs, PolicyFrame, PolicyServer, TipGoal, is_address
 from trocar.errors import TrocarError, shown
-from trocar.files import read_whole
+from trocar.files import check_regular
 
 KINDS = (
     "an address such as 127.0.0.1:5555, the folder of a LeRobot policy (config.json and model.safetensors), or a file "
     f"that ends in {' or '.join(LOADERS)}"
 )
-MAX_WEIGHTS = 2**36  # size of a file of weights that is read for its checksum [bytes]
 
 
 class TipPolicy(Protocol):
@@ -62,4 +61,6 @@ def fingerprint(policy: str) -> str:
         if folder is None:
             return ""
         path = folder / WEIGHTS
-    return hashlib.sha256(read_whole(path, "policy", MAX_WEIGHTS)).hexdigest()[:16]
+    check_regular(path, "policy")
+    with open(path, "rb") as stream:  # in pieces: weights can exceed the memory
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]

@@ -37,8 +37,10 @@ from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
 from trocar.envs.network_policy import NetworkPolicy, load_network
+from trocar.episodes.recipe import EpisodeRecipe, read_recipe
 from trocar.experiments.bilateral import jigsaws_master
 from trocar.experiments.ferro2022.scene_file import load_scene_file
+from trocar.files import read_json
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
 from trocar.identification.recipes.recipe import load_recipe
@@ -373,6 +375,11 @@ DOORS |= {
     "list of episodes of LeRobot v3.0": episode_door("lerobot3", "meta/episodes/chunk-000/file-000.parquet", slow=2),
     "frames of LeRobot v3.0": episode_door("lerobot3", "data/chunk-000/file-000.parquet"),
     "list of episodes of LeRobot v2.1": episode_door("lerobot2.1", "meta/episodes.jsonl"),
+    "recipe of an unfinished recording": Door(
+        ".json",
+        lambda: [json.dumps(EpisodeRecipe(task="Reach", count=2).content()).encode()],
+        lambda path: read_recipe(read_json(path, "recipe"), str(path)),
+    ),
     "episodes as HDF5": Door(".hdf5", hdf5_files, read_hdf5),
     "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tr.load_episodes(path)[0]),
 }

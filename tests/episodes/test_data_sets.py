@@ -18,8 +18,9 @@ import trocar as tr
 from tests.support.small_episodes import contents, shorten, staged, written
 from trocar.episodes import EpisodeRecipe, broken_rules, films, load_episodes, record, recording_run, staging
 from trocar.episodes import features as f
+from trocar.episodes.splits import ordered
 from trocar.errors import TrocarError
-from trocar.spatial import quaternion
+from trocar.spatial import pose, quaternion, rotation
 
 COUNT, SIZE = 20, (48, 32)
 EYES = (f"{f.IMAGES}.left", f"{f.IMAGES}.right")
@@ -201,6 +202,16 @@ def test_the_state_is_the_forward_kinematics_of_the_joints(rows):
             assert state[8:].tolist() == [0, 0, 0, 0, 0, 0, 1, 0]
 
 
+def test_the_quaternion_of_a_turning_tip_does_not_jump():
+    near = None
+    for angle in np.linspace(0.0, 4 * np.pi, 60):
+        numbers = f.pose_numbers(pose(rotation("y", angle), [0.1, 0.2, 0.3]), near)
+        w, x, y, z = quaternion(rotation("y", angle))
+        assert abs(numbers[3:] @ [x, y, z, w]) == pytest.approx(1.0)
+        assert near is None or numbers[3:] @ near[3:] > 0.99
+        near = numbers
+
+
 def test_only_resolution_is_below_the_rules_of_open_h(sets):
     for format in ("lerobot3", "lerobot2.1"):
         broken = broken_rules(sets[format])
@@ -330,6 +341,19 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
     for place in ("file", "dangling"):
         with pytest.raises(TrocarError, match="needs a folder"):
             record(recipe, tmp_path / place, executor="serial")
+
+
+def test_demonstrations_are_split_by_80_10_and_10_percent_and_followed_by_recoveries_and_failures():
+    groups = ["failure", *["demonstration"] * 21, "recovery", "demonstration", "recovery"]
+    order, splits = ordered([staging.Outcome(index, group, 1) for index, group in enumerate(groups)])
+    assert {split.name: str(split) for split in splits} == {
+        "train": "0:18",
+        "val": "18:20",
+        "test": "20:22",
+        "recovery": "22:24",
+        "failure": "24:25",
+    }
+    assert [outcome.index for outcome in order] == [*range(1, 22), 23, 22, 24, 0]
 
 
 def test_removing_a_linked_staging_folder_keeps_the_files_it_points_to(tmp_path):

@@ -15,10 +15,12 @@ from tests.episodes.test_policy_servers import array, serving
 from tests.support.small_episodes import shorten
 from trocar.cli import app
 from trocar.envs.registration import make_task
+from trocar.envs.tasks.peg_transfer import PegTransferTask
 from trocar.episodes import Driving, EpisodeRecipe, PolicyFailure, evaluate, load_episodes, record
 from trocar.episodes import features as f
 from trocar.episodes.evaluation import Driver
 from trocar.episodes.lerobot_policy import LeRobotPolicy
+from trocar.episodes.policy_server import Needs, goals
 from trocar.errors import TrocarError
 
 torch = pytest.importorskip("torch", reason="lerobot's policies need torch")
@@ -135,18 +137,39 @@ def test_a_policy_is_asked_at_its_rate(rate):
         def goals(self, needs, frame, arms):
             asked.append(1)
             pose = np.append(frame.state[:7], frame.state[7])
-            from trocar.episodes.policy_server import goals
-
             return goals({"psm1_pose": pose[None, :7], "psm1_gripper": pose[None, 7:]}, arms)
 
     env = make_task("Reach", mode="tip_increment")
     env.reset(seed=0)
-    from trocar.episodes.policy_server import Needs
-
     driver = Driver(env, Counted(), Needs(), Driving(rate=rate))
     for _ in range(100):
         env.step(driver.action())
     assert len(asked) == pytest.approx(2 * rate, abs=1)
+
+
+class Still:
+    """A policy that keeps both tips where they are."""
+
+    def needs(self):
+        return Needs()
+
+    def reset(self):
+        pass
+
+    def goals(self, needs, frame, arms):
+        parts = {f"psm{k + 1}": frame.state[None, 8 * k : 8 * k + 8] for k in range(2)}
+        named = {
+            f"{arm}_{kind}": own
+            for arm in arms
+            for kind, own in (("pose", parts[arm][:, :7]), ("gripper", parts[arm][:, 7:]))
+        }
+        return goals(named, arms)
+
+
+def test_a_driven_episode_has_the_points_of_the_peg_transfer(monkeypatch):
+    monkeypatch.setattr(PegTransferTask, "duration", 0.04)
+    (episode,) = evaluate("PegTransfer", Still(), 1)
+    assert (episode.points, episode.steps, episode.held) == (0, 2, False)
 
 
 POLICY = """

@@ -91,7 +91,8 @@ def episode_door(format: str, name: str, slow: int = 1, count: int = 2) -> Door:
         before = place.read_bytes()
         try:
             place.write_bytes(path.read_bytes())
-            return [episode.recordings for episode in tr.load_episodes(data_set(format, count)[1])]
+            episodes = tr.load_episodes(data_set(format, count)[1])
+            return [(episode.recordings, episode.success) for episode in episodes], list(episodes.splits)
         finally:
             place.write_bytes(before)
 
@@ -105,7 +106,7 @@ def parsed(content: bytes, suffix: str) -> dict[str, Any]:
 
 
 def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> bytes:
-    """Damage to the content of a TOML, JSON, npz or packed scene file, or to the bytes of other files."""
+    """Damage to the content of a TOML, JSON, JSON lines, npz or packed scene file, or to the bytes of other files."""
     if suffix == ".toml":
         tree = damaged_tree(parsed(content, suffix), random)
         try:
@@ -114,6 +115,11 @@ def tree_damage(content: bytes, suffix: str, random: np.random.Generator) -> byt
             return b""
     if suffix == ".json":
         return json.dumps(damaged_tree(parsed(content, suffix), random)).encode()
+    if suffix == ".jsonl":
+        lines = content.splitlines()
+        k = random.integers(len(lines))
+        lines[k] = json.dumps(damaged_tree(json.loads(lines[k]), random)).encode()
+        return b"\n".join(lines) + b"\n"
     if suffix == ".npz":
         return npz_damage(content, random) if random.integers(3) else zip_damage(content, random)
     if suffix == ".hdf5":

@@ -173,6 +173,14 @@ class Bus:
         self.published[topic] = message
 
 
+def test_without_commands_the_action_is_the_next_measured_tip():
+    recording = replace(motion(), commands={})
+    episode = demonstration({"psm1": recording}, "reach", 50)
+    state, action = episode.frames[f.STATE], episode.frames[f.ACTION]
+    np.testing.assert_allclose(action[:-1, :8], state[1:, :8], atol=1e-6)
+    assert np.abs(action[:-1, :3] - state[:-1, :3]).max() > 1e-4
+
+
 def test_the_lerobot_robot_reads_and_commands_topics(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "lerobot_robot_dvrk" / "lerobot_robot_dvrk"))
     topics = importlib.import_module("arm_topics").ArmTopics(bus := Bus(), ["PSM1", "PSM2"], 0.01, 0.2)

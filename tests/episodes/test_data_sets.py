@@ -343,6 +343,14 @@ def test_nothing_is_overwritten(tmp_path, monkeypatch):
             record(recipe, tmp_path / place, executor="serial")
 
 
+@pytest.mark.parametrize(
+    ("share", "recoveries"), [(0.0, []), (0.25, [3, 7]), (0.5, [1, 3, 5, 7]), (1.0, list(range(8)))]
+)
+def test_recoveries_are_spread_over_the_episodes(share, recoveries):
+    recipe = EpisodeRecipe(task="Reach", count=8, recovery=share)
+    assert [index for index in range(8) if recipe.is_recovery(index)] == recoveries
+
+
 def test_demonstrations_are_split_by_80_10_and_10_percent_and_followed_by_recoveries_and_failures():
     groups = ["failure", *["demonstration"] * 21, "recovery", "demonstration", "recovery"]
     order, splits = ordered([staging.Outcome(index, group, 1) for index, group in enumerate(groups)])

@@ -29,7 +29,7 @@ CONTEST = "peg_transfer"  # its name among scenes and tasks
 IMAGE_SIZE = "--image-size"
 IMAGE_RATE = 30.0  # of the competition's cameras [Hz]
 BEGIN_TIMEOUT = 60.0  # real time until the first motion of a client [s]
-END_TIMEOUT = 3.0  # real time in which a client ends after it is told to [s]
+END_TIMEOUT = 3.0  # real time in which a client ends after a signal [s]
 POLL_INTERVAL = 0.05  # [s]
 
 

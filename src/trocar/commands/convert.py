@@ -19,7 +19,9 @@ def convert(
     files: Annotated[list[Path], argument("FILE", "Recordings or bags, one per episode.")],
     output: Annotated[Path, option("DIR", "New folder for the data set.", "-o", "--output")],
     instruction: Annotated[str, option("TEXT", "The task in words.", "--instruction")],
-    arm: Annotated[list[str] | None, option("NAME", "PSM in the bags, such as PSM1; can be repeated.", "--arm")] = None,
+    arm: Annotated[
+        list[str] | None, option("NAME", "PSM in the bags; can be repeated. Default: PSM1.", "--arm")
+    ] = None,
     format: Annotated[str, option("FORMAT", "lerobot3, lerobot2.1 or npz.")] = "lerobot3",
     fps: Annotated[int, option("N", "Frames per second.")] = 30,
 ) -> None:

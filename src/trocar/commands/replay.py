@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from trocar.commands import options
 from trocar.commands.options import argument, option
 from trocar.commands.terminal import figure_text, plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError
@@ -19,7 +18,15 @@ def replay(
     data: Annotated[Path, argument("DATA", "Data set: LeRobot, robomimic, npz or JIGSAWS.")],
     episode: Annotated[int, option("K", "Number of the episode, from 0.")] = 0,
     arm: Annotated[str | None, option("NAME", "Arm of the data, such as psm2. Default: the first.")] = None,
-    parameters: options.ParameterSet = None,
+    parameters: Annotated[
+        str | None,
+        option(
+            "SET",
+            "Parameter set or file of the twin. Default: that of the task for data of trocar, else the arm's best.",
+            "--parameters",
+            "-p",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, option("DIR", "Write DIR/data.npz and DIR/twin.npz, recordings of both.", "--output", "-o")
     ] = None,

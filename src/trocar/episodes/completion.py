@@ -47,7 +47,7 @@ def with_joints(recording: Recording, arm: str = "PSM", T_base_data: ArrayLike |
 def with_effort(recording: Recording, parameters: str | Parameters | None = None) -> Recording:
     """The recording with efforts that the identified model predicts from its motion, if it has none.
 
-    Accelerations are differences of velocities. The provenance says which model predicted them.
+    Accelerations are differences of velocities. The provenance names the model that predicted them.
     """
     if recording.tau is not None:
         return recording

@@ -141,7 +141,7 @@ def _episode(folder: Path, info: Info, row: dict[str, Any], tables: dict[Path, A
     mask = table["episode_index"].to_numpy(zero_copy_only=False) == number
     rows = table.filter(optional("pyarrow").array(mask))
     if rows.num_rows != length:
-        raise TrocarError(f"{path} has {rows.num_rows} frames of episode {number}; the list of episodes says {length}")
+        raise TrocarError(f"{path} has {rows.num_rows} frames of episode {number}; the list of episodes has {length}")
     columns, names = _columns(path, rows, info.features)
     t = _times(path, rows, info.fps, length)
     about = {name.removeprefix("trocar/"): value for name, value in row.items() if _is_plain(name, value)}

@@ -20,7 +20,7 @@ class LoadedEpisode:
 
     Attributes:
         recordings: motion of every arm by name, such as psm1. Rows are frames; efforts are those of the data, or None.
-        instruction: the task in words. about: what the data set says about the episode, such as seed and success.
+        instruction: the task in words. about: entries of the data set for the episode, such as seed and success.
         pictures: functions that read the images (N, height, width, 3), uint8, by feature.
     """
 

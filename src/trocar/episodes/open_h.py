@@ -1,4 +1,4 @@
-"""Documents of Open-H and GR00T-H beside a LeRobot data set: meta/README.md and meta/modality.json."""
+"""Documents of Open-H and GR00T-H in a LeRobot data set: meta/README.md and meta/modality.json."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Hdf5Process:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            # -P: the modules beside the program are not those of Python with the same names
+            # -P: modules in the program's folder must not replace those of Python with the same names
             command = [sys.executable, "-P", str(PROGRAM), str(memory() // 2)]
             pipe, silent = subprocess.PIPE, subprocess.DEVNULL
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=silent)

@@ -13,6 +13,7 @@ import trocar.envs.task_env
 from trocar import checks
 from trocar.arms import load_arm
 from trocar.cli import app
+from trocar.episodes import EpisodeRecipe
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 
@@ -50,6 +51,8 @@ def unplayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("record Reach -o new --stereo 5x5", "from 16 to 4096 pixels and even"),
         ("record Reach -o new --stereo -4x8", "WIDTHxHEIGHT"),
         ("record Reach -o new --workers 0", "workers must be"),
+        ("record Reach -o new --pictures png", "--pictures requires --stereo"),
+        ("record Reach -o new --stereo 64x48 --format npz --pictures mp4", "stores single pictures"),
         ("record reech -o new", "Did you mean 'Reach'"),
         ("bench-tasks peg_transfr", "Did you mean 'PegTransfer'"),
     ],
@@ -60,6 +63,16 @@ def test_bad_options_give_one_line_and_no_files(command: str, message: str) -> N
     (line,) = result.stderr.splitlines()
     assert message in line
     assert [path.name for path in Path().iterdir()] == ["mine.py"]
+
+
+@pytest.mark.parametrize(("format", "kind"), [("lerobot3", "mp4"), ("robomimic", "png"), ("npz", "png")])
+def test_the_kind_of_pictures_follows_the_format(format: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(recipe: EpisodeRecipe, *_: object, **__: object) -> None:
+        raise TrocarError(f"recipe with {recipe.pictures} of {recipe.size}")
+
+    monkeypatch.setattr("trocar.episodes.record", refuse)
+    result = CliRunner().invoke(app, f"record Reach -o new --stereo 64x48 --format {format}".split())
+    assert f"recipe with {kind} of (64, 48)" in result.output
 
 
 @pytest.mark.parametrize("spelling", ["peg_transfer", "peg-transfer", "PEGTRANSFER"])

@@ -270,7 +270,9 @@ def test_folders_without_episodes(tmp_path):
 
 def test_episodes_of_a_split_and_by_index(own):
     episodes = tr.load_episodes(own)
-    assert len(episodes.split("train")) + len(episodes.split("val")) + len(episodes.split("test")) <= len(episodes)
+    seeds = [episode.about["seed"] for name in episodes.splits for episode in episodes.split(name)]
+    assert seeds == [episode.about["seed"] for episode in episodes]
+    assert sorted(seeds) == [0, 1]
     assert len(episodes[-1].recording) == len(list(episodes)[1].recording)
     with pytest.raises(IndexError):
         episodes[2]

@@ -9,6 +9,7 @@ import typer
 
 from trocar.commands.options import argument, option, pixels, task_name
 from trocar.commands.terminal import plain_errors, show_table, status_line
+from trocar.errors import TrocarError
 
 FORMATS = "lerobot3, lerobot2.1, robomimic or npz."
 
@@ -31,7 +32,9 @@ def record(
     seed: Annotated[int, option("N", "Seed of the first episode; the others follow.")] = 0,
     recovery: Annotated[float, option("SHARE", "Share of episodes that begin after a disturbance.")] = 0.1,
     stereo: Annotated[str | None, option("WxH", "Record stereo pictures, for example 640x480.")] = None,
-    pictures: Annotated[str, option("KIND", "mp4 or png, with --stereo.")] = "mp4",
+    pictures: Annotated[
+        str | None, option("KIND", "With --stereo: mp4 or png. Default: mp4; robomimic and npz: png.")
+    ] = None,
     fps: Annotated[
         int, option("N", "Frames per second, at most 50. Below 50, numbers are interpolated. GR00T-H has 30.", "--fps")
     ] = 50,
@@ -49,9 +52,14 @@ def record(
     """
     from trocar.episodes import EpisodeRecipe
     from trocar.episodes import record as run
+    from trocar.episodes.recipe import usual_pictures
 
+    if pictures is not None and stereo is None:
+        raise TrocarError("--pictures requires --stereo WxH; omit it")
     options: Any = {"policy": policy, "level": level, "seed": seed, "recovery": recovery, "fps": fps}
-    pictured: Any = {"size": None if stereo is None else pixels("--stereo", stereo), "pictures": pictures}
+    pictured: Any = {}
+    if stereo is not None:
+        pictured = {"size": pixels("--stereo", stereo), "pictures": pictures or usual_pictures(format)}
     task = task_name(task)
     recipe = EpisodeRecipe(task=task, count=count, format=format, **options, **pictured)
     with status_line(f"record {task}: starting") as line:

@@ -38,10 +38,11 @@ class TaskOptions:
     def recipe(self) -> Any:
         """The recipe of the data set."""
         from trocar.episodes import EpisodeRecipe
+        from trocar.episodes.recipe import usual_pictures
 
         size = None if self.stereo is None else pixels("--stereo", self.stereo)
-        pictures = "mp4" if self.format.startswith("lerobot") else "png"
-        more: Any = {"policy": "person", "recovery": 0.0, "size": size, "pictures": pictures, "fps": self.fps}
+        more: Any = {"policy": "person", "recovery": 0.0, "size": size, "fps": self.fps}
+        more["pictures"] = usual_pictures(self.format)
         return EpisodeRecipe(task=self.task, count=self.count, seed=self.seed, format=self.format, **more)
 
 

@@ -94,6 +94,11 @@ class EpisodeRecipe:
         return {"trocar": trocar.__version__} | values | {"size": None if self.size is None else list(self.size)}
 
 
+def usual_pictures(format: str) -> str:
+    """The kind of pictures of a format: films if it stores them, otherwise single pictures."""
+    return "mp4" if format in LEROBOT else "png"
+
+
 def read_recipe(content: Any, place: str) -> tuple[EpisodeRecipe, str]:
     """Recipe and version of trocar from the content of a file at `place`."""
     if not isinstance(content, Mapping):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import nullcontext
+from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 
 import msgpack
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
 from tests.episodes.test_policy_servers import array, serving
@@ -18,13 +21,26 @@ from trocar.envs.registration import make_task
 from trocar.envs.tasks.peg_transfer import PegTransferTask
 from trocar.episodes import Driving, EpisodeRecipe, PolicyFailure, evaluate, load_episodes, record
 from trocar.episodes import features as f
-from trocar.episodes.evaluation import Driver
+from trocar.episodes.evaluation import Driver, increment
 from trocar.episodes.lerobot_policy import LeRobotPolicy
-from trocar.episodes.policy_server import Needs, goals
+from trocar.episodes.policy_server import Needs, TipGoal, goals
 from trocar.errors import TrocarError
+from trocar.spatial import pose
 
-torch = pytest.importorskip("torch", reason="lerobot's policies need torch")
 GOAL = f"{f.TASK_STATE}"
+
+
+class StandInTensor(np.ndarray):
+    """An array with the methods of torch.Tensor that are used, where torch is not installed."""
+
+    def clone(self):
+        return self.copy()
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return np.asarray(self)
 
 
 class StandInPolicy:
@@ -83,6 +99,10 @@ def lerobot(monkeypatch):
     configs.PreTrainedConfig = SimpleNamespace(from_pretrained=lambda folder, local_files_only: config)
     for name in ("lerobot", "lerobot.policies", "lerobot.configs"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    if find_spec("torch") is None:
+        torch = ModuleType("torch")
+        torch.from_numpy, torch.no_grad = lambda array: array.view(StandInTensor), nullcontext
+        monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, factory.__name__, factory)
     monkeypatch.setitem(sys.modules, configs.__name__, configs)
     return config
@@ -145,6 +165,19 @@ def test_a_policy_is_asked_at_its_rate(rate):
     for _ in range(100):
         env.step(driver.action())
     assert len(asked) == pytest.approx(2 * rate, abs=1)
+
+
+def test_increments_reach_a_turned_and_shifted_goal():
+    env = make_task("Reach", mode="tip_increment")
+    env.reset(seed=0)
+    (mode,) = env.modes.values()
+    turn = Rotation.from_rotvec([0.05, -0.1, 0.15]).as_matrix()
+    T = pose(turn @ mode.T[:3, :3], mode.T[:3, 3] + [0.002, -0.001, 0.001])
+    first = increment(mode, TipGoal(T, 0.3), env.period)
+    assert np.abs(first[:6]).max() == pytest.approx(1.0)  # at the largest speed
+    for _ in range(10):
+        env.step(increment(mode, TipGoal(T, 0.3), env.period))
+    np.testing.assert_allclose(mode.T, T, atol=1e-9)
 
 
 class Still:

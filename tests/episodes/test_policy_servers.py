@@ -192,6 +192,17 @@ def test_answers_of_another_form_are_described(pose, message):
         goals({"psm1_pose": pose, "psm1_gripper": np.zeros((1, 4, 1))}, ["psm1"])
 
 
+@pytest.mark.parametrize(
+    ("x", "jaw", "message"), [(2.1, 0.0, "psm1_pose .* beyond 2"), (0.0, 3.3, "gripper .* beyond 3.2")]
+)
+def test_tips_and_jaws_that_are_far_away_are_refused(x, jaw, message):
+    pose, jaws = np.array([[x, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]), np.array([[jaw]])
+    with pytest.raises(PolicyFailure, match=message):
+        goals({"psm1_pose": pose, "psm1_gripper": jaws}, ["psm1"])
+    (near,) = goals({"psm1_pose": pose * [0.9, *[1.0] * 6], "psm1_gripper": 0.9 * jaws}, ["psm1"])
+    assert (near["psm1"].T[0, 3], near["psm1"].jaw) == pytest.approx((0.9 * x, 0.9 * jaw))
+
+
 def test_no_server_and_wrong_addresses():
     with (
         PolicyServer("127.0.0.1:1", timeout=0.1) as server,

@@ -115,11 +115,21 @@ def test_tip_poses_of_open_h_become_joints(tmp_path):
     assert list(episode.recordings) == ["psm1"]
     tip = episode.recording
     assert tip.joints == ("tip_x", "tip_y", "tip_z", "jaw")
-    np.testing.assert_allclose(with_joints(tip, "PSM", inverse(T_world_base)).q, Q, atol=1e-6)
+    joints = with_joints(tip, "PSM", inverse(T_world_base))
+    np.testing.assert_allclose(joints.q, Q, atol=1e-6)
+    np.testing.assert_allclose(joints.dq, np.gradient(Q, t, axis=0), atol=1e-4)
     with pytest.raises(TrocarError, match="cannot reach the pose; give T_base_data"):
         with_joints(tip, "PSM", pose(p=[1.0, 0.0, 0.0]))
     with pytest.raises(TrocarError, match="with_joints first"):
         with_effort(tip)
+
+
+def test_an_arm_that_stays_in_a_plane_is_not_absent(tmp_path):
+    arm = np.column_stack([np.zeros(N), 0.01 * t, 0.1 + t, np.tile([0, 0, 0, 1], (N, 1)), 0.0 * t])
+    axes = [f"position.{a}" for a in "xyz"] + [f"orientation.{a}" for a in "xyzw"]
+    names = [f"psm2_{part}" for part in (*(f"pose.{axis}" for axis in axes), "jaw")]
+    episode = tr.load_episodes(v3(tmp_path / "set", {"observation.state": arm}, {"observation.state": names}))[0]
+    np.testing.assert_allclose(episode.recordings["psm2"].q[:, 1], 0.01 * t, atol=1e-6)
 
 
 def test_kinematics_of_jigsaws(tmp_path):
@@ -128,12 +138,15 @@ def test_kinematics_of_jigsaws(tmp_path):
         table[:, 19 * k : 19 * k + 3] = 0.01 * (k + 1) * np.sin(t)[:, None]
         table[:, 19 * k + 3 : 19 * k + 12] = rotation("x", 0.1 * k).ravel()
         table[:, 19 * k + 18] = 0.1 * k
+    table[1, 41:50] = (rotation("x", 1.0) @ np.diag([1.0, 1.0, -0.01])).ravel()  # damaged: the nearest is a rotation
     (tmp_path / "kinematics").mkdir()
     np.savetxt(tmp_path / "kinematics/Suturing_B001.txt", table, fmt="%.6f")
     (tmp_path / "readme.txt").write_text("not a trial")
     episodes = tr.load_episodes(tmp_path)
     assert (len(episodes), episodes.format, episodes[0].instruction) == (1, "JIGSAWS", "Suturing")
     assert list(episodes[0].recordings) == ["mtml", "mtmr", "psm1", "psm2"]
+    turned = episodes[0].recordings["psm1"].extra["tip_orientation"][1]
+    assert turned == pytest.approx([np.sin(0.5), 0, 0, np.cos(0.5)], abs=1e-5)
     psm2 = episodes[0].recordings["psm2"]
     np.testing.assert_allclose(psm2.q[:, :3], table[:, 57:60], atol=1e-6)
     assert psm2.q[0, 3] == pytest.approx(0.3)
@@ -186,6 +199,7 @@ LINES = {
     "an index that is no number": ('{"episode_index": false, "length": 3}', "row 1: episode_index must be 0"),
     "a length that is no number": ('{"episode_index": 0, "length": true}', "got 0 and True"),
     "a length without end": ('{"episode_index": 0, "length": 1%s}' % ("0" * 400), "row 1: episode_index must be 0"),
+    "no episode": ("", "has no episodes"),
     "another row": ("[]", r"jsonl: \[\] is no episode"),
     "no file": (None, r"^the list of episodes .*jsonl cannot be read"),
 }
@@ -213,7 +227,7 @@ def test_lists_of_episodes_that_cannot_be(kind, own, tmp_path):
     change(folder, lambda info: info.update(codebase_version="v2.1"))
     line, message = LINES[kind]
     if line is not None:
-        (folder / "meta/episodes.jsonl").write_text(line + "\n")
+        (folder / "meta/episodes.jsonl").write_text(line and line + "\n")
     with pytest.raises(TrocarError, match=message):
         tr.load_episodes(folder)[0]
 

@@ -59,6 +59,8 @@ class EpisodeSet(Sequence[LoadedEpisode]):
     def __init__(
         self, path: Path, format: str, count: int, read: Callable[[int], LoadedEpisode], splits: Mapping[str, str]
     ) -> None:
+        if not count:
+            raise TrocarError(f"the data set {path} has no episodes")
         self.path, self.format, self.splits = path, format, dict(splits)
         self._count, self._read = count, read
 

@@ -26,18 +26,18 @@ def written(tmp_path: Path, arm: str, old: str, new: str) -> Path:
     [
         ("PSM", 'geometry = "wang2019"', "geometry = 3", "'geometry' must be a non-empty string, got 3"),
         ("PSM", 'arm = "PSM"', "arm = []", "'arm' must be a non-empty string"),
-        ("PSM", "joints = { yaw = 1.0 }", "joints = 1", "drives.yaw: 'joints' must hold weights by name"),
-        ("PSM", "joints = { yaw = 1.0 }", 'joints = { yaw = "a" }', "drives.yaw.joints: 'yaw' must be a finite number"),
-        ("PSM", "joints = { yaw = 1.0 }", "joints = { yaw = nan }", "drives.yaw.joints: 'yaw' must be a finite number"),
+        ("PSM", "joints = {yaw = 1.0}", "joints = 1", "drives.yaw: 'joints' must hold weights by name"),
+        ("PSM", "joints = {yaw = 1.0}", 'joints = { yaw = "a" }', "drives.yaw.joints: 'yaw' must be a finite number"),
+        ("PSM", "joints = {yaw = 1.0}", "joints = { yaw = nan }", "drives.yaw.joints: 'yaw' must be a finite number"),
         (
             "PSM",
-            "joints = { yaw = 1.0 }",
+            "joints = {yaw = 1.0}",
             "joints = { yaw = true }",
             "drives.yaw.joints: 'yaw' must be a finite number",
         ),
         (
             "PSM",
-            "joints = { yaw = 1.0 }",
+            "joints = {yaw = 1.0}",
             "joints = { yw = 1.0 }",
             "drive 'yaw': joint of PSM 'yw' is unknown. Did you",
         ),

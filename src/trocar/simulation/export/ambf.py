@@ -15,7 +15,6 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.appearance.sketch import MATERIALS
-from trocar.arms.arm import Kind
 from trocar.arms.parameters import Inertia
 from trocar.errors import TrocarError
 from trocar.mechanics.arm_kinematics import ArmKinematics
@@ -29,7 +28,7 @@ from trocar.spatial import Array, pose, roll_pitch_yaw, rotation_vector, unit
 
 LIBRARY = "materials.mtl"
 Z = np.array([0.0, 0.0, 1.0])
-FRAME_AXIS: Mapping[Kind, Array] = {"revolute": Z, "prismatic": np.array([1.0, 0.0, 0.0])}  # of Bullet's constraints
+FRAME_AXIS = {"revolute": Z, "fixed": Z, "prismatic": np.array([1.0, 0.0, 0.0])}  # of Bullet's constraints
 MIN_ANGLE, MAX_ANGLE = 0.12, 3.1  # between vectors whose rotation AMBF computes exactly [rad]
 SPECK = 1e-3  # radius of a shape on a link that has none, because AMBF requires one [m]
 
@@ -43,7 +42,7 @@ def ambf_files(scene: Scene, name: str, title: str, start: Array, meshes: list[M
     ((_, simulated),) = scene.arms.items()
     arm, tree = simulated.arm, links(scene, meshes)
     inertias = with_discs(simulated)
-    R = _principal_axes(tree, inertias)
+    R = _principal_axes(tree, inertias, arm.transmissions)
     T_world_root = upright(scene)
     poses = {ROOT: np.eye(4), **{link_name(body): T for body, T in ArmKinematics(arm).poses(start).items()}}
     world = np.eye(4) if T_world_root is None else T_world_root
@@ -79,7 +78,9 @@ def ambf_files(scene: Scene, name: str, title: str, start: Array, meshes: list[M
     return {f"ambf/{path}": text for path, text in files.items()}
 
 
-def _principal_axes(tree: list[Link], inertias: Mapping[str, Inertia]) -> dict[str, Array]:
+def _principal_axes(
+    tree: list[Link], inertias: Mapping[str, Inertia], transmissions: Mapping[str, str]
+) -> dict[str, Array]:
     """Axes (3, 3) of every link in its own frame in which its inertia is diagonal, and AMBF's joints are exact."""
     axes: dict[str, Array] = {}
     own: dict[str, Link] = {link.name: link for link in tree}
@@ -88,7 +89,11 @@ def _principal_axes(tree: list[Link], inertias: Mapping[str, Inertia]) -> dict[s
         V = V * np.linalg.det(V)
         for turn in Rotation.create_group("O").as_matrix():  # the 24 ways to name right-handed axes
             R = V @ turn
-            pairs = [(FRAME_AXIS[link.kind], R.T @ link.T_parent[:3, 2]) for link in tree if link.parent == name]
+            pairs = [
+                (FRAME_AXIS[_kind(link, transmissions)], R.T @ link.T_parent[:3, 2])
+                for link in tree
+                if link.parent == name
+            ]
             if name in own:
                 pairs.append((R.T @ Z, axes[own[name].parent].T @ own[name].T_parent[:3, 2]))
             if all(_is_exact(a, b) for a, b in pairs):
@@ -97,6 +102,11 @@ def _principal_axes(tree: list[Link], inertias: Mapping[str, Inertia]) -> dict[s
         else:
             raise TrocarError(f"AMBF cannot express the joints of link '{name}' with its principal axes of inertia")
     return axes
+
+
+def _kind(link: Link, transmissions: Mapping[str, str]) -> str:
+    """Kind of a link's joint in AMBF, which has no slide that follows another joint."""
+    return "fixed" if link.body in transmissions and link.kind == "prismatic" else link.kind
 
 
 def _is_exact(a: Array, b: Array) -> bool:
@@ -145,12 +155,12 @@ def _joint(
     values: Mapping[str, float],
 ) -> dict[str, Any]:
     """The joint of a link; one that a loop moves is passive, a slide that a cable moves is fixed at its value."""
-    kind: str = link.kind
+    kind = _kind(link, transmissions)
     pivot, axis = link.T_parent[:3, 3], link.T_parent[:3, 2]
     leader, factor = link.follows or (link.joint, 1.0)
     coupled = link.body in transmissions
-    if coupled and link.kind == "prismatic":
-        kind, pivot = "fixed", pivot + factor * values[leader] * axis
+    if kind == "fixed":
+        pivot = pivot + factor * values[leader] * axis
     in_parent, in_child = R[link.parent].T @ axis, R[link.name].T @ Z
     R_zero = R[link.parent].T @ link.T_parent[:3, :3] @ R[link.name]
     across = np.cross(in_child, in_parent)

@@ -1,6 +1,6 @@
 # Both `make demo` and `make test` set themselves up on a fresh machine: a virtual environment in
-# .venv with trocar installed editable and, as root on Debian, the system packages of apt/*.txt.
-# A second run only checks; it installs again when pyproject.toml has changed.
+# .venv with the three packages installed editable and, as root on Debian, the system packages of apt/*.txt.
+# A second run only checks; it installs again when a pyproject.toml has changed.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,6 +9,10 @@ BIN := $(VENV)/bin
 DEMO_STAMP := $(VENV)/.installed-demo
 TEST_STAMP := $(VENV)/.installed-test
 RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PROJECTS := packages/trocar/pyproject.toml packages/trocar-learning/pyproject.toml packages/trocar-reproductions/pyproject.toml
+DEMO_PACKAGES := -e 'packages/trocar[view,bags]' -e packages/trocar-learning -e packages/trocar-reproductions
+TEST_PACKAGES := -e 'packages/trocar[view,bags,ros2,sweep,teleop,vr,symbolic]' -e packages/trocar-learning \
+  -e 'packages/trocar-reproductions[zmq]' -r requirements-test.txt
 UV := $(shell command -v uv 2>/dev/null)
 
 ifneq ($(UV),)
@@ -47,7 +51,7 @@ help:
 	@echo 'make killed-recordings  kill a recording with two processes and stereo films three times, resume it, compare all files'
 	@echo 'make check-envs  run the checkers of Gymnasium and Stable-Baselines3 on every task, and hindsight replay on one'
 	@echo 'make learn   train the policies of examples/policies with SEEDS (0 1), draw their curves, in build/learn'
-	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve --coppelia, compare with the logs'
+	@echo 'make coppelia  run all tasks of Ferro et al. 2022 as a client of trocar serve coppelia, compare with the logs'
 	@echo 'make clean   remove .venv, caches and results'
 
 demo: apt-demo $(DEMO_STAMP)
@@ -70,10 +74,11 @@ test: apt-test $(TEST_STAMP)
 
 # A run that fails prints its seed: make fuzz SEED=...
 ROUNDS ?= 5000
+FUZZ = $(wildcard tests/test_*fuzz.py packages/*/tests/test_*fuzz.py packages/*/tests/*/test_*fuzz.py)
 SEED ?= $(shell date +%s)
 fuzz: apt-test $(TEST_STAMP)
 	@echo 'SEED=$(SEED)'
-	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/test_*fuzz.py tests/*/test_*fuzz.py
+	TROCAR_FUZZ=$(ROUNDS) TROCAR_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s $(FUZZ)
 
 # Resumes the last run, for hours: make fuzz-all DOOR=codec INPUTS=200000
 DOOR ?=
@@ -108,16 +113,16 @@ ARMS ?= PSM1
 boards: MINUTES := $(or $(MINUTES),10)
 boards: $(TEST_STAMP)
 	@mkdir -p build && rm -rf build/trocar-fpga
-	cd build && { ../$(BIN)/trocar serve --fpga --arms $(ARMS) & server=$$!; \
+	cd build && { ../$(BIN)/trocar serve boards --arms $(ARMS) & server=$$!; \
 	for _ in $$(seq 60); do [ -e trocar-fpga/system-*.json ] && break; sleep 1; done; sleep 3; \
 	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES) --priority \
 	--server $$server; status=$$?; kill -TERM $$server; wait $$server; exit $$status; }
 
-# Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest tests/batch/test_batch_cuda.py
+# Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest packages/trocar/tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)
-	@$(INSTALL) -e '.[batch,gpu]'
-	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
-	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs tests/batch/test_scene_batch.py
+	@$(INSTALL) -e 'packages/trocar[batch,gpu]'
+	$(BIN)/python -m pytest -q -rs packages/trocar/tests/batch/test_batch_cuda.py
+	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs packages/trocar/tests/batch/test_scene_batch.py packages/trocar-learning/tests/envs/test_worlds.py
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
 
@@ -125,18 +130,18 @@ gpu: $(TEST_STAMP)
 check-envs: $(TEST_STAMP)
 	@if $(BIN)/python -c 'import stable_baselines3' 2>/dev/null; then python=$(BIN)/python; else \
 	  $(BIN)/python -m venv build/check-envs && python=build/check-envs/bin/python && \
-	  $$python -m pip install -qq -e '.[envs]' stable-baselines3 || exit 1; fi; $$python -m tools.check_envs
+	  $$python -m pip install -qq -e packages/trocar -e packages/trocar-learning stable-baselines3 || exit 1; fi; $$python -m tools.check_envs
 
 # One thread; finished runs are kept, the expert's episodes continue: make learn SEEDS=0 TASK=reach
 SEEDS ?= 0 1
 TASK ?=
 learn: $(TEST_STAMP)
-	@$(INSTALL) -e '.[envs,data,learn]'
+	@$(INSTALL) -e packages/trocar -e 'packages/trocar-learning[learn]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.learn $(TASK) --seeds $(SEEDS) -o build/learn
 
 # Starts are drawn once: make learn-gpu TASK=PegLift SEEDS=2
 learn-gpu: $(TEST_STAMP)
-	@$(INSTALL) -e '.[envs,gpu]' torch tensordict rsl-rl-lib
+	@$(INSTALL) -e 'packages/trocar[gpu]' -e packages/trocar-learning torch tensordict rsl-rl-lib
 	@mkdir -p build/learn-gpu
 	for task in $(or $(TASK),NeedlePick PegLift); do folder=build/learn-gpu/$$task; \
 	  [ -e $$folder.pickle ] || $(BIN)/python -m tools.worlds.starts $$folder.pickle $$task || exit 1; \
@@ -146,7 +151,7 @@ learn-gpu: $(TEST_STAMP)
 # RUN=--no-run skips running the examples of the gallery.
 RUN ?=
 docs: apt-demo $(DEMO_STAMP)
-	@$(INSTALL) -e '.[docs,view,bags,envs,sweep]'
+	@$(INSTALL) $(DEMO_PACKAGES) -e 'packages/trocar[docs,sweep]'
 	$(BIN)/python -m tools.docs_pages $(RUN)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo 'open build/docs/index.html'
@@ -162,7 +167,7 @@ release-check: apt-demo $(DEMO_STAMP)
 sbom: $(DEMO_STAMP)
 	@mkdir -p build
 	@$(INSTALL) cyclonedx-bom
-	$(BIN)/python -m cyclonedx_py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+	$(BIN)/python -m cyclonedx_py environment --pyproject packages/trocar/pyproject.toml --mc-type library --output-reproducible \
 	  -o build/sbom.json $(BIN)/python
 	@echo 'build/sbom.json'
 
@@ -175,7 +180,7 @@ coppelia: $(TEST_STAMP)
 
 check-dds: $(TEST_STAMP)
 	@sh apt/install.sh apt/dds.txt
-	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs tests/transports/test_dds_vendors.py
+	TROCAR_CHECK_DDS=1 $(BIN)/python -m pytest -q -rs packages/trocar/tests/transports/test_dds_vendors.py
 
 # An environment of its own: lerobot needs other versions of NumPy and torch (2 GB).
 LEROBOT := build/lerobot
@@ -189,18 +194,18 @@ killed-recordings: $(TEST_STAMP)
 $(LEROBOT)/.installed: tools/lerobot_check/requirements.txt
 	$(BIN)/python -m venv $(LEROBOT)
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -r tools/lerobot_check/requirements.txt
-	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -e '.[data,ros2]' 'numpy<2.4'
+	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check -e 'packages/trocar[ros2]' -e packages/trocar-learning 'numpy<2.4'
 	$(LEROBOT)/bin/python -m pip install -qq --disable-pip-version-check --no-deps lerobot==0.4.4 robomimic==0.3.0
 	@touch $@
 
-$(DEMO_STAMP): pyproject.toml | venv
+$(DEMO_STAMP): $(PROJECTS) | venv
 	@echo 'Installing trocar into $(VENV) (the first time takes a few minutes)'
-	@$(INSTALL) -e '.[view,envs,bags]'
+	@$(INSTALL) $(DEMO_PACKAGES)
 	@echo '$(CURDIR)' > $@
 
-$(TEST_STAMP): pyproject.toml | venv
+$(TEST_STAMP): $(PROJECTS) requirements-test.txt | venv
 	@echo 'Installing trocar and its test tools into $(VENV) (the first time takes a few minutes)'
-	@$(INSTALL) -e '.[dev,view,envs,bags]'
+	@$(INSTALL) $(TEST_PACKAGES)
 	@echo '$(CURDIR)' | tee $(DEMO_STAMP) > $@
 
 apt-demo:
@@ -242,4 +247,4 @@ endif
 clean:
 	rm -rf $(VENV) trocar-demo trocar-sim trocar-excite trocar-fpga trocar-scene trocar-score build dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find packages tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-import trocar.envs
+import trocar_learning.envs
 
 
 def run(env, policy_of):
@@ -29,7 +29,7 @@ def push_towards_goal(env):
 
 for level in ("nominal", "3sigma"):
     env = gymnasium.make("trocar/Reach-v0", level=level)
-    for name, policy_of in (("expert", trocar.envs.expert), ("own", push_towards_goal)):
+    for name, policy_of in (("expert", trocar_learning.envs.expert), ("own", push_towards_goal)):
         info = run(env, policy_of)
         outcome = "success" if info["is_success"] else "no success"
         print(f"{level}, {name}: {outcome} after {info['time']:.2f} s, path {info['path']:.3f} m")

@@ -36,10 +36,6 @@ from trocar.appearance.maker_meshes import replace_shapes
 from trocar.arms.instruments import load_endoscope, load_instrument
 from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
-from trocar.envs.network_policy import NetworkPolicy, load_network
-from trocar.episodes.recipe import EpisodeRecipe, read_recipe
-from trocar.experiments.bilateral import jigsaws_master
-from trocar.experiments.ferro2022.scene_file import load_scene_file
 from trocar.files import read_json
 from trocar.identification.excitation.file import load_coefficients
 from trocar.identification.identified_file import covariance
@@ -48,6 +44,10 @@ from trocar.recording.markers import Markers
 from trocar.simulation.objects import ClosedSurface
 from trocar.sweep import read_table
 from trocar.sweep.results import read_manifest
+from trocar_learning.envs.network_policy import NetworkPolicy, load_network
+from trocar_learning.episodes.recipe import EpisodeRecipe, read_recipe
+from trocar_reproductions.bilateral import jigsaws_master
+from trocar_reproductions.ferro2022.scene_file import load_scene_file
 
 DATA = Path(tr.__file__).parent / "arms" / "data"
 MODELS = Path(__file__).parents[1] / "models"

@@ -40,10 +40,10 @@ def test_a_first_command_is_complete(command):
 
 
 def test_make_demo_installs_what_the_first_commands_need():
-    """The page, the environments and the reader of bags are extras."""
-    recipe = (ROOT / "Makefile").read_text("utf-8").partition("$(DEMO_STAMP): pyproject.toml")[2].partition("\n\n")[0]
-    assert "-e '.[view,envs,bags]'" in recipe
-    assert ".[view,envs,bags]" in README  # by hand, elsewhere
+    """The page and the reader of bags are extras, the environments a package."""
+    packages = re.search(r"^DEMO_PACKAGES := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1]
+    assert packages == "-e 'packages/trocar[view,bags]' -e packages/trocar-learning -e packages/trocar-reproductions"
+    assert packages in README  # by hand, elsewhere
 
 
 def test_the_demo_names_the_next_command_as_it_was_called(tmp_path, monkeypatch):

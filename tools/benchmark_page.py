@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.envs import LEVELS, TASKS
-from trocar.envs.bench import POLICIES, Episode, clopper_pearson, read
 from trocar.files import write_whole
+from trocar_learning.envs import LEVELS, TASKS
+from trocar_learning.envs.bench import POLICIES, Episode, clopper_pearson, read
 
 DOCS = Path(__file__).parents[1] / "docs"
 EPISODES, PAGE, PEERS = DOCS / "benchmark.csv", DOCS / "benchmark.md", Path(__file__).parent / "benchmark_peers.md"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from trocar.experiments.bilateral import run_bench
 from trocar.files import write_whole
 from trocar.plots import style
+from trocar_reproductions.bilateral import run_bench
 
 # The pictures of each section, in the order in which it adds them.
 PICTURES = {

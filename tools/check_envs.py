@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from trocar.envs import TASKS, make_task
-from trocar.envs.vector_env import ThreadedVectorEnv
 from trocar.errors import TrocarError
+from trocar_learning.envs import TASKS, make_task
+from trocar_learning.envs.vector_env import ThreadedVectorEnv
 
 SEED, PERIODS = 5, 4  # of the comparison of bits
 REPLAYED, STEPS = "Reach", 260  # task and steps of hindsight replay

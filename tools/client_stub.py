@@ -1,4 +1,4 @@
-"""Writes the types of the generated clients: src/trocar/robot/clients/devices.pyi.
+"""Writes the types of the generated clients: packages/trocar/src/trocar/robot/clients/devices.pyi.
 
     python tools/client_stub.py
 
@@ -17,7 +17,7 @@ from trocar.robot import messages
 from trocar.robot.clients import devices
 from trocar.robot.clients.device import DeviceClient
 
-STUB = Path(__file__).parents[1] / "src" / "trocar" / "robot" / "clients" / "devices.pyi"
+STUB = Path(__file__).parents[1] / "packages" / "trocar" / "src" / "trocar" / "robot" / "clients" / "devices.pyi"
 HEAD = '''"""Types of the clients; written by tools/client_stub.py from the interface table."""
 
 from collections.abc import Collection

@@ -21,10 +21,10 @@ import numpy as np
 from tools.derive_cad import Repair, repair
 from trocar.arms import Arm, load_arm
 from trocar.arms.parameters import Drive, Inertia, Parameters, load_parameters, to_toml
-from trocar.experiments.ferro2022.scene_file import CoppeliaScene, load_scene_file
 from trocar.files import write_whole
 from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
+from trocar_reproductions.ferro2022.scene_file import CoppeliaScene, load_scene_file
 
 NAME, GEOMETRY = "ferro2022_scene", "wang2019"
 BASE = "DH0_ref"  # frame of the scene's arm: on the yaw axis, at the height of the pitch axis

@@ -26,16 +26,17 @@ from trocar.files import write_whole
 
 ROOT = Path(__file__).parents[1]
 PAGES, RUNS = ROOT / "docs" / "generated", ROOT / "build" / "gallery"
-PRIVATE = {"cli", "commands", "toml_file", "palette", "experiments", "bench"}  # not meant to be imported by scripts
+PRIVATE = {"cli", "commands", "toml_file", "palette", "demo", "bench"}  # not meant to be imported by scripts
 TIMEOUT = 600  # longest run of an example [s]
 NAMES = {"ecm": "ECM", "psm": "PSM", "dvrk": "dVRK"}  # words of titles that have their own spelling
 PICTURES = (".png", ".jpg", ".svg", ".gif")
 
 
 def packages() -> list[ModuleType]:
-    """The public packages and modules of trocar, `trocar` itself first."""
+    """The public packages and modules, `trocar` itself first."""
     names = sorted(m.name for m in pkgutil.iter_modules(trocar.__path__) if m.name not in PRIVATE | {"__main__"})
-    return [trocar, *(importlib.import_module(f"trocar.{name}") for name in names)]
+    learning = ("trocar_learning.contest", "trocar_learning.envs", "trocar_learning.episodes")
+    return [trocar, *(importlib.import_module(name) for name in (*(f"trocar.{name}" for name in names), *learning))]
 
 
 def api_page(module: ModuleType) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import least_squares
 
-from trocar.experiments.gondokaryono2019.capture import MOUNTS, SET, TABLE, in_their_axes, wandering
 from trocar.simulation import ElasticMount, Simulator
 from trocar.spatial import Array
+from trocar_reproductions.gondokaryono2019.capture import MOUNTS, SET, TABLE, in_their_axes, wandering
 
 
 def mount(arm: str, x: Array) -> ElasticMount:

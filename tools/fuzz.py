@@ -53,7 +53,10 @@ def main() -> None:
 
 def fuzz_tests() -> list[str]:
     """Names of all fuzz tests, one for every door."""
-    files = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob("tests/**/test_*fuzz.py"))]
+    files = [
+        str(file.relative_to(ROOT))
+        for file in sorted([*ROOT.glob("tests/test_*fuzz.py"), *ROOT.glob("packages/*/tests/**/test_*fuzz.py")])
+    ]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if "::" in line]
@@ -168,7 +171,7 @@ class Campaign:
 def run_tests(tests: list[str], rounds: int, seed: int) -> tuple[dict[str, dict[str, Any]], int, str]:
     """Run tests in one process: their pieces by name, its exit status (-1: stopped after the time-out) and output.
 
-    A piece has inputs, seconds, cpu, failed and output, as tests/conftest.py writes them after each test.
+    A piece has inputs, seconds, cpu, failed and output, as conftest.py writes them after each test.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None, prefix="fuzz-") as folder:

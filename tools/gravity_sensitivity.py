@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from trocar.experiments.zhou2025 import runs
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
+from trocar_reproductions.zhou2025 import runs
 
 
 @dataclass(frozen=True)

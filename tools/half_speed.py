@@ -11,10 +11,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from trocar.experiments.wang2019.recordings import HALF_SPEED, INSERTION, listed
 from trocar.identification.pipeline import identify
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.recording import load_recording
+from trocar_reproductions.wang2019.recordings import HALF_SPEED, INSERTION, listed
 
 DELAYS = (0.0, 0.02, 0.04, 0.05, 0.06)  # [s]
 

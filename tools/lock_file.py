@@ -1,8 +1,8 @@
-"""Write requirements.lock: the exact versions and hashes with which trocar and its extras were resolved.
+"""Write requirements.lock: the exact versions and hashes with which the three packages and their extras were resolved.
 
     python -m tools.lock_file
 
-`make lock` runs it. pip resolves the core and every extra but `dev`, `docs` and `learn` without installing anything;
+`make lock` runs it. pip resolves the core and every extra but `docs` and `learn` without installing anything;
 hashes are those of the files for this Python and platform, which the header names. `pip install --require-hashes -r
 requirements.lock` installs exactly these files. A test compares the pins with pyproject.toml.
 """
@@ -23,22 +23,40 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 
 
-def project() -> dict[str, Any]:
-    """The table `project` of pyproject.toml."""
-    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PACKAGES = ("trocar", "trocar-learning", "trocar-reproductions")
+
+
+def project(package: str = "trocar") -> dict[str, Any]:
+    """The table `project` of a package's pyproject.toml."""
+    text = (ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8")
+    table: dict[str, Any] = tomllib.loads(text)["project"]
     return table
 
 
-def extras() -> list[str]:
+def extras(package: str) -> list[str]:
     """Extras that the lock file covers; not `learn`, whose torch differs between machines with and without a GPU."""
-    return sorted(name for name in project()["optional-dependencies"] if name not in ("dev", "docs", "learn"))
+    return sorted(name for name in project(package)["optional-dependencies"] if name not in ("docs", "learn"))
+
+
+def covered() -> list[str]:
+    """Packages with their extras, as the head of the lock file names them."""
+    chosen = {package: ",".join(extras(package)) for package in PACKAGES}
+    return [f"{package}[{names}]" if names else package for package, names in chosen.items()]
+
+
+def requirements() -> list[str]:
+    """Dependencies of the packages and of the covered extras, without those on each other."""
+    tables = {package: project(package) for package in PACKAGES}
+    lines = [line for table in tables.values() for line in table["dependencies"]]
+    for package, table in tables.items():
+        lines += [line for name in extras(package) for line in table["optional-dependencies"][name]]
+    return [line for line in lines if not line.startswith("trocar==")]
 
 
 def resolved() -> list[dict[str, Any]]:
     """pip's report on every distribution that it would install."""
-    target = f"{ROOT}[{','.join(extras())}]"
-    command = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-", target]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-"]
+    done = subprocess.run([*pip, *requirements()], capture_output=True, text=True, check=True)
     installed: list[dict[str, Any]] = json.loads(done.stdout)["install"]
     return installed
 
@@ -48,12 +66,10 @@ def lock_text(report: list[dict[str, Any]]) -> str:
     lines = []
     for item in report:
         name, version = item["metadata"]["name"].lower().replace("_", "-"), item["metadata"]["version"]
-        if name == "trocar":
-            continue
         digest = item["download_info"]["archive_info"]["hashes"]["sha256"]
         lines.append(f"{name}=={version} --hash=sha256:{digest}")
     system = f"CPython {platform.python_version()}, {platform.system()} {platform.machine()}"
-    head = f"# trocar {project()['version']} with the extras {', '.join(extras())}; {system}. Written by make lock."
+    head = f"# {project()['version']}: {' '.join(covered())}; {system}. Written by make lock."
     return "\n".join([head, *sorted(lines), ""])
 
 
@@ -63,9 +79,10 @@ def pins(text: str) -> dict[str, str]:
     return dict(line.split("==", 1) for line in lines)
 
 
-def locked_extras(text: str) -> list[str]:
-    """Extras that a lock file covers, from its head."""
-    return text.partition(" with the extras ")[2].partition(";")[0].split(", ")
+def locked(text: str) -> tuple[str, list[str]]:
+    """Version, and packages with their extras, that a lock file covers, from its head."""
+    version, _, names = text.partition(";")[0].removeprefix("# ").partition(": ")
+    return version, names.split()
 
 
 def main() -> None:

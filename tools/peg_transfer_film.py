@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from trocar.appearance.films import Picture, render_video
-from trocar.envs import expert, make_task
+from trocar_learning.envs import expert, make_task
 
 SEED, DURATION = 0, 24.0  # of the film, in which both pegs are moved [s]
 INTERVAL, FPS = 0.3, 10.0  # simulated time between two pictures [s]; three times real time

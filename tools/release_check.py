@@ -1,8 +1,8 @@
 """Checks a release: `python -m tools.release_check [--extras view,bags] [--python python3.13 ...]`.
 
-Builds the sdist and the wheel and compares their contents with the tracked files. Installs the sdist alone in one new
-environment, and the wheel with its extras in one for every supported version of Python on this machine (on the PATH, of
-pyenv or of uv), all outside the tree, and runs `trocar` there. Prints a line per check, with the output of those that
+Builds sdist and wheel of the three packages and compares their contents with the tracked files. Installs the sdist of
+trocar alone in one new environment, and all wheels with the extras of trocar in one for every supported version of
+Python on this machine (on the PATH, of pyenv or of uv), all outside the tree, and runs `trocar` there. Prints a line per check, with the output of those that
 fail, and the total at the end; exits with 1 if a check fails.
 """
 
@@ -27,8 +27,9 @@ ROOT = Path(__file__).parents[1]
 VERSIONS = {  # where the version is stated beside pyproject.toml
     "CITATION.cff": r"^version: (\S+)$",
     "CHANGELOG.md": r"^## \[(\d[^\]]*)\]",
-    "src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
+    "packages/trocar/src/trocar/__init__.py": r"^__version__ = \"(\S+)\"",
 }
+PACKAGES = ("trocar", "trocar-learning", "trocar-reproductions")  # in the order in which they need each other
 SUPPORTED = ("3.11", "3.12", "3.13")  # versions of Python
 # Run in a new environment without extras: every public name is there, or names the extra that it needs.
 NAMES = """
@@ -47,10 +48,11 @@ print(len(trocar.__all__), "names", f"({', '.join(others)} name the missing extr
 """
 # Run in a new environment with all extras: every module imports, without ROS. The package rsl-rl-lib is in no extra.
 MODULES = """
-import importlib, pkgutil, trocar
+import importlib, pkgutil, trocar, trocar_learning, trocar_reproductions
 from trocar.errors import TrocarError
 assert "site-packages" in trocar.__file__, trocar.__file__
-names = [module.name for module in pkgutil.walk_packages(trocar.__path__, "trocar.")]
+roots = (trocar, trocar_learning, trocar_reproductions)
+names = [m.name for root in roots for m in pkgutil.walk_packages(root.__path__, root.__name__ + ".")]
 others = []
 for name in names:
     if name.endswith("__main__"):
@@ -83,20 +85,23 @@ print(*imported, sep=", ")
 """
 
 
-def metadata() -> dict[str, object]:
-    """The table `project` of pyproject.toml."""
-    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"])
+def metadata(package: str = "trocar") -> dict[str, object]:
+    """The table `project` of a package's pyproject.toml."""
+    return dict(tomllib.loads((ROOT / "packages" / package / "pyproject.toml").read_text("utf-8"))["project"])
 
 
 def versions() -> str:
     """The version, if all files that state it agree."""
-    versions = {"pyproject.toml": str(metadata()["version"])}
+    versions = {package: str(metadata(package)["version"]) for package in PACKAGES}
+    for package in PACKAGES[1:]:
+        (needs,) = (line for line in map(str, metadata(package)["dependencies"]) if line.startswith("trocar=="))  # type: ignore[call-overload]
+        versions[f"trocar of {package}"] = needs.removeprefix("trocar==")
     for name, pattern in VERSIONS.items():
         match = re.search(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)
         versions[name] = match[1] if match else "none"
     if len(set(versions.values())) > 1:
         raise ValueError("versions differ: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    return versions["pyproject.toml"]
+    return versions["trocar"]
 
 
 def classifiers() -> str:
@@ -125,13 +130,12 @@ def citation() -> str:
 
 
 def lock() -> str:
-    """The number of pinned distributions, if requirements.lock is of this version and covers every extra."""
+    """The number of pinned distributions, if requirements.lock is of this version and covers every package and extra."""
     from tools import lock_file
 
     text = lock_file.LOCK.read_text("utf-8")
-    missing = sorted(set(lock_file.extras()) - set(lock_file.locked_extras(text)))
-    if missing or f"# trocar {metadata()['version']} " not in text:
-        raise ValueError(f"requirements.lock is of an older version or lacks the extras {missing}: run make lock")
+    if lock_file.locked(text) != (metadata()["version"], lock_file.covered()):
+        raise ValueError(f"requirements.lock covers {lock_file.locked(text)}: run make lock")
     return f"{len(lock_file.pins(text))} distributions"
 
 
@@ -166,22 +170,24 @@ def tracked(*folders: str) -> set[str]:
     return set(run("git", "ls-files", *folders, cwd=ROOT).split("\n")) - {""}
 
 
-def wheel_contents(wheel: Path) -> str:
+def wheel_contents(package: str, wheel: Path) -> str:
     """A summary, if the wheel holds the tracked files of the package, data files included, and nothing else."""
     names = set(zipfile.ZipFile(wheel).namelist())
-    inside = {f"src/{name}" for name in names if ".dist-info/" not in name}
-    _same(inside, tracked("src/trocar"))
+    inside = {f"packages/{package}/src/{name}" for name in names if ".dist-info/" not in name}
+    _same(inside, tracked(f"packages/{package}/src"))
     if not any(name.endswith(".dist-info/licenses/LICENSE") for name in names):
         raise ValueError("no licence")
     data = [name for name in inside if not name.endswith(".py")]
     return f"{len(inside)} files, {len(data)} of them data, {wheel.stat().st_size / 1e6:.1f} MB"
 
 
-def sdist_contents(sdist: Path) -> str:
-    """A summary, if the sdist holds the tracked files, except those of the machinery of the repository."""
+def sdist_contents(package: str, sdist: Path) -> str:
+    """A summary, if the sdist holds the tracked files of the package without its tests, and nothing else."""
     with tarfile.open(sdist) as archive:
         inside = {member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()}
-    _same(inside - {"PKG-INFO"}, {name for name in tracked() if not name.startswith(".") or name == ".gitignore"})
+    folder = f"packages/{package}/"
+    expected = {name.removeprefix(folder) for name in tracked(folder) if not name.startswith(f"{folder}tests/")}
+    _same(inside - {"PKG-INFO", ".gitignore"}, expected)
     return f"{len(inside)} files, {sdist.stat().st_size / 1e6:.1f} MB"
 
 
@@ -274,12 +280,12 @@ class Environment:
 def main() -> None:
     extras = metadata()["optional-dependencies"]
     assert isinstance(extras, dict)
-    every = ",".join(extra for extra in extras if extra not in ("dev", "learn"))
+    every = ",".join(extras)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--extras",
         default=every,
-        help="extras to install and import (default: all but dev and learn, which brings torch)",
+        help="extras of trocar to install and import (default: all)",
     )
     parser.add_argument("--python", nargs="+", help="interpreters (default: one for every supported version)")
     chosen = parser.parse_args()
@@ -295,16 +301,19 @@ def main() -> None:
     check("requirements.lock", lock)
     with tempfile.TemporaryDirectory(prefix="trocar-release-") as temporary:
         folder = Path(temporary)
-        if check("build sdist and wheel", lambda: _build(folder)):
-            (wheel,), (sdist,) = (list((folder / "dist").glob(pattern)) for pattern in ("*.whl", "*.tar.gz"))
-            check("contents of the sdist", lambda: sdist_contents(sdist))
-            check("contents of the wheel", lambda: wheel_contents(wheel))
+        if check("build sdists and wheels", lambda: _build(folder)):
+            sdists, wheels = ([_built(folder, package, kind) for package in PACKAGES] for kind in (".tar.gz", ".whl"))
+            for package, sdist, wheel in zip(PACKAGES, sdists, wheels, strict=True):
+                check(f"contents of the sdist of {package}", partial(sdist_contents, package, sdist))
+                check(f"contents of the wheel of {package}", partial(wheel_contents, package, wheel))
             first = next(iter(pythons.values()))
-            _installed(check, Environment(folder / "sdist", first), "sdist", [str(sdist)])
+            _installed(check, Environment(folder / "sdist", first), "sdist of trocar alone", [str(sdists[0])])
             for version, python in pythons.items():
                 whole = Environment(folder / f"wheel-{version}", python)
-                name = f"wheel with extras, {version}"
-                if _installed(check, whole, name, [f"{wheel}[{chosen.extras}]", "packaging"]):
+                name = f"wheels with extras, {version}"
+                if _installed(
+                    check, whole, name, [f"{wheels[0]}[{chosen.extras}]", *map(str, wheels[1:]), "packaging"]
+                ):
                     if chosen.extras == every:
                         check("  import every module", partial(whole.evaluated, MODULES))
                     for extra in chosen.extras.split(","):
@@ -315,8 +324,15 @@ def main() -> None:
 
 
 def _build(folder: Path) -> str:
-    run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT, cwd=folder)
+    for package in PACKAGES:
+        run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT / "packages" / package, cwd=folder)
     return ", ".join(sorted(path.name for path in (folder / "dist").iterdir()))
+
+
+def _built(folder: Path, package: str, kind: str) -> Path:
+    """The sdist or wheel of a package."""
+    (path,) = (folder / "dist").glob(f"{package.replace('-', '_')}-[0-9]*{kind}")
+    return path
 
 
 def _installed(check: Checks, environment: Environment, name: str, requirements: list[str]) -> bool:

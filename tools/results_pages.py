@@ -20,9 +20,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trocar.experiments import EXPERIMENTS
 from trocar.files import write_whole
 from trocar.report import KINDS
+from trocar_reproductions.experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 PAGE, RECORD = ROOT / "docs" / "reproductions.md", ROOT / "tools" / "claims.csv"

@@ -24,10 +24,10 @@ from PIL import Image
 from trocar.appearance import render, view
 from trocar.appearance.films import Picture
 from trocar.appearance.studio import Trace
-from trocar.envs import TASKS, TaskEnv, make_task
 from trocar.errors import TrocarError
 from trocar.files import write_whole
 from trocar.spatial import Array
+from trocar_learning.envs import TASKS, TaskEnv, make_task
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "tasks"
 SIZE = (320, 240)  # [pixels]

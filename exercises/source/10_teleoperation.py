@@ -5,7 +5,7 @@
 # energy.
 # %%
 
-from trocar.experiments.bilateral import TimeDomainPassivity, contact_runs
+from trocar_reproductions.bilateral import TimeDomainPassivity, contact_runs
 
 # %% [markdown]
 # **Task.** Simulate contact with a wall of 1000 N/m for 1.6 s under position-force control, without delay and

@@ -28,8 +28,8 @@ from tests.support.hdf5_damage import hdf5_damage
 from tests.support.odd_values import INPUTS, SEED, rounds
 from tests.support.small_episodes import drawn_data_set
 from trocar.errors import TrocarError
-from trocar.experiments.ferro2022.packed_file import unpacked
 from trocar.toml_file import toml_text
+from trocar_reproductions.ferro2022.packed_file import unpacked
 
 
 @dataclass(frozen=True)

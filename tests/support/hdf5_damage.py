@@ -16,7 +16,7 @@ import pytest
 import trocar as tr
 from tests.support.file_mutations import damaged_tree
 from tests.support.small_episodes import drawn_data_set
-from trocar.episodes import robomimic_reading
+from trocar_learning.episodes import robomimic_reading
 
 TIMEOUT = 3.0  # of a file on which the HDF5 library loops [s]
 # Sizes, counts and addresses in the structure of a file

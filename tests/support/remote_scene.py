@@ -4,8 +4,8 @@ from concurrent.futures import Future
 
 import numpy as np
 
-from trocar.transports.coppelia.packets import ScriptCall
-from trocar.transports.coppelia.remote_scene import SceneRefusal
+from trocar_reproductions.coppelia.packets import ScriptCall
+from trocar_reproductions.coppelia.remote_scene import SceneRefusal
 
 JOINT, FRAME, CAMERA = 7, 8, 9
 PICTURE = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from trocar.arms import load_arm
-from trocar.envs.tasks import reach
-from trocar.episodes import EpisodeRecipe, features
-from trocar.episodes.data_set import COLUMNS, DataSet
-from trocar.episodes.demonstration import Demonstration, npz_bytes
-from trocar.episodes.recording_run import WRITERS
-from trocar.episodes.splits import ordered
-from trocar.episodes.staging import Outcome, Staging
 from trocar.files import write_whole
+from trocar_learning.envs.tasks import reach
+from trocar_learning.episodes import EpisodeRecipe, features
+from trocar_learning.episodes.data_set import COLUMNS, DataSet
+from trocar_learning.episodes.demonstration import Demonstration, npz_bytes
+from trocar_learning.episodes.recording_run import WRITERS
+from trocar_learning.episodes.splits import ordered
+from trocar_learning.episodes.staging import Outcome, Staging
 
 
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from tools.bench.processes import Answering
-from trocar.envs import TASKS, TaskEnv, make_task
-from trocar.envs.vector_env import ThreadedVectorEnv
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar.transports.link import receive, send
+from trocar_learning.envs import TASKS, TaskEnv, make_task
+from trocar_learning.envs.vector_env import ThreadedVectorEnv
 
 SEED = 12
 MAX_PERIODS = 150  # of an episode that is replayed

@@ -18,8 +18,9 @@ import numpy as np
 
 from tools.coppelia.client import RemoteApiClient
 from tools.coppelia.program import Program, ProgramLog
-from trocar.experiments.ferro2022.logs import ARM, Log, log_of
+from trocar.demo.torque_control import ARM
 from trocar.spatial import Array
+from trocar_reproductions.ferro2022.logs import Log, log_of
 
 CYCLE = 5e-3  # of the original client [s]
 BLOCKING_CALLS = 2  # per step

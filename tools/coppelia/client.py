@@ -7,7 +7,7 @@ import struct
 import time
 from typing import Self
 
-from trocar.transports.coppelia.packets import (
+from trocar_reproductions.coppelia.packets import (
     BLOCKING,
     DISCONTINUE,
     ONESHOT,

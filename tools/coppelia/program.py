@@ -11,13 +11,13 @@ from scipy.spatial.transform import Rotation
 from tools.coppelia.client import RemoteApiClient
 from trocar.control import CartesianKinematic, ComputedTorque, Setpoint, State
 from trocar.control.trajectories.paths import TipMotion
-from trocar.experiments.ferro2022.logs import ARM
-from trocar.experiments.ferro2022.program import GAINS, TorqueProgram, low_pass, tip
-from trocar.experiments.ferro2022.runs import BEYOND, R_WORLD_BASE, R_WORLD_TIP, SPIRAL_OF_CODE, START
-from trocar.experiments.ferro2022.tasks import REST
+from trocar.demo.torque_control import ARM, R_WORLD_BASE, R_WORLD_TIP, SPIRAL_OF_CODE, START
 from trocar.mechanics import load_mechanism
 from trocar.spatial import Array, pose
-from trocar.transports.coppelia.packets import ScriptCall
+from trocar_reproductions.coppelia.packets import ScriptCall
+from trocar_reproductions.ferro2022.program import GAINS, TorqueProgram, low_pass, tip
+from trocar_reproductions.ferro2022.runs import BEYOND
+from trocar_reproductions.ferro2022.tasks import REST
 
 JOINTS = ("J1", "J2", "", "J23", "J22", "J24", "J25", "J3", "", "J4", "J5", "J6", "J7", "")
 ACTIVE = [0, 1, 7, 9, 10, 11, 12]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools.learn import clone, figure, reach, scores, track
 from tools.learn.reinforce import train
-from trocar.envs.network_policy import NetworkPolicy
+from trocar_learning.envs.network_policy import NetworkPolicy
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[[int, Path, Path], NetworkPolicy]  # seed, folder, curve

@@ -12,15 +12,15 @@ import numpy as np
 
 from tools.learn.expert_noise import noisy_episodes
 from tools.learn.features import LinearFeatures
-from trocar.envs import make_task
-from trocar.envs.network_export import of_modules
-from trocar.envs.network_policy import NetworkPolicy
-from trocar.envs.scoring import play
-from trocar.episodes import EpisodeRecipe, record
-from trocar.episodes import features as f
-from trocar.episodes.demonstration import read_npz
 from trocar.files import write_whole
 from trocar.spatial import Array
+from trocar_learning.envs import make_task
+from trocar_learning.envs.network_export import of_modules
+from trocar_learning.envs.network_policy import NetworkPolicy
+from trocar_learning.envs.scoring import play
+from trocar_learning.episodes import EpisodeRecipe, record
+from trocar_learning.episodes import features as f
+from trocar_learning.episodes.demonstration import read_npz
 
 TASK = "NeedlePick"
 EPISODES, RECOVERY = 200, 0.5  # count, share that begins after a disturbance

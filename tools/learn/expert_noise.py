@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from trocar.envs import TaskEnv
-from trocar.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement
 from trocar.spatial import Array
+from trocar_learning.envs import TaskEnv
+from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement
 
 GAIN, MAX_RETURN = 0.3, 0.5  # share of the deviation that an action removes; its largest part of an action
 BURSTS, LENGTH = 0.06, (4, 12)  # probability per period that a disturbance begins; its periods

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from trocar.envs import TaskEnv
 from trocar.spatial import Array
+from trocar_learning.envs import TaskEnv
 
 
 class LinearFeatures:

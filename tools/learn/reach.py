@@ -8,9 +8,9 @@ import numpy as np
 
 from tools.learn.features import LinearFeatures
 from tools.learn.reinforce import SacRecipe
-from trocar.envs import TaskEnv
-from trocar.envs.tasks.reach import ReachTask
 from trocar.spatial import Array
+from trocar_learning.envs import TaskEnv
+from trocar_learning.envs.tasks.reach import ReachTask
 
 # Observation: 0 joints, 7 velocities, 14 efforts, 21 last action, 28 tip, 31 goal
 FEATURES = LinearFeatures(

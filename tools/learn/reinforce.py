@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from tools.learn.features import LinearFeatures, ShapedTask
-from trocar.envs import TaskEnv, make_task
-from trocar.envs.network_export import of_sb3
-from trocar.envs.network_policy import NetworkPolicy, load_network
 from trocar.files import write_whole
 from trocar.spatial import Array
+from trocar_learning.envs import TaskEnv, make_task
+from trocar_learning.envs.network_export import of_sb3
+from trocar_learning.envs.network_policy import NetworkPolicy, load_network
 
 TRAINING = 1_000_000  # first seed of training; policies are judged on seeds below it
 VALIDATION = 500  # first seed of the learning curve

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from trocar.envs import TaskEnv, make_task
-from trocar.envs.bench import clopper_pearson
-from trocar.envs.network_policy import load_network
-from trocar.envs.policies import PolicyOf
-from trocar.envs.scoring import play
-from trocar.envs.tasks.track import TrackTask
 from trocar.files import write_json, write_whole
+from trocar_learning.envs import TaskEnv, make_task
+from trocar_learning.envs.bench import clopper_pearson
+from trocar_learning.envs.network_policy import load_network
+from trocar_learning.envs.policies import PolicyOf
+from trocar_learning.envs.scoring import play
+from trocar_learning.envs.tasks.track import TrackTask
 
 LEVELS = {"reach": "nominal", "track": "3sigma", "needle_pick": "nominal"}
 COUNTS = {"reach": 100, "track": 40, "needle_pick": 100}  # seeds from 0 on

@@ -6,9 +6,9 @@ import numpy as np
 
 from tools.learn.features import LinearFeatures
 from tools.learn.reinforce import SacRecipe
-from trocar.envs import TaskEnv
-from trocar.envs.tasks.track import TrackTask
 from trocar.spatial import Array
+from trocar_learning.envs import TaskEnv
+from trocar_learning.envs.tasks.track import TrackTask
 
 JOINTS = 6  # without the jaws, which do not move the tip
 ERROR = (1e-3, 1e-3, 3e-4, 6e-3, 1.2e-2, 1.2e-2)  # scales of the joints' errors [rad, m]

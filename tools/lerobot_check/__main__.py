@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trocar.episodes import EpisodeRecipe, broken_rules, record
+from trocar_learning.episodes import EpisodeRecipe, broken_rules, record
 
 EPISODES, STEPS = 20, 300
 DOMAIN = str(1 + os.getpid() % 80)  # of ROS 2

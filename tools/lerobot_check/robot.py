@@ -21,10 +21,9 @@ SETTLING = 20.0  # on a busy machine the robot lags behind real time [s]
 def main():
     connection, folder = sys.argv[1], Path(sys.argv[2])
     stub_torchvision()
-    sys.path.insert(0, str(Path(__file__).parents[2] / "lerobot_robot_dvrk"))
+    sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "lerobot-robot-dvrk"))
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
     from lerobot.datasets.utils import build_dataset_frame, hw_to_dataset_features
-
     from lerobot_robot_dvrk import Dvrk, DvrkConfig
 
     options = {"domain": int(sys.argv[3])} if connection == "ros2" else {}

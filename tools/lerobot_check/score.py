@@ -11,7 +11,7 @@ from train import stub_torchvision
 
 
 def record_policy(policy, folder):
-    from trocar.episodes import EpisodeRecipe, load_episodes, record
+    from trocar_learning.episodes import EpisodeRecipe, load_episodes, record
 
     record(EpisodeRecipe(task="Reach", count=2, policy=policy, recovery=0.0), folder, executor="serial")
     print(f"recorded the policy: success {[episode.success for episode in load_episodes(folder)]}")

@@ -11,10 +11,10 @@ import numpy as np
 
 import trocar as tr
 from trocar.batch.worlds.layout import SceneLayout
-from trocar.envs.registration import make_task
-from trocar.envs.worlds import Episodes
 from trocar.files import write_whole
-from trocar.simulation.contest.peg_board import contest_scene
+from trocar_learning.contest.peg_board import contest_scene
+from trocar_learning.envs.registration import make_task
+from trocar_learning.envs.worlds import Episodes
 
 HELD_AFTER = 260  # control periods of NeedlePick's expert, after which the needle is in the jaws, lifted
 SEEDS = range(64)

@@ -22,11 +22,11 @@ from rsl_rl.algorithms import PPO
 
 from tools.worlds.lift_settings import SETTINGS, LiftSetting
 from tools.worlds.pick_rule import pick_rule
-from trocar.envs.network_policy import NetworkPolicy
-from trocar.envs.policy_features import GRIPS, GripFeatures
-from trocar.envs.worlds import Episodes, TaskWorlds
-from trocar.envs.worlds.rigid_tasks import length
-from trocar.envs.worlds.rsl_worlds import RslWorlds
+from trocar_learning.envs.network_policy import NetworkPolicy
+from trocar_learning.envs.policy_features import GRIPS, GripFeatures
+from trocar_learning.envs.worlds import Episodes, TaskWorlds
+from trocar_learning.envs.worlds.rigid_tasks import length
+from trocar_learning.envs.worlds.rsl_worlds import RslWorlds
 
 STEPS, PERIODS = 16, 220  # control periods of a rollout, and of a training episode
 ROUNDS = 6  # of cloning

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from trocar.envs.tasks import needle_pick, peg_lift
-from trocar.simulation.contest.peg_board import DEPTH
-from trocar.simulation.contest.peg_grips import touching
+from trocar_learning.contest.peg_board import DEPTH
+from trocar_learning.contest.peg_grips import touching
+from trocar_learning.envs.tasks import needle_pick, peg_lift
 
 
 @dataclass(frozen=True)

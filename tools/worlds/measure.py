@@ -102,7 +102,7 @@ def _iterations(worlds: Any) -> tuple[int, float]:
 
 def tasks(episodes: Any, device: str, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Control periods per second of an environment with actions of zero, and of its physics alone."""
-    from trocar.envs.worlds import TaskWorlds
+    from trocar_learning.envs.worlds import TaskWorlds
 
     rows: dict[str, Any] = {}
     for n in sizes:

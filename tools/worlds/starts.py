@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tools.worlds.lift_settings import SETTINGS, LiftSetting
-from trocar.envs.registration import make_task
-from trocar.envs.worlds import Episodes
 from trocar.files import write_whole
 from trocar.spatial import Array, quaternion
+from trocar_learning.envs.registration import make_task
+from trocar_learning.envs.worlds import Episodes
 
 TRAIN, EXPERT, TEST = 100_000, 150_000, 200_000  # first seeds
 STATES = 8  # of every expert episode

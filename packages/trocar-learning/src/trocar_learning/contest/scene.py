@@ -1,0 +1,28 @@
+"""The peg transfer as a scene that trocar offers by name: `load_scene("peg_transfer")`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trocar.appearance.camera_place import CameraPlace
+from trocar.arms.arm import CONTROL_RATE
+from trocar.simulation import Scene
+from trocar.simulation.named_scene import NamedScene
+from trocar_learning.contest.peg_board import BASELINE, HAND, VIEW, T_world_camera, contest_scene, seeded_setting
+from trocar_learning.contest.trial import ContestTrial
+
+
+def _build(seed: int | None = None, parameters: Mapping[str, str] | None = None, **options: Any) -> Scene:
+    """The scene with the board of a seed. Default: the board in the middle."""
+    sets = {arm: {"parameters": chosen} for arm, chosen in (parameters or {}).items()}
+    return contest_scene(None if seed is None else seeded_setting(seed), sets, **options)
+
+
+PEG_TRANSFER = NamedScene(
+    arms=tuple(sorted(HAND.values())),
+    timestep=1.0 / CONTROL_RATE,
+    build=_build,
+    attend=ContestTrial,
+    camera=CameraPlace(T_world_camera(), float(VIEW), BASELINE),
+)

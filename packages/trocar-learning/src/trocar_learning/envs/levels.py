@@ -1,0 +1,144 @@
+"""Randomisation of the simulated robot: how far it may differ from the nominal model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from trocar.appearance.stereo_camera import Lighting
+from trocar.arms.parameters import Drive, Parameters, load_parameters
+from trocar.errors import TrocarError, check_known
+from trocar.identification.drawn_parameters import DrawnParameters
+from trocar.mechanics import Mechanism, load_mechanism
+from trocar.robot.controller.actuators import Sensors
+from trocar.simulation.forces.arm_forces import check_resolved
+from trocar_learning.envs.world import PERIOD
+
+# Sets of the simulated arms. The PSM's was identified with a covariance; the ECM's comes from CAD and has none.
+NOMINAL = MappingProxyType({"PSM": "wang2019_refit", "ECM": "gondokaryono2019"})
+# Factor of wrist friction between two sessions: 0.5 to 2 at 3 sigma.
+WRIST_FRICTION = 2.0
+# Factors of light at 3 sigma, up or down: brightness by 1.6, each colour by 1.15; it comes from any side. Assumed.
+BRIGHTNESS, COLOUR = 1.6, 1.15
+MAX_DRAWS = 20  # attempts for one arm
+WRIST = ("roll", "wrist_pitch", "finger_left", "finger_right", "finger_difference", "disc_3", "disc_4")
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of randomisation.
+
+    Attributes:
+        sigma: standard deviations of the identified parameters. delay: largest delay of actions [control periods].
+        encoders: quantised encoders, noise of currents and biased potentiometers.
+    """
+
+    sigma: float
+    delay: int
+    encoders: bool
+
+
+LEVELS: Mapping[str, Level] = MappingProxyType(
+    {"nominal": Level(0.0, 0, False), "1sigma": Level(1.0, 1, True), "3sigma": Level(3.0, 2, True)}
+)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One simulated robot of a level.
+
+    Attributes:
+        parameters: set of every arm by name; None for the nominal set. delay: of actions [control periods].
+        sensors: imperfections. wrist_friction: factor.
+    """
+
+    parameters: Mapping[str, Parameters | None]
+    delay: int
+    sensors: Sensors
+    wrist_friction: float
+
+
+def draw(level: str, arms: Mapping[str, str], rng: np.random.Generator) -> Draw:
+    """Draw a robot; `arms`: kind of every arm (PSM or ECM) by name."""
+    check_known("level of randomisation", LEVELS, level)
+    setting = LEVELS[level]
+    seeds = rng.integers(2**31, size=len(arms) + 1).tolist()
+    delay = int(rng.integers(setting.delay + 1))
+    factor = float(WRIST_FRICTION ** (setting.sigma / 3.0 * rng.uniform(-1.0, 1.0)))
+    if not setting.sigma:
+        return Draw(dict.fromkeys(arms), 0, Sensors.ideal(), 1.0)
+    parameters = {
+        name: _drawn(kind, setting.sigma, seed, factor) for (name, kind), seed in zip(arms.items(), seeds, strict=False)
+    }
+    return Draw(parameters, delay, Sensors(seed=seeds[-1], bias=False), factor)
+
+
+def lighting(sigma: float, rng: np.random.Generator) -> Lighting | None:
+    """Light of an episode's images: brightness, colour and direction vary with the level; None for the nominal one.
+
+    Drawn from the state of the generator, which it leaves as it is: images do not change an episode.
+    """
+    if not sigma:
+        return None
+    own = np.random.default_rng(rng.bit_generator.state["state"]["state"])
+    share = min(sigma / 3.0, 1.0)
+    brightness = float(BRIGHTNESS ** (share * own.uniform(-1.0, 1.0)))
+    red, green, blue = (COLOUR ** (share * own.uniform(-1.0, 1.0, 3))).tolist()
+    return Lighting(brightness, (red, green, blue), float(share * own.uniform(-np.pi, np.pi)))
+
+
+def _drawn(kind: str, sigma: float, seed: int, wrist_friction: float) -> Parameters:
+    """A set at `sigma` standard deviations; the ECM, which has no covariance, varies in friction only."""
+    if kind == "PSM":
+        samples = _samples(kind)
+        for attempt in range(MAX_DRAWS):
+            parameters = samples.parameters(samples.draw(sigma, seed + attempt)[0])
+            parameters = replace(parameters, drives=_rubbing(parameters.drives, WRIST, wrist_friction))
+            mechanism = load_mechanism(kind, parameters)
+            try:
+                check_resolved(mechanism, PERIOD)
+            except TrocarError:  # almost no rotor inertia: the friction vibrates faster than the loop runs
+                continue
+            if servo_radius(mechanism) < 1.0:
+                return parameters
+        raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma:g} standard deviations can be simulated")
+    parameters = load_parameters(kind, NOMINAL[kind])
+    return replace(parameters, drives=_rubbing(parameters.drives, [d.name for d in parameters.drives], wrist_friction))
+
+
+def servo_radius(mechanism: Mechanism) -> float:
+    """Spectral radius of an arm at home, without friction, under the dVRK's PID at 1500 Hz; stable below 1.
+
+    Real arms are stable under these gains; a drawn arm that is not, for its rotors are too light, contradicts them.
+    """
+    arm = mechanism.arm
+    M = arm.motors.coupling.T @ mechanism.mass_matrix(arm.home) @ arm.motors.coupling
+    stiffness, damping = (PERIOD * np.linalg.solve(M, np.diag(gains)) for gains in (arm.gains.kp, arm.gains.kd))
+    one = np.eye(arm.n)
+    step = np.block([[one - PERIOD * stiffness, PERIOD * (one - damping)], [-stiffness, one - damping]])
+    return float(np.abs(np.linalg.eigvals(step)).max())
+
+
+@cache
+def _samples(kind: str) -> DrawnParameters:
+    return DrawnParameters(load_mechanism(kind, NOMINAL[kind]))
+
+
+def _rubbing(drives: Sequence[Drive], names: Sequence[str], factor: float) -> tuple[Drive, ...]:
+    """Drives with the friction of the named ones multiplied by a factor."""
+    return tuple(
+        replace(
+            drive,
+            Fv=factor * drive.Fv,
+            Fc=factor * drive.Fc,
+            mu=factor * drive.mu,
+            hysteresis=tuple(replace(d, F=factor * d.F, slope=factor * d.slope) for d in drive.hysteresis),
+        )
+        if drive.name in names
+        else drive
+        for drive in drives
+    )

@@ -1,0 +1,72 @@
+"""Policies from files. `LOADERS` has a reader for every file ending; a package with another format adds its own."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trocar.errors import TrocarError, shown
+from trocar_learning.envs.network_policy import load_network
+from trocar_learning.envs.task import Policy
+from trocar_learning.envs.task_env import TaskEnv
+
+PolicyOf = Callable[[TaskEnv], Policy]  # called after every reset
+NAME = "policy"  # function of a Python file
+
+
+def load_policy(path: Path) -> PolicyOf:
+    """The policy of a file: a function that takes an environment after its reset and returns `action = f(observation)`.
+
+    A Python file is executed. A network (.npz) is data; see `NetworkPolicy`.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in LOADERS:
+        raise TrocarError(f"a policy is a file that ends in {' or '.join(LOADERS)}, got {shown(str(path))}")
+    if not path.is_file():
+        raise TrocarError(f"the policy {path} does not exist")
+    return LOADERS[suffix](path)
+
+
+def python_policy(path: Path) -> PolicyOf:
+    """The function `policy(env)` of a Python file."""
+    try:
+        names = runpy.run_path(str(path), run_name=path.stem)
+    except (Exception, SystemExit) as error:
+        raise TrocarError(f"the policy {path} cannot be executed: {described(error)}") from error
+    function = names.get(NAME)
+    if not callable(function):
+        raise TrocarError(f"{path} must define {NAME}(env), which returns a function: action = f(observation)")
+    return _checked(function, path)
+
+
+def _checked(function: Callable[[TaskEnv], Any], path: Path) -> PolicyOf:
+    def policy_of(env: TaskEnv) -> Policy:
+        try:
+            act = function(env)
+        except Exception as error:
+            raise TrocarError(f"{NAME}(env) of {path} failed: {described(error)}") from error
+        if not callable(act):
+            raise TrocarError(
+                f"{NAME}(env) of {path} must return a function: action = f(observation), got {shown(act)}"
+            )
+        return act
+
+    return policy_of
+
+
+def environment_options(policy: object) -> dict[str, str]:
+    """Options of `make_task` that a policy needs: those on which a network was trained. Default: the task's own."""
+    return dict(getattr(policy, "options", {}))
+
+
+def described(error: BaseException) -> str:
+    """Type, message and the last line of a file of an error, for one line."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        place, trace = f" (line {trace.tb_lineno} of {Path(trace.tb_frame.f_code.co_filename).name})", trace.tb_next
+    return f"{type(error).__name__}: {shown(str(error), 200)}{place}"
+
+
+LOADERS: dict[str, Callable[[Path], PolicyOf]] = {".py": python_policy, ".npz": load_network}

@@ -1,0 +1,240 @@
+"""Palpate: find a stiff inclusion under a surface by touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trocar.simulation import Scene, SceneArm
+from trocar.simulation.objects.solid import Box
+from trocar.spatial import Array, pose, rotation
+from trocar_learning.envs.actions import TIP_SPEED
+from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.tasks.phantom import Phantom, PlacedPhantom, StiffInclusion
+from trocar_learning.envs.tasks.tip_script import Script, Tips, following
+from trocar_learning.envs.world import PERIOD, World
+
+if TYPE_CHECKING:
+    from trocar_learning.envs.task_env import TaskEnv
+
+START = np.array([0.0, 0.0, 0.10, 0.0, 0.0, 0.0, 0.0])  # joints [rad, m]
+SIZE = np.array([0.06, 0.06, 0.02])  # of the block [m]
+AREA = 0.015  # largest distance of the inclusion from the middle of the face, along x and y [m]
+BELOW, TILT = (5e-3, 9e-3), np.radians(5.0)  # of the face: distance below the jaws [m], largest tilt about x and y
+YOUNG, RATIO = (1.5e4, 6e4), (5.0, 20.0)  # of the tissue [Pa]; of the inclusion over it
+RADIUS, COVER = (3e-3, 8e-3), (1e-3, 3e-3)  # of the inclusion; tissue above it [m]
+TOLERANCE, MAX_FORCE = 4e-3, 3.0  # [m], [N]
+COLOUR = (0.80, 0.42, 0.38)
+NOISE = 0.01  # of the force sensor per sigma [N]
+# Of the scripted policies: force at which they stop pressing, and that counts as contact [N], speeds as a share of the
+# largest, height above the face between two places [m].
+PRESSED, TOUCHED, PRESSING, ABOVE = 0.7, 0.1, 0.25, 2.5e-3
+SEARCHED = 0.9 * AREA * np.linspace(-1.0, 1.0, 4)  # places of the first search along each axis [m]
+FAR = 0.01  # beyond this distance the next place may lie higher by more than the jaws are lifted [m]
+AROUND, ROUNDS = 5e-3, 2  # the expert's further places: distance from its estimate [m], times
+CANDIDATE = 1e-3  # distance of the centres that the expert compares [m]
+
+
+class PalpateTask(Task):
+    """Find a stiff ball below the face of an elastic block, with closed jaws, and declare its place.
+
+    The ball (radius 3 to 8 mm, 1 to 3 mm below the face) is 5 to 20 times as stiff as the block (15 to 60 kPa). Height
+    and tilt of the face (up to 5 degrees) are not known. The last numbers of an action are the estimated x and y from
+    the start of the jaws, as shares of 15 mm, and a declaration if positive, which ends the episode.
+
+    Success: the declared place is within 4 mm of the middle of the ball, seen from above, the force has never exceeded
+    3 N, in 60 s. 3 N is below the force at which threads tear through artificial skin (3.3 N, Potter 2025); 4 mm is
+    half the diameter of the indented area. No published benchmark of palpation with a criterion was found.
+    """
+
+    duration: ClassVar[float] = 60.0
+    held: ClassVar[float] = 0.0
+    extra: ClassVar[tuple[str, ...]] = ("x", "y", "declare")
+    varies: ClassVar[bool] = True
+
+    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+        arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
+        mechanism, _ = arm.loaded()
+        lowest = mechanism.forward_kinematics(START) @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0]
+        x, y = rng.uniform(-AREA, AREA, 2).tolist()
+        ball = StiffInclusion(
+            centre=(x, y),
+            radius=rng.uniform(*RADIUS),
+            cover=rng.uniform(*COVER),
+            ratio=float(np.exp(rng.uniform(*np.log(RATIO)))),
+            young=float(np.exp(rng.uniform(*np.log(YOUNG)))),
+            thickness=float(SIZE[2]),
+        )
+        R = rotation("x", rng.uniform(-TILT, TILT)) @ rotation("y", rng.uniform(-TILT, TILT))
+        self.T_face = pose(R, lowest[:3] - [0.0, 0.0, rng.uniform(*BELOW)])
+        shape = Box((0.0, 0.0, -SIZE[2] / 2), SIZE)
+        block = Phantom(
+            "tissue", shape, self.T_face, colour=COLOUR, inclusion=ball, arm="PSM", reach=mechanism.arm.jaw_length
+        )
+        self.ball, self.place = ball, (R @ [x, y, 0.0])[:2]
+        return Scene({"PSM": arm}, objects=[block], timestep=PERIOD)
+
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+        self.noise, self.rng = NOISE * sigma, np.random.default_rng(int(rng.integers(2**31)))
+        self.force = self.measured = self.strongest = 0.0
+        self.estimate, self.declared = np.zeros(2), False
+        world.scene.reset()
+
+    def act(self, world: World, extra: Array) -> None:
+        if not self.declared:
+            self.estimate, self.declared = AREA * extra[:2], bool(extra[2] > 0.0)
+
+    def after_period(self, world: World, force: float) -> None:
+        block = world.scene.objects["tissue"]
+        assert isinstance(block, PlacedPhantom)
+        self.force, self.strongest = block.force, block.peak
+        self.measured = self.force + self.noise * self.rng.standard_normal()
+
+    def details(self) -> dict[str, Any]:
+        return {"peak_force": self.strongest}
+
+    def error(self) -> float:
+        """Distance of the estimate from the middle of the ball, seen from above [m]."""
+        return float(np.linalg.norm(self.estimate - self.place))
+
+    def observation(self, world: World) -> Array:
+        """Measured force, end of the jaws from its start in world axes."""
+        return np.array([self.measured, *self.end(world)])
+
+    def end(self, world: World) -> Array:
+        """End of the jaws (3,) from its place at the start, in world axes [m]: measured."""
+        reach = world.arms["PSM"].arm.jaw_length
+        return np.asarray((world.T_world_measured("PSM") @ [0.0, 0.0, reach, 1.0])[:3] - self.middle(world))
+
+    def middle(self, world: World) -> Array:
+        """Place (3,) of the end of the jaws at the start, above the middle of the face [m]."""
+        tip = world.tips["PSM"].pose(START[:6])
+        return np.asarray((tip @ [0.0, 0.0, world.arms["PSM"].arm.jaw_length, 1.0])[:3])
+
+    def privileged(self, world: World) -> Array:
+        ball = self.ball
+        return np.array([self.force, *self.place, ball.radius, ball.cover, ball.ratio, ball.young / 1e4])
+
+    def solved(self, world: World) -> bool:
+        return self.declared and self.error() <= TOLERANCE and self.strongest <= MAX_FORCE
+
+    def failed(self, world: World) -> bool:
+        return self.strongest > MAX_FORCE or (self.declared and not self.solved(world))
+
+    def reward(self, world: World) -> float:
+        """Up to -1 for the distance of the estimate, -10 for too much force."""
+        return -10.0 if self.strongest > MAX_FORCE else -min(self.error() / AREA, 1.0)
+
+    def expert(self, env: TaskEnv) -> Policy:
+        """Stiffness at 16 places and around the best fit of an inclusion, then its centre."""
+        return following(self._searching(env))
+
+    def pid(self, env: TaskEnv) -> Policy:
+        """The same first places with a set force; declares the highest one, where the jaws sink in least."""
+        return following(self._comparing(env))
+
+    def _searching(self, env: TaskEnv) -> Script:
+        press = _Presses(self, env)
+        for place in _snake():
+            yield from press.at(place)
+        for turn in range(ROUNDS):
+            centre = _best_centre(press.places, press.stiffness)
+            for angle in np.pi / 2 * (np.arange(4) + 0.5 * turn):
+                place = centre + AROUND * np.array([np.cos(angle), np.sin(angle)])
+                yield from press.at(np.clip(place, -1.2 * AREA, 1.2 * AREA))
+        yield from press.declare(_best_centre(press.places, press.stiffness))
+
+    def _comparing(self, env: TaskEnv) -> Script:
+        press = _Presses(self, env)
+        for place in _snake():
+            yield from press.at(place)
+        yield from press.declare(press.places[int(np.argmax(press.heights))])
+
+
+class _Presses:
+    """Presses of the closed jaws on a face, and what they found.
+
+    Attributes:
+        places: (x, y) [m]. stiffness: [N/m] and heights: [m] of the jaws at the set force, by press.
+    """
+
+    def __init__(self, task: PalpateTask, env: TaskEnv) -> None:
+        self._task, self._env, self._tips = task, env, Tips(env)
+        self._tips.opening["PSM"] = 0.0
+        self._tops = [0.0]  # heights of the jaws at which places were touched [m]
+        self.places: list[Array] = []
+        self.stiffness: list[float] = []
+        self.heights: list[float] = []
+
+    def _move(self, to: Array, speed: float) -> Script:
+        """Move the end of the jaws to a place (3,) from the start [m]."""
+        T = self._tips.T["PSM"].copy()
+        T[:3, 3] += to - self._commanded
+        for action in self._tips.move("PSM", T, speed):
+            yield _undeclared(action)
+
+    @property
+    def _commanded(self) -> Array:
+        reach = self._env.world.arms["PSM"].arm.jaw_length
+        end = (self._tips.T["PSM"] @ [0.0, 0.0, reach, 1.0])[:3]
+        return np.asarray(end - self._task.middle(self._env.world))
+
+    def at(self, place: Array) -> Script:
+        """Press at a place (x, y) [m] until the set force, and lift the jaws again."""
+        task, env = self._task, self._env
+        far = float(np.linalg.norm(place - self._commanded[:2])) > FAR
+        high = max(float(self._commanded[2]), (max(self._tops[1:], default=0.0) if far else self._tops[-1]) + ABOVE)
+        yield from self._move(np.array([*self._commanded[:2], high]), 1.0)
+        yield from self._move(np.array([*place, high]), 0.8)
+        heights, forces = [], []
+        down = np.array([0.0, 0.0, -PRESSING * TIP_SPEED * env.period])
+        while task.measured < PRESSED:
+            yield from self._move(self._commanded + down, 1.0)
+            heights.append(float(task.end(env.world)[2]))
+            forces.append(task.measured)
+        touched = np.array(forces) > TOUCHED + 3.0 * task.noise
+        slope = -np.polyfit(np.array(heights)[touched], np.array(forces)[touched], 1)[0] if touched.sum() > 2 else 0.0
+        self.places.append(task.end(env.world)[:2])
+        self.stiffness.append(float(slope))
+        self.heights.append(heights[-1])
+        self._tops.append(heights[int(np.argmax(touched))])
+        yield from self._move(np.array([*self._commanded[:2], self._tops[-1] + ABOVE]), 1.0)
+
+    def declare(self, place: Array) -> Script:
+        """Declare a place (x, y) [m]."""
+        action = next(self._tips.rest())
+        while True:
+            yield np.concatenate([action, np.clip(place / AREA, -1.0, 1.0), [1.0]])
+
+
+def _undeclared(action: Array) -> Array:
+    return np.concatenate([action, [0.0, 0.0, -1.0]])
+
+
+def _snake() -> list[Array]:
+    """Places (x, y) [m] of the first search, row by row to and fro."""
+    rows = [[np.array([x, y]) for x in SEARCHED] for y in SEARCHED]
+    return [place for k, row in enumerate(rows) for place in (row[::-1] if k % 2 else row)]
+
+
+def _best_centre(places: list[Array], stiffness: list[float]) -> Array:
+    """Centre (x, y) [m] of the inclusion whose stiffness fits best: base and contrast by least squares, for shapes of
+    small, middle and large balls."""
+    P, k = np.array(places), np.array(stiffness)
+    axis = np.arange(-AREA, AREA + CANDIDATE / 2, CANDIDATE)
+    centres = np.array(list(product(axis, axis)))
+    distance = np.linalg.norm(P[None] - centres[:, None], axis=-1)
+    best, least = np.zeros(2), np.inf
+    for radius in np.linspace(*RADIUS, 3):
+        ball = StiffInclusion((0.0, 0.0), float(radius), float(np.mean(COVER)), 10.0, 1.0, thickness=float(SIZE[2]))
+        shape = ball.stiffness(distance) / float(ball.stiffness(np.array(1.0))) - 1.0
+        mean_shape, mean_k = shape.mean(axis=1, keepdims=True), k.mean()
+        contrast = ((shape - mean_shape) * (k - mean_k)).sum(axis=1) / ((shape - mean_shape) ** 2).sum(axis=1)
+        contrast = np.maximum(contrast, 0.0)
+        misfit = ((k - mean_k - contrast[:, None] * (shape - mean_shape)) ** 2).sum(axis=1)
+        if misfit.min() < least:
+            best, least = centres[int(misfit.argmin())], float(misfit.min())
+    return np.asarray(best)

@@ -1,0 +1,95 @@
+"""Regrasp: take a needle that tissue holds, near its point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trocar.simulation import Scene
+from trocar.simulation.skills.hands import Hands
+from trocar.simulation.skills.needle_frames import REACH, arc_pose, grip_frame
+from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
+from trocar.simulation.skills.suturing import REGRASP, RETREAT, best_grip
+from trocar.spatial import Array, pose
+from trocar_learning.envs.task import Policy
+from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, MAX_FORCE, OPEN, SHAPE, SutureTask, drawn_turn
+from trocar_learning.envs.tasks.tip_script import Script, Tips, following
+from trocar_learning.envs.world import World
+
+if TYPE_CHECKING:
+    from trocar_learning.envs.task_env import TaskEnv
+
+THROUGH = np.radians([-5.0, 5.0])  # angle of the needle's point on its arc: just past the exit side's horizontal
+AWAY_LOW, AWAY_HIGH = np.array([-0.008, -0.008, 0.0]), np.array([0.008, 0.008, 0.012])  # start, from the way [m]
+TURNED = np.radians(30.0)  # largest rotation of the start from the grip
+TOLERANCE, MAX_TURN = 2e-3, 0.7  # [m], [rad]
+BACK = pose(p=[0.0, 0.0, -RETREAT])
+
+
+class RegraspTask(SutureTask):
+    """Grip an SH needle, which is through the tissue and held by it alone, 20 degrees behind its point.
+
+    Success: the needle is between the jaws, gripped within 2 mm of that place and with the jaws within 0.7 rad of
+    across the wire (SurgicAI's Regrasp in its whole sequence), with at most 3.3 N, for 0.5 s. The jaws start open,
+    20 mm away and turned by up to 30 degrees.
+    """
+
+    duration: ClassVar[float] = 6.0
+
+    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+        height, angle = rng.uniform(*HEIGHT), rng.uniform(*THROUGH)
+        grip = arc_pose(height, angle, LEAN) @ grip_frame(SHAPE, REGRASP, side=-1) @ BACK
+        away = pose(drawn_turn(rng, TURNED) @ grip[:3, :3], grip[:3, 3] + rng.uniform(AWAY_LOW, AWAY_HIGH))
+        q = gripping_joints(away)
+        q[-1] = OPEN
+        return self.suture_scene(rng, {**options[ARM], "q": q}, height=height, angle=angle)
+
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+        super().start(world, rng, sigma)
+        self.tissue(world).pass_through()
+
+    def place(self, world: World) -> Array:
+        """Place of the grip on the needle (3,) and direction of the wire there (3,), in the world."""
+        T = self.T_needle(world)
+        place, along = SHAPE.at((SHAPE.arc / 2 - REGRASP) * SHAPE.radius)
+        return np.concatenate([(T @ [*place, 1.0])[:3], T[:3, :3] @ along])
+
+    def observation(self, world: World) -> Array:
+        """Pose of the needle (position, quaternion), place of the grip and direction of the wire there."""
+        return np.concatenate([super().observation(world), self.place(world)])
+
+    def errors(self, world: World) -> tuple[float, float]:
+        """Distance of the jaws from the place of the grip [m], angle between wire and jaws' x axis [rad]."""
+        T, place = world.T_world_tip(ARM), self.place(world)
+        away = float(np.linalg.norm((T @ [0.0, 0.0, REACH, 1.0])[:3] - place[:3]))
+        return away, float(np.arccos(min(abs(float(T[:3, 0] @ place[3:])), 1.0)))
+
+    def solved(self, world: World) -> bool:
+        away, turn = self.errors(world)
+        return self.holds and away <= TOLERANCE and turn <= MAX_TURN and self.strongest <= MAX_FORCE
+
+    def reward(self, world: World) -> float:
+        away, turn = self.errors(world)
+        return -10.0 if self.failed(world) else -min(away / 0.05 + turn / np.pi, 1.0) - float(not self.holds)
+
+    def expert(self, env: TaskEnv) -> Policy:
+        """The grip of the skill, approached along the jaws."""
+        T = best_grip(Hands(env.world.scene), ARM, self.T_needle(env.world), SHAPE, REGRASP)
+        return following(self._gripping(env, T))
+
+    def pid(self, env: TaskEnv) -> Policy:
+        """The same motions, with the position of the grip but without its orientation."""
+        R = env.world.T_world_measured(ARM)[:3, :3]
+        return following(self._gripping(env, pose(R, self.place(env.world)[:3] - REACH * R[:, 2])))
+
+    def _gripping(self, env: TaskEnv, T: Array) -> Script:
+        tips = Tips(env)
+        tips.opening[ARM] = OPEN
+        yield from tips.move(ARM, T @ BACK)
+        yield from tips.wait(0.2)
+        yield from tips.move(ARM, T, 0.5)
+        yield from tips.wait(0.2)
+        yield from tips.jaws(ARM, GRIP, 0.6)
+        yield from tips.rest()

@@ -1,0 +1,134 @@
+"""Retract: lift the edge of a sheet of tissue without pulling too hard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trocar.simulation import Scene, SceneArm
+from trocar.simulation.manipulation import held_by
+from trocar.simulation.objects.tissue import PlacedTissue, Tissue
+from trocar.spatial import Array, pose, rotation
+from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.tasks.tip_script import Script, Tips, following
+from trocar_learning.envs.world import PERIOD, World
+
+if TYPE_CHECKING:
+    from trocar_learning.envs.task_env import TaskEnv
+
+START = np.array([0.0, 0.0, 0.10, 0.0, 0.0, 0.0, 0.8])  # joints [rad, m]
+LENGTH, WIDTH, THICKNESS = 0.05, 0.02, 3e-3  # of the sheet; it is held at its lower edge [m]
+PLACE, BELOW = 0.01, (0.015, 0.03)  # of the edge: largest distance aside, distance below the jaws [m]
+TURN = np.radians(90.0)  # largest turn of the sheet about the vertical: its edge has any direction
+YOUNG = (2e4, 6e4)  # [Pa]
+LIFT, ASIDE = 0.015, 5e-3  # [m]
+TOLERANCE, MAX_FORCE = 3e-3, 2.0  # [m], [N]
+REACH = 8e-3  # of the jaws over the edge [m]
+OPEN, GRIP = 0.8, 0.08  # commanded openings [rad]: at 0.1 stiff sheets slip, at 0.06 cells of soft ones turn inside out
+PULLING = 0.25  # of the expert: share of the largest speed
+
+
+class RetractTask(Task):
+    """Grip a standing sheet of tissue, 3 mm thick, by its upper edge, and lift the edge to a goal 15 mm higher.
+
+    Success: the sheet is between the jaws and the middle of its edge within 3 mm of the goal (sofa_env, retraction),
+    for 0.5 s. The jaws never pull with more than 2 N, the force of a study of liver damage by graspers; beyond it the
+    episode ends. Place, turn and stiffness of the sheet and the goal's displacement to the side are drawn.
+    """
+
+    duration: ClassVar[float] = 8.0
+    force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
+    varies: ClassVar[bool] = True
+    goal_tolerance = TOLERANCE
+
+    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+        arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
+        mechanism, _ = arm.loaded()
+        tip = mechanism.forward_kinematics(START)
+        jaws = (tip @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0])[:3]
+        R = tip[:3, :3] @ rotation("z", rng.uniform(-TURN, TURN))
+        edge = jaws + [*rng.uniform(-PLACE, PLACE, 2), -rng.uniform(*BELOW)]
+        # the sheet's x axis downwards, its normal along the axis in which the jaws open
+        self.R, down = R, np.array([0.0, 0.0, -1.0])
+        y = np.cross(R[:, 1], down)
+        axes = np.stack([down, y, np.cross(down, y)], axis=1)
+        sheet = Tissue(
+            "sheet",
+            (LENGTH, WIDTH, THICKNESS),
+            pose(axes, edge + LENGTH / 2 * down),
+            cells=(4, 3, 1),
+            fixed=("+x",),
+            young=rng.uniform(*YOUNG),
+        )
+        return Scene({"PSM": arm}, objects=[sheet], accuracy="discrete", timestep=PERIOD)
+
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:
+        world.scene.reset()
+        self.goal = self.achieved(world) + [*rng.uniform(-ASIDE, ASIDE, 2), LIFT]
+        self.holds, self.lost, self.strongest = False, 0, 0.0
+
+    def achieved(self, world: World) -> Array:
+        sheet = world.scene.objects["sheet"]
+        assert isinstance(sheet, PlacedTissue)
+        return sheet.position([-LENGTH / 2, 0.0, 0.0])
+
+    def desired(self, world: World) -> Array:
+        return self.goal
+
+    def observation(self, world: World) -> Array:
+        """Middle of the edge and its direction, goal."""
+        sheet = world.scene.objects["sheet"]
+        assert isinstance(sheet, PlacedTissue)
+        ends = [sheet.position([-LENGTH / 2, side * WIDTH / 2, 0.0]) for side in (-1.0, 1.0)]
+        along = ends[1] - ends[0]
+        return np.concatenate([self.achieved(world), along / np.linalg.norm(along), self.goal])
+
+    def privileged(self, world: World) -> Array:
+        return np.array([world.contact_force("PSM"), world.scene.objects["sheet"].thing.young / 1e4])  # type: ignore[attr-defined]
+
+    def after_period(self, world: World, force: float) -> None:
+        before, self.holds = self.holds, held_by(world.scene, "PSM") == "sheet"
+        self.lost += before and not self.holds
+        self.strongest = max(self.strongest, force)
+
+    def drops(self) -> int:
+        return int(self.lost)
+
+    def solved(self, world: World) -> bool:
+        near = float(np.linalg.norm(self.achieved(world) - self.goal)) <= TOLERANCE
+        return self.holds and near and self.strongest <= MAX_FORCE
+
+    def failed(self, world: World) -> bool:
+        return self.strongest > MAX_FORCE
+
+    def reward(self, world: World) -> float:
+        if self.failed(world):
+            return -10.0
+        tip = (world.T_world_tip("PSM") @ [0.0, 0.0, 0.01, 1.0])[:3]
+        away = float(np.linalg.norm(tip - self.achieved(world)))
+        return -min(float(np.linalg.norm(self.achieved(world) - self.goal)) + 0.2 * away, 0.1) / 0.1
+
+    def expert(self, env: TaskEnv) -> Policy:
+        """Jaws across the edge, a gentle grip, and a slow pull that follows the edge to the goal."""
+        return following(self._retracting(env, self.R))
+
+    def pid(self, env: TaskEnv) -> Policy:
+        """The same motions, without the orientation of the edge."""
+        return following(self._retracting(env, env.world.T_world_measured("PSM")[:3, :3]))
+
+    def _retracting(self, env: TaskEnv, R: Array) -> Script:
+        tips, world = Tips(env), env.world
+        length = world.arms["PSM"].arm.jaw_length
+        tips.opening["PSM"] = OPEN
+        T = pose(R, self.achieved(world) + (REACH - length) * R[:, 2])
+        yield from tips.move("PSM", T @ pose(p=[0.0, 0.0, -0.01]))
+        yield from tips.wait(0.2)
+        yield from tips.move("PSM", T, 0.4)
+        yield from tips.wait(0.2)
+        yield from tips.jaws("PSM", GRIP, 0.8)
+        while True:
+            way = self.goal - self.achieved(world)
+            yield from tips.move("PSM", pose(p=way) @ tips.T["PSM"], PULLING)
+            yield from tips.wait(0.3)

@@ -1,0 +1,109 @@
+"""Several episodes of a task at once, one thread per environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ClosedEnvironmentError
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
+
+from trocar import checks
+from trocar.errors import TrocarError
+from trocar_learning.envs.actions import checked_actions
+from trocar_learning.envs.registration import make_task
+
+
+class ThreadedVectorEnv(VectorEnv):
+    """The environments of a task, stepped in threads; MuJoCo releases Python's lock while it steps.
+
+    An environment whose episode has ended is reset by the next step, as in Gymnasium's own vector environments. Results
+    are those of single environments, bit for bit: environment k uses the seed + k.
+
+    Args:
+        task: name of the task. num_envs: number of environments. threads: largest number of threads. Default: four
+            more than processors, as `ThreadPoolExecutor` chooses. options: of `TaskEnv`.
+    """
+
+    def __init__(self, task: str, num_envs: int = 1, threads: int | None = None, **options: Any) -> None:
+        self.num_envs = checks.count("num_envs", num_envs)
+        workers = None if threads is None else checks.count("threads", threads)
+        self.envs = [make_task(task, **options) for _ in range(self.num_envs)]
+        first = self.envs[0]
+        self.single_action_space, self.single_observation_space = first.action_space, first.observation_space
+        self.action_space = batch_space(first.action_space, self.num_envs)
+        self.observation_space = batch_space(first.observation_space, self.num_envs)
+        self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
+        self.render_mode = first.render_mode
+        self._over = np.zeros(self.num_envs, dtype=bool)
+        self._pool = ThreadPoolExecutor(workers)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start all episodes; one seed k gives the environments k, k + 1, ..."""
+        check_open(self)
+        jobs = zip(self.envs, self._seeds(seed), strict=True)
+        results = list(self._pool.map(lambda job: job[0].reset(seed=job[1], options=options), jobs))
+        self._over[:] = False
+        return self._stacked([observation for observation, _ in results]), self._infos([info for _, info in results])
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step every environment, or reset it if its episode was over."""
+        check_open(self)
+        (size,) = self.single_action_space.shape or ()
+        values = checked_actions(actions, (self.num_envs, size))
+        jobs = zip(self.envs, values, self._over, strict=True)
+        results = list(self._pool.map(lambda job: _advanced(*job), jobs))
+        observations, rewards, terminated, truncated, infos = zip(*results, strict=True)
+        ended = np.array(terminated), np.array(truncated)
+        self._over = ended[0] | ended[1]
+        return self._stacked(observations), np.array(rewards), *ended, self._infos(infos)
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        """Seeds of the environments, from one number, one per environment, or None."""
+        if seed is None:
+            return [None] * self.num_envs
+        if not isinstance(seed, list | tuple | np.ndarray):
+            first = checks.count("seed", seed, 0)
+            return [first + k for k in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise TrocarError(f"seed must be one number or one per environment, got {len(seed)} for {self.num_envs}")
+        return [None if one is None else checks.count("seed", one, 0) for one in seed]
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Pictures (height, width, 3) of all environments, uint8; None without a render mode."""
+        return None if self.render_mode is None else tuple(env.render() for env in self.envs)
+
+    def _stacked(self, observations: Sequence[Any]) -> Any:
+        out: Any = create_empty_array(self.single_observation_space, self.num_envs)
+        return concatenate(self.single_observation_space, observations, out)
+
+    def _infos(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        batch: dict[str, Any] = {}
+        for k, info in enumerate(infos):
+            batch = self._add_info(batch, info, k)
+        return batch
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads and close the environments."""
+        self._pool.shutdown()
+        for env in self.envs:
+            env.close()
+
+
+def check_open(env: VectorEnv) -> None:
+    """Raise Gymnasium's error if an environment is closed."""
+    if env.closed:
+        raise ClosedEnvironmentError("the environment is closed; make another one")
+
+
+def _advanced(env: Any, action: Any, over: bool) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    if over:
+        observation, info = env.reset()
+        return observation, 0.0, False, False, info
+    result: tuple[Any, float, bool, bool, dict[str, Any]] = env.step(action)
+    return result

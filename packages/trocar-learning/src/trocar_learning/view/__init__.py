@@ -1,0 +1,1 @@
+"""Pages and panels of tasks, policies and data sets."""

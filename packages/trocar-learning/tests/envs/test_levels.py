@@ -1,0 +1,92 @@
+"""Levels of randomisation: drawn robots that the dVRK's PID holds, as it holds real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trocar.identification import covariance
+from trocar.identification.drawn_parameters import DrawnParameters
+from trocar.mechanics import load_mechanism
+from trocar_learning.envs import levels, make_task
+
+VIBRATING = 27  # a seed whose first sample is unstable under the PID
+
+
+def saturation(seed: int) -> float:
+    """Share of cycles with a motor at its limit while the instrument rolls."""
+    env = make_task("ForceHold", level="3sigma")
+    env.reset(seed=seed)
+    action = env.modes["PSM"].resting
+    action[5] = 0.5
+    for _ in range(15):
+        info = env.step(action)[4]
+    return info["saturation"]
+
+
+def first_radius(seed: int) -> float:
+    """Spectral radius of the first sample of a seed under the PID."""
+    radii: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        measured = levels.servo_radius
+        patch.setattr(levels, "servo_radius", lambda mechanism: radii.append(measured(mechanism)) or 0.0)
+        make_task("ForceHold", level="3sigma").reset(seed=seed)
+    return radii[0]
+
+
+def test_a_drawn_arm_does_not_vibrate_under_the_pid(monkeypatch):
+    assert first_radius(VIBRATING) > 1.0
+    assert saturation(VIBRATING) == 0.0
+    monkeypatch.setattr(levels, "servo_radius", lambda mechanism: 0.0)  # accept every sample
+    assert saturation(VIBRATING) > 0.2
+
+
+def test_the_robot_of_a_seed_does_not_depend_on_the_signs_of_eigenvectors(monkeypatch):
+    """Versions of LAPACK give eigenvectors of other signs."""
+    mechanism, eigh = load_mechanism("PSM", "wang2019_refit"), np.linalg.eigh
+
+    def flipped(matrix):
+        values, axes = eigh(matrix)
+        return values, axes * np.where(np.arange(len(values)) % 3, 1.0, -1.0)
+
+    before, known = DrawnParameters(mechanism).draw(3.0, 5)[0], np.array(DrawnParameters(mechanism).values)
+    monkeypatch.setattr(np.linalg, "eigh", flipped)
+    np.testing.assert_allclose(DrawnParameters(mechanism).draw(3.0, 5)[0], before, rtol=1e-9, atol=1e-12)
+    assert np.abs(before / known - 1.0).max() > 0.1  # another robot than the nominal one
+
+
+def test_samples_have_the_covariance_of_the_set():
+    samples = DrawnParameters(load_mechanism("PSM", "wang2019_refit"))
+    names, C = covariance(samples.mechanism.parameters.path, "PSM")
+    chosen = [names.index(name) for name in samples.names]
+    C = C[np.ix_(chosen, chosen)]
+    scales = np.sqrt(np.diag(C))
+    np.testing.assert_allclose(
+        samples._root @ samples._root.T / np.outer(scales, scales),
+        C / np.outer(scales, scales),
+        atol=1e-5,  # the file has six digits
+    )
+
+
+@pytest.mark.parametrize("parameters", ["wang2019_refit", "wang2019"])
+def test_identified_arms_are_stable_under_the_pid(parameters):
+    assert 0.9 < levels.servo_radius(load_mechanism("PSM", parameters)) < 1.0
+
+
+def test_the_limit_of_stability_is_that_of_one_joint():
+    """A mass m under kp and kd at a period T is stable up to 2 kd T / m + kp T^2 / m = 4 (Jury's criterion)."""
+    mechanism = load_mechanism("PSM", "wang2019_refit")
+    T, kp, kd = levels.PERIOD, 6000.0, 200.0  # insertion
+    m = (2.0 * kd * T + kp * T**2) / 4.0
+
+    class Joint:
+        arm = mechanism.arm
+
+        def mass_matrix(self, q):
+            M = 1e3 * np.eye(7)
+            M[2, 2] = self.m
+            return M
+
+    for share, stable in ((1.01, True), (0.99, False)):
+        Joint.m = share * m
+        assert (levels.servo_radius(Joint()) < 1.0) == stable

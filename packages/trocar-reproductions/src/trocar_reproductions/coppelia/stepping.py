@@ -1,0 +1,96 @@
+"""When a served simulation takes its steps: at the triggers of synchronous clients, otherwise in real time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import RLock
+
+from trocar.errors import TrocarError
+from trocar_reproductions.coppelia.remote_scene import RemoteScene, SceneRefusal
+
+MAX_LAG = 0.25  # largest delay of a free-running simulation that is caught up [s]
+
+
+class Stepping:
+    """Steps of a scene that several clients share.
+
+    While a client is synchronous, a step follows when every synchronous client has sent a trigger. Without one, a
+    running simulation takes a step per period of real time. A failed step stops the simulation, not the server.
+
+    Args:
+        scene: the scene. report: called with one line about each failure.
+
+    Attributes:
+        lock: held while commands are executed and steps taken. steps: number of steps taken.
+    """
+
+    def __init__(self, scene: RemoteScene, report: Callable[[str], None]) -> None:
+        self.scene, self.lock, self.steps = scene, RLock(), 0
+        self._report = report
+        self._triggered: dict[object, bool] = {}  # by synchronous client
+        self._due = 0.0
+
+    def synchronise(self, client: object, on: bool) -> None:
+        """Let the simulation wait for the triggers of a client, or no longer."""
+        if on:
+            self._triggered.setdefault(client, False)
+        elif self._triggered.pop(client, None) is not None:
+            self._step_if_all_triggered()
+
+    def end_run(self) -> None:
+        """End the synchronous mode of all clients: the simulation was stopped."""
+        self._triggered.clear()
+
+    def trigger(self, client: object) -> None:
+        """A synchronous client asks for the next step."""
+        if client not in self._triggered:
+            raise SceneRefusal("a trigger needs the synchronous mode; call simxSynchronous first")
+        if not self._advancing():
+            raise SceneRefusal("a trigger needs a running simulation; call simxStartSimulation first")
+        self._triggered[client] = True
+        self._step_if_all_triggered()
+
+    def waits(self, client: object) -> bool:
+        """A client has sent a trigger, and others have not."""
+        return self._triggered.get(client, False)
+
+    def others(self, client: object) -> bool:
+        """Another client is synchronous."""
+        return bool(self._triggered.keys() - {client})
+
+    def settle(self) -> None:
+        """Release the waiting clients after the simulation was stopped or paused."""
+        if not self._advancing():
+            self._triggered = dict.fromkeys(self._triggered, False)
+
+    def delay(self) -> float | None:
+        """Time until the next step of a free-running simulation [s]; None if none is due."""
+        if self._triggered or not self._advancing():
+            self._due = 0.0
+            return None
+        now = time.monotonic()
+        self._due = max(self._due or now + self.scene.period, now - MAX_LAG)
+        return max(0.0, self._due - now)
+
+    def run_free(self) -> None:
+        """Take the step that is due in a free-running simulation."""
+        if self.delay() == 0.0:
+            self._due += self.scene.period
+            self._step()
+
+    def _advancing(self) -> bool:
+        return self.scene.running and not self.scene.paused
+
+    def _step_if_all_triggered(self) -> None:
+        if self._triggered and all(self._triggered.values()):
+            self._triggered = dict.fromkeys(self._triggered, False)
+            self._step()
+
+    def _step(self) -> None:
+        try:
+            self.scene.step()
+            self.steps += 1
+        except (TrocarError, Warning) as error:  # a warning only where warnings are errors
+            self.scene.stop()
+            self._report(f"the simulation was stopped: {error}")

@@ -1,0 +1,117 @@
+"""CoppeliaSim's ZMQ remote API: the same scene by the functions of the module sim."""
+
+import numpy as np
+import pytest
+import zmq
+
+from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
+from tests.support.zmq_client import ZmqClient
+from tools.coppelia.client import RemoteApiClient
+from trocar.errors import TrocarError
+from trocar_reproductions.coppelia.server import RemoteApiServer
+from trocar_reproductions.coppelia.zmq_server import MAX_REQUEST, ZmqApiServer
+
+
+@pytest.fixture
+def served():
+    scene, lines = OneJointScene(), []
+    with RemoteApiServer(scene, 0, lines.append) as legacy, ZmqApiServer(legacy.stepping, 0, lines.append) as server:
+        client = ZmqClient(server.port)
+        client.lines, client.legacy, client.port = lines, legacy, server.port
+        yield client, scene
+        client.close()
+
+
+def test_functions_are_those_that_the_info_lists(served):
+    call, scene = served
+    assert call("zmqRemoteApi.require", "sim") == []
+    (info,) = call("zmqRemoteApi.info", "sim")
+    assert info["handle_world"] == {"const": -1}
+    assert {name for name, kind in info.items() if kind == {"func": {}}} >= {"getObject", "step", "setFloatSignal"}
+    assert call("sim.getObject", "/PSM/joint") == [JOINT]
+    call("sim.setJointPosition", JOINT, 1.5)
+    call("sim.setJointTargetVelocity", JOINT, 0.25)
+    call("sim.setJointMaxForce", JOINT, 8)
+    assert (scene.q, scene.dq, scene.limit) == (1.5, 0.25, 8.0)
+    assert call("sim.getJointPosition", JOINT) == [1.5]
+    assert call("sim.getJointForce", JOINT) == [-0.5]
+    assert call("sim.getJointVelocity", JOINT) == [0.25]
+    for arguments in (([1, 2, 3],), ([1, 2, 3], -1), (-1, [1, 2, 3])):
+        call("sim.setObjectPosition", FRAME, *arguments)
+        assert call("sim.getObjectPosition", FRAME) == [[1, 2, 3]]
+    call("sim.setObjectOrientation", FRAME, [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(call("sim.getObjectOrientation", FRAME, -1), [[0.1, 0.2, 0.3]], atol=1e-12)
+    call("sim.setObjectQuaternion", FRAME, [0, 0, 0, 1])
+    assert call("sim.getObjectQuaternion", FRAME) == [[0, 0, 0, 1]]
+    assert call("sim.getObjectVelocity", FRAME) == [[0, 1, 2], [3, 4, 5]]
+    assert call("sim.getVisionSensorImg", CAMERA)[1] == [3, 2]
+    call("sim.setFloatSignal", "x", 0.1)
+    assert call("sim.getFloatSignal", "x") == [0.1]
+    call("sim.clearFloatSignal", "x")
+    assert call("sim.getFloatSignal", "x") == [None]
+    call("sim.setInt32Signal", "n", 3)
+    assert call("sim.getInt32Signal", "n") == [3]
+
+
+def test_steps_are_shared_with_the_legacy_api(served):
+    call, scene = served
+    call("sim.setStepping", True)
+    call("sim.startSimulation")
+    scene.dq = 1.0
+    for k in range(1, 4):
+        call("sim.step")
+        assert call("sim.getSimulationTime") == [pytest.approx(0.01 * k)]
+        assert call("sim.getJointPosition", JOINT) == [pytest.approx(0.5 + 0.01 * k)]
+    assert call("sim.getSimulationState") == [17]
+    with RemoteApiClient(call.legacy.port) as other:
+        assert other.joint_position(JOINT) == pytest.approx(0.53)
+        other.synchronous()
+        with pytest.raises(RuntimeError, match="legacy remote API steps"):
+            call("sim.step")
+        other.synchronous(False)
+    call("sim.stopSimulation")
+    assert call("sim.getSimulationState") == [0]
+    with pytest.raises(RuntimeError, match="running simulation"):
+        call("sim.step")
+
+
+@pytest.mark.parametrize(
+    ("func", "args", "words"),
+    [
+        ("sim.loadScene", ("/etc/passwd",), "not served"),
+        ("os.system", ("ls",), "not served"),
+        ("sim.__class__", (), "not served"),
+        ("sim.getJointPosition", (), "wrong arguments"),
+        ("sim.getJointPosition", (1.5,), "handle"),
+        ("sim.getJointPosition", (99,), "99"),
+        ("sim.getJointPosition", (2**80,), "handle"),
+        ("sim.setJointPosition", (JOINT, float("nan")), "number"),
+        ("sim.setJointPosition", (JOINT, "x"), "number"),
+        ("sim.setObjectPosition", (FRAME, [1, 2]), "3 numbers"),
+        ("sim.setObjectQuaternion", (FRAME, [0, 0, 0, 0]), "length"),
+        ("sim.setFloatSignal", (5, 1.0), "a name must be a text"),
+        ("sim.callScriptFunction", ("os.execute", "script"), "os.execute"),
+    ],
+)
+def test_wrong_calls_are_one_line_and_the_next_one_works(served, func, args, words):
+    call, _ = served
+    with pytest.raises(RuntimeError, match=words) as error:
+        call(func, *args)
+    assert "\n" not in str(error.value)
+    assert call("sim.getJointPosition", JOINT) == [0.5]
+
+
+def test_a_request_that_is_too_long_disconnects_its_client_alone(served):
+    call, _ = served
+    long = ZmqClient(call.port)
+    long.socket.setsockopt(zmq.RCVTIMEO, 200)
+    with pytest.raises(zmq.Again):
+        long.raw(bytes(MAX_REQUEST + 1))
+    long.close()
+    assert call("sim.getObject", "joint") == [JOINT]
+
+
+def test_a_used_port_is_an_error(served):
+    call, _ = served
+    with RemoteApiServer(OneJointScene(), 0, print) as legacy, pytest.raises(TrocarError, match="another port"):
+        ZmqApiServer(legacy.stepping, call.legacy.port)

@@ -1,0 +1,45 @@
+"""Scene of the robot that `trocar run`, `serve` and `crtk-check` control."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import trocar as tr
+from trocar.commands import options
+from trocar.errors import TrocarError, check_known
+
+
+def built_scene(
+    scene: str, arms: list[str], parameters: list[str] | None, *, only: bool = True, seed: int | None = None
+) -> tr.Scene:
+    """The scene of a name or file, or an arm alone, for the controllers of a robot.
+
+    Args:
+        arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
+        parameters: parameter sets or files, as ARM=SET.
+        seed: of a scene that is drawn at random; None: its usual state.
+    """
+    from trocar.arms import ARMS
+    from trocar.robot.controller.constants import PERIOD
+    from trocar.robot.settings import ArmSettings
+    from trocar.simulation.scene_file import arms_of, named_scene
+
+    drawn = {} if seed is None else {"seed": seed}
+    if drawn and named_scene(scene) is None:
+        raise TrocarError(f"the scene {scene} is not drawn at random; leave out --seed")
+    if scene in ARMS:
+        check_known("arm of the scene", (scene,), *arms)
+        return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()
+    known = arms_of(scene)
+    check_known("arm of the scene", known, *arms)
+    loaded = arms if arms and only else known
+    sets = options.parameters_by_arm(parameters, loaded)
+    return tr.load_scene(scene, arms=loaded, parameters=sets, timestep=PERIOD, **drawn)
+
+
+def attended(running: ExitStack, robot: tr.Robot, scene: str) -> object | None:
+    """What attends a robot on another package's scene, such as a referee, until `running` is closed; else None."""
+    from trocar.simulation.scene_file import named_scene
+
+    named = named_scene(scene)
+    return None if named is None else running.enter_context(named.attend(robot))

@@ -1,0 +1,510 @@
+"""The command line: exit status, messages and files."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner, Result
+
+import trocar.appearance
+import trocar.bench
+import trocar.demo
+import trocar_reproductions
+from trocar import cli
+from trocar.cli import app
+from trocar.commands import terminal
+from trocar.errors import TrocarError
+from trocar.recording import Recording
+from trocar.recording import figure as figure_module
+from trocar.report import Claim, Report
+
+Run = Callable[[Any], Report]
+
+
+def report(name: str, ours: float | None = 1.0) -> Report:
+    claim = Claim(
+        id=f"{name}/number",
+        published=1.0,
+        ours=ours,
+        unit="mm",
+        relation="equal",
+        tolerance=0.1,
+        source="Table 1",
+        note="" if ours is not None else "not run: no data",
+    )
+    return Report(f"Title of {name}", [claim])
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Replace the registered experiments with the given ones, independent of the environment."""
+    for variable in ("TROCAR_DATA", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def register(**runs: Run) -> None:
+        fakes = {name: SimpleNamespace(name=name, title=f"About {name}", run=run) for name, run in runs.items()}
+        monkeypatch.setattr(trocar_reproductions, "EXPERIMENTS", fakes)
+
+    return register
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def claims(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text())["claims"]
+
+
+def test_all_experiments_run_when_none_is_named(register: Callable[..., None], tmp_path: Path) -> None:
+    register(first=lambda _: report("first"), second=lambda _: report("second", ours=None))
+    result = call("reproduce", "--json", tmp_path / "claims.json", "--report", tmp_path / "reports")
+    assert result.exit_code == 0, result.output
+    assert [(c["id"], c["holds"]) for c in claims(tmp_path / "claims.json")] == [
+        ("first/number", True),
+        ("second/number", None),
+    ]
+    assert "1 passed, 0 failed, 1 skipped (1 not run)" in result.stdout.splitlines()
+    assert "Title of first" in (tmp_path / "reports" / "first.html").read_text()
+    assert "Title of second" in (tmp_path / "reports" / "second.html").read_text()
+
+
+def test_only_the_named_experiments_run_each_once(register: Callable[..., None], tmp_path: Path) -> None:
+    ran = []
+
+    def experiment(name: str) -> Run:
+        return lambda _: ran.append(name) or report(name)  # type: ignore[func-returns-value]
+
+    register(first=experiment("first"), second=experiment("second"), third=experiment("third"))
+    assert call("reproduce", "third", "first", "third").exit_code == 0
+    assert ran == ["third", "first"]
+
+
+def test_a_failing_claim_gives_status_1_and_writes_the_json_file(register: Callable[..., None], tmp_path: Path) -> None:
+    register(first=lambda _: report("first", ours=5.0), second=lambda _: report("second"))
+    result = call("reproduce", "--json", tmp_path / "claims.json")
+    assert result.exit_code == 1
+    assert [c["holds"] for c in claims(tmp_path / "claims.json")] == [False, True]
+    assert "FAILED" in result.stdout
+
+
+@pytest.mark.parametrize("error", [RuntimeError("it broke"), TrocarError("it broke")])
+def test_a_raising_experiment_does_not_stop_the_others(
+    register: Callable[..., None], tmp_path: Path, error: Exception
+) -> None:
+    def fail(_: object) -> Report:
+        raise error
+
+    register(first=fail, second=lambda _: report("second"))
+    result = call("reproduce", "--json", tmp_path / "claims.json")
+    assert result.exit_code == 1
+    assert "error: first: it broke" in result.stderr.splitlines()
+    assert ("Traceback" in result.stderr) == isinstance(error, RuntimeError)
+    broken, other = claims(tmp_path / "claims.json")
+    assert (broken["holds"], broken["note"]) == (None, f"not run: {type(error).__name__}: it broke")
+    assert (other["id"], other["holds"]) == ("second/number", True)
+
+
+def test_experiments_may_not_share_claim_ids(register: Callable[..., None]) -> None:
+    register(first=lambda _: report("same"), second=lambda _: report("same"))
+    result = call("reproduce")
+    assert result.exit_code == 1
+    assert "error: second: claim 'same/number' is already in the report" in result.stderr
+
+
+def test_an_unknown_name_gives_status_2_and_a_suggestion(register: Callable[..., None], tmp_path: Path) -> None:
+    register(ferro2022=lambda _: report("ferro2022"), patel2018=lambda _: report("patel2018"))
+    (tmp_path / "claims.json").write_text('{"claims": ["left from an earlier run"]}')
+    result = call("reproduce", "ferro202", "--json", tmp_path / "claims.json")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "Did you mean 'ferro2022'?" in line
+    assert "patel2018" in line
+    assert claims(tmp_path / "claims.json") == []
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_a_missing_data_folder_gives_status_2(
+    register: Callable[..., None], tmp_path: Path, by_environment: bool
+) -> None:
+    register(first=lambda _: report("first"))
+    missing = tmp_path / "missing"
+    environment = {"TROCAR_DATA": str(missing)} if by_environment else {}
+    arguments = [] if by_environment else ["--data", str(missing)]
+    result = CliRunner().invoke(app, ["reproduce", *arguments], env=environment)
+    assert result.exit_code == 2
+    assert str(missing) in result.stderr
+    assert "does not exist" in result.stderr
+
+
+def test_the_context_has_the_folders_and_the_progress(register: Callable[..., None], tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def look(context: Any) -> Report:
+        context.progress("half way")
+        seen.append(context)
+        return report("first")
+
+    register(first=look)
+    assert call("reproduce").exit_code == 0
+    result = call("reproduce", "--data", tmp_path, "--report", tmp_path / "reports", "--video")
+    assert result.exit_code == 0, result.output
+    assert [(context.data, context.video) for context in seen] == [
+        (None, None),
+        (tmp_path, tmp_path / "reports" / "video"),
+    ]
+
+
+def test_video_requires_a_report_folder(register: Callable[..., None]) -> None:
+    register(first=lambda _: report("first"))
+    result = call("reproduce", "--video")
+    assert result.exit_code == 2
+    assert "--video requires --report" in result.stderr
+
+
+def test_an_unwritable_json_file_gives_status_2(register: Callable[..., None], tmp_path: Path) -> None:
+    register(first=lambda _: report("first"))
+    result = call("reproduce", "--json", tmp_path)
+    assert result.exit_code == 2
+    assert str(tmp_path) in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(("ours", "status"), [(1.0, 0), (5.0, 1)])
+def test_demo_saves_a_report_and_its_pictures(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ours: float, status: int
+) -> None:
+    def run(output: Path, progress: Callable[[float], None]) -> Report:
+        made = report("demo", ours)
+        made.next_steps.append(("trocar view PSM", "drive an arm"))
+        made.add_figure(Figure(figsize=(1, 1)), "A caption")
+        return made
+
+    monkeypatch.setattr(trocar.demo, "run", run)
+    result = call("demo", "-o", tmp_path / "out")
+    assert result.exit_code == status, result.output
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["demo.html", "figure-1.png"]
+    page = (tmp_path / "out" / "demo.html").read_text("utf-8")
+    assert f"{terminal.own_command()} view PSM</code>" in page  # as the user started it, which works as printed
+    assert page.count("<td>one-sided</td>") == 0  # only kinds of evidence that the claims have
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert str(tmp_path / "out" / "demo.html") in lines
+    assert str(tmp_path / "out" / "figure-1.png") in lines
+    assert re.search(r"Took \d+\.\d s\.", result.stdout)
+
+
+def test_an_error_of_trocar_is_one_line_without_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def run(output: Path, progress: Callable[[float], None]) -> Report:
+        raise TrocarError("the arm 'PSMM' is unknown")
+
+    monkeypatch.setattr(trocar.demo, "run", run)
+    result = call("demo", "-o", tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.strip() == "error: the arm 'PSMM' is unknown"
+
+
+def test_help_lists_the_commands_and_each_gives_an_example() -> None:
+    def text(*arguments: str) -> str:
+        # Without colour codes, which some CI services force on, and without line breaks.
+        return " ".join(re.sub(r"\x1b\[[0-9;]*m", "", call(*arguments, "--help").stdout).split())
+
+    for command in ("demo", "reproduce", "sim", "bench"):
+        assert f" {command} " in text()
+        assert f"Example: trocar {command}" in text(command)
+
+
+def test_help_is_wrapped_by_the_terminal_and_not_by_the_source() -> None:
+    commands = [command for command in app.registered_commands if command.callback]
+    names = [command.name or command.callback.__name__.replace("_", "-") for command in commands]
+    assert len(names) > 10
+    for name in names:
+        shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "1500", "NO_COLOR": "1"}).stdout
+        body = [line.strip() for line in shown.partition("\u256d")[0].splitlines()]  # above the box of the options
+        lines = [line for line in body if line and not line.startswith(("Usage:", "Example"))]
+        assert lines
+        assert [line for line in lines if line[-1] not in ".;:,"] == []
+
+
+@pytest.fixture
+def no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the figure of a recording, which takes a second, with an empty one."""
+    monkeypatch.setattr(figure_module, "recording_figure", lambda *_: Figure(figsize=(1, 1)))
+
+
+@pytest.fixture
+def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make rendering fail, as on a machine without OpenGL."""
+
+    def render(*_: object) -> None:
+        raise TrocarError("no OpenGL here")
+
+    monkeypatch.setattr(trocar.appearance, "render", render)
+
+
+@pytest.mark.parametrize("controller", ["pid", "pd", "gravity", "computed-torque", "velocity", "effort"])
+def test_sim_saves_a_recording_and_a_plot(no_picture: None, no_figure: None, tmp_path: Path, controller: str) -> None:
+    result = call("sim", "PSM", "--controller", controller, "--duration", 0.02, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["recording.csv", "recording.npz", "recording.png"]
+    recording = Recording.load(tmp_path / "recording.npz")
+    assert recording.provenance["timestep"] == (1 / 1500 if controller == "pid" else 1e-3)
+    assert (recording.q == Recording.load(tmp_path / "recording.csv").q).all()
+    assert "no picture: no OpenGL here" in result.stderr.splitlines()
+    for text in ("RMS tracking error", "wrist_pitch", "Largest RCM error: ", "Real-time factor"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize("trajectory", ["hold", "step", "sinusoid", "quintic"])
+def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_path: Path, trajectory: str) -> None:
+    options = ("--joint", "roll", "--joint", "jaw", "-d", 0.05, "--no-friction", "--no-counterweight")
+    result = call("sim", "-c", "computed-torque", "-t", trajectory, *options, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    recording = Recording.load(tmp_path / "recording.npz")
+    moved = {j for j, q in zip(recording.joints, recording.commands["q"].T, strict=True) if q.max() > q.min()}
+    assert moved == (set() if trajectory == "hold" else {"roll", "jaw"})
+    about = recording.provenance
+    assert (about["friction"], about["counterweight"], about["trajectory"]) == (False, False, trajectory)
+
+
+def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    start = "-0.3,0.1,0.1,0.2,0,0,0.2"
+    options = ("-i", "400007", "--mounting", -20, "--start", start, "--push", "-1,0,2", "-t", "hold", "-d", 0.2)
+    result = call("sim", "psm", "-c", "gravity", *options, "--no-friction", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    recording = Recording.load(tmp_path / "recording.npz")
+    np.testing.assert_allclose(recording.q[0], [float(value) for value in start.split(",")])
+    about = recording.provenance
+    assert about["arm"] == "PSM"
+    assert about["instrument"].endswith("400007")
+    assert about["tip_force"] == [-1.0, 0.0, 2.0]
+    np.testing.assert_allclose(
+        about["gravity"], trocar.arms.gravity_vector(trocar.arms.load_arm("PSM"), None, np.radians(-20))
+    )
+    mech = trocar.load_mechanism("PSM", instrument="400007", mounting=np.radians(-20))
+    want = mech.forward_dynamics(
+        recording.q[0],
+        0 * recording.q[0],
+        mech.gravity(recording.q[0]) + mech.effort_of_tip_force(recording.q[0], [-1.0, 0.0, 2.0]),
+    )
+    np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
+
+
+def test_sim_follows_the_motion_of_a_recording(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    recorded = call("sim", "-t", "quintic", "--joint", "yaw", "-d", 0.5, "-o", tmp_path / "one")
+    assert recorded.exit_code == 0, recorded.output
+    path = tmp_path / "one" / "recording.npz"
+    result = call("sim", "--along", path, "-c", "computed-torque", "-o", tmp_path / "two")
+    assert result.exit_code == 0, result.output
+    one, two = (Recording.load(tmp_path / name / "recording.npz") for name in ("one", "two"))
+    assert two.provenance["trajectory"] == "motion of recording.npz"
+    assert two.t[-1] == pytest.approx(one.t[-1], abs=2e-3)
+    assert np.ptp(one.q[:, 0]) > 0.1  # rad
+    np.testing.assert_allclose(two.q[::10, 0], np.interp(two.t[::10], one.t, one.q[:, 0]), atol=2e-3)
+    result = call("sim", "--along", path, "-d", 60, "-o", tmp_path / "three")
+    assert "is longer than" in result.stderr
+    result = call("sim", "--along", path, "--joint", "roll", "-o", tmp_path / "three")
+    assert "leave out --trajectory, --joint and --start" in result.stderr
+    assert not (tmp_path / "three").exists()
+
+
+def test_sim_saves_a_picture_if_rendering_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    picture = np.zeros((4, 6, 3), dtype=np.uint8)
+    monkeypatch.setattr(trocar.appearance.rendering, "render", lambda *_: picture)
+    result = call("sim", "-t", "hold", "-d", 0.01, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    for name in ("picture.png", "recording.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "picture.png") in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["PSMM"], "Did you mean 'PSM'?"),
+        (["--joint", "rol"], "Did you mean 'roll'?"),
+        (["--amplitude", "0.6"], "--amplitude must be a fraction"),
+        (["--frequency", "0"], "--frequency must be positive"),
+        (["--duration", "-1"], "--duration must be positive"),
+        (["--timestep", "0.001"], "Possible timesteps: 0.000666666667"),
+        (["--parameters", "wang2019_published"], "is not physical"),
+        (["--start", "0,0"], "--start takes 7 comma-separated numbers"),
+        (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 comma-separated numbers"),
+        (["--start", "9,0,0.1,0,0,0,0"], "--start: joint 1 (yaw) violates"),
+        (["--push", "1,2"], "--push takes 3 comma-separated numbers"),
+    ],
+)
+def test_sim_rejects_bad_options_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    result = call("sim", *arguments, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    line = result.stderr.strip()
+    assert line.startswith("error: ")
+    assert message in line
+    assert "\n" not in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_bench_prints_and_writes_its_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def figures(rounds: int, progress: Callable[[float], None]) -> dict[str, float]:
+        progress(1.0)
+        return {"psm_step_us": 12.5 + rounds}
+
+    monkeypatch.setattr(trocar.bench, "figures", figures)
+    monkeypatch.setattr(trocar.bench, "step_figures", lambda arm, rounds: {f"{arm.lower()}_step_us": 2.0 * rounds})
+    monkeypatch.setattr(trocar.bench, "scene_figures", lambda name, rounds: {f"scene_{name}_step_us": 9.0 * rounds})
+    result = call("bench", "--rounds", 3, "--json", tmp_path / "bench.json")
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "bench.json").read_text())
+    scene = {"scene_cart_classic_step_us": 27.0}
+    assert written == {"psm_step_us": 15.5, "ecm_step_us": 6.0, "mtmr_step_us": 6.0} | scene
+    assert "psm_step_us" in result.stdout
+    assert "15.5" in result.stdout
+    assert call("bench", "--rounds", 0).exit_code == 2
+
+
+def test_bench_crtk_measures_only_the_dvrk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(trocar.bench, "crtk_figures", lambda rounds, progress: {"crtk_dvrk_cycle_us": 100.0 * rounds})
+    result = call("bench", "crtk", "--rounds", 2, "--json", tmp_path / "bench.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "bench.json").read_text()) == {"crtk_dvrk_cycle_us": 200.0}
+    refused = call("bench", "crkt")
+    assert refused.exit_code == 2
+    assert "crtk" in refused.stderr
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"trocar \d+\.\d+\.\d+\n", call("--version").stdout)
+
+
+def test_the_figure_of_a_recording_shows_every_joint_with_its_reference_and_units() -> None:
+    rng = np.random.default_rng(0)
+    q, dq, tau = rng.normal(size=(3, 4, 2))
+    recording = Recording(
+        t=np.arange(4.0), q=q, dq=dq, tau=tau, joints=("yaw", "insertion"), joint_units=("rad", "m"), commands={"q": dq}
+    )
+    figure = figure_module.recording_figure(recording, "A title")
+    assert len(figure.axes) == 6
+    first, *_, last = figure.axes
+    np.testing.assert_array_equal([line.get_ydata() for line in first.lines], [q[:, 0], dq[:, 0]])
+    np.testing.assert_array_equal([line.get_ydata() for line in last.lines], [tau[:, 1]])
+    assert (first.get_ylabel(), last.get_ylabel()) == ("position [rad]", "effort [N]")
+
+
+def test_compare_reports_the_differences_and_draws_both(tmp_path: Path) -> None:
+    t = np.arange(0.0, 1.0, 0.01)
+    arm = trocar.load_arm("ECM")
+    q = 0.1 * np.sin(t)[:, None] + np.zeros(4)
+    a = Recording(t=t, q=q, dq=np.gradient(q, t, axis=0), tau=q, joints=arm.joint_names, joint_units=arm.joint_units)
+    b = replace(a, t=t + 5.0, q=q + [0.0, 0.25, 0.0, 0.0], tau=None).between(5.0, 5.5)
+    paths = [x.save(tmp_path / f"{name}.npz") for name, x in (("a", a), ("b", b))]
+    result = call("compare", *paths, "-o", tmp_path / "both.png")
+    assert result.exit_code == 0, result.output
+    assert "51 rows, 0.5 s" in result.stdout
+    cells = {words[1]: words[3:8:2] for line in result.stdout.splitlines() if len(words := line.split()) > 7}
+    assert cells["pitch"][:2] == ["0.25", "0.25"]
+    assert cells["yaw"][:2] == ["0", "0"]
+    assert "dq max" in result.stdout
+    assert "tau" not in result.stdout
+    assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_tells_two_files_of_one_name_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Figure] = []
+    figure = figure_module.recording_figure
+    monkeypatch.setattr(figure_module, "recording_figure", lambda *a: drawn.append(figure(*a)) or drawn[0])
+    arm = trocar.load_arm("ECM")
+    zero = np.zeros((2, arm.n))
+    still = Recording(t=[0, 1], q=zero, dq=zero, joints=arm.joint_names, joint_units=arm.joint_units)
+    monkeypatch.chdir(tmp_path)
+    paths = [still.save(Path(name) / "recording.npz") for name in ("one", "two")]
+    result = call("compare", *paths, "-o", "both.png")
+    assert result.exit_code == 0, result.output
+    assert "two/recording.npz minus one/recording.npz" in " ".join(result.stdout.split())
+    assert [text.get_text() for text in drawn[0].legends[0].texts] == ["one/recording.npz", "two/recording.npz"]
+
+
+def test_compare_refuses_recordings_of_different_arms(tmp_path: Path) -> None:
+    for name in ("ECM", "PSM"):
+        arm = trocar.load_arm(name)
+        zero = np.zeros((2, arm.n))
+        Recording(t=[0, 1], q=zero, dq=zero, joints=arm.joint_names, joint_units=arm.joint_units).save(
+            tmp_path / f"{name}.csv"
+        )
+    result = call("compare", tmp_path / "ECM.csv", tmp_path / "PSM.csv")
+    assert result.exit_code == 2
+    assert "nothing to compare" in result.stderr
+
+
+@pytest.mark.parametrize(("task", "control"), [("spiral", "kinematic"), ("line", "torque"), ("regulation", "torque")])
+def test_sim_runs_a_task_and_writes_its_logs(no_figure: None, tmp_path: Path, task: str, control: str) -> None:
+    result = call(
+        "sim", "PSM", "--task", task, "--control", control, "-d", 0.6, "-o", tmp_path, "--log", tmp_path / "log"
+    )
+    assert result.exit_code == 0, result.output
+    assert f"{task}, {control} control" in result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"recording.npz", "recording.csv", "recording.png", "log"}
+    recording = Recording.load(tmp_path / "recording.npz")
+    assert len(recording) == 60
+    assert (recording.provenance["task"], recording.provenance["control"]) == (task, control)
+    rows = (tmp_path / "log" / "tauMsr.txt").read_text().splitlines()
+    assert len(rows) == 60
+    assert all(row.endswith(";") and row.count(",") == 7 for row in rows)
+
+
+def test_sim_runs_a_task_with_the_masses_of_the_published_scene(no_figure: None, tmp_path: Path) -> None:
+    scene = ("-p", "ferro2022_scene", "--transmission", "mirrored")
+    result = call("sim", "--task", "line", *scene, "-d", 0.1, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    about = Recording.load(tmp_path / "recording.npz").provenance
+    assert (about["parameters"], about["transmission"], about["friction"]) == ("ferro2022_scene", "mirrored", False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ECM", "--task", "line"), "--task is a task of the PSM, got the arm ECM"),
+        (("--task", "line", "-c", "pd", "--push", "0,0,1"), "leave out --controller, --push"),
+        (("--task", "line", "--along", "x.csv"), "--along gives the motion of --task excitation"),
+        (("--task", "line", "-d", "11"), "longer than the task 'line', which has 10 s"),
+        (("--log", "x"), "--log and --control belong to a task"),
+        (("--control", "torque"), "--log and --control belong to a task"),
+        (("--task", "excitation"), "run 'trocar fetch wang2019', set TROCAR_DATA"),
+    ],
+)
+def test_sim_refuses_what_a_task_cannot_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setenv("TROCAR_DATA", str(tmp_path))
+    result = call("sim", *arguments, "-o", tmp_path / "out")
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_sim_mirrors_the_counterweight_without_a_task(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    result = call("sim", "-t", "hold", "-d", 0.05, "--transmission", "mirrored", "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert Recording.load(tmp_path / "recording.npz").provenance["transmission"] == "mirrored"
+
+
+def test_a_second_ctrl_c_after_the_command_ends_the_process_without_a_traceback(monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(cli, "app", lambda **_: sys.exit(3))
+    try:
+        with pytest.raises(SystemExit) as leaving:
+            cli.program()
+        assert (leaving.value.code, signal.getsignal(signal.SIGINT)) == (3, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGINT, before)

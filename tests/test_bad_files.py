@@ -412,7 +412,7 @@ def test_a_description_with_wrong_types_is_a_one_line_error(tmp_path: Path, abou
     "command",
     [
         ("sim", "PSM", "-d", "1e7"),
-        ("sim", "PSM", "--timestep", "1e-13"),
+        ("sim", "PSM", "--set", "timestep=1e-13"),
         ("scene", "psm", "-d", "1e7"),
         ("excite", "--arm", "ECM", "--rate", "1e12"),
     ],

@@ -20,12 +20,12 @@ ELSEWHERE = {
 
 def examples():
     """Path and code of every indented block of a module's docstring that begins with an import."""
-    for source, path in ((source, path) for source in SOURCES for path in sorted(source.rglob("*.py"))):
+    for folder, path in ((source, path) for source in SOURCES for path in sorted(source.rglob("*.py"))):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         for block in re.findall(r"(?<=\n\n)((?:    .*\n?|\n(?=    ))+)", text):
             code = textwrap.dedent(block)
             if re.match("import |from .* import ", code):
-                yield str(path.relative_to(source)), code
+                yield str(path.relative_to(folder)), code
 
 
 EXAMPLES = dict(examples())

@@ -27,6 +27,7 @@ from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
 
 import trocar as tr
+import trocar_learning as tl
 from tests.support.coppelia_scenes import pendulum
 from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
 from tests.support.file_doors import Door, check_damaged, check_sound, episode_door, numbers
@@ -381,7 +382,7 @@ DOORS |= {
         lambda path: read_recipe(read_json(path, "recipe"), str(path)),
     ),
     "episodes as HDF5": Door(".hdf5", hdf5_files, read_hdf5),
-    "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tr.load_episodes(path)[0]),
+    "trial of JIGSAWS": Door(".txt", lambda: [JIGSAWS.encode()], lambda path: tl.load_episodes(path)[0]),
 }
 DOORS["learned policy"] = Door(".npz", learned_policy, act)
 DOORS["description of dvrk_model"] = Door(".xacro", lambda: [XACRO.encode()], description, slow=4)

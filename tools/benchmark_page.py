@@ -1,4 +1,4 @@
-"""The benchmark page of the tasks, docs/benchmark.md, from the episodes of `trocar bench-tasks`.
+"""The benchmark page of the tasks, docs/benchmark.md, from the episodes of `trocar score --table`.
 
     python -m tools.benchmark_page                       # write the page from docs/benchmark.csv
     python -m tools.benchmark_page a.jsonl b.jsonl       # add the episodes of these files first; later files win
@@ -165,7 +165,7 @@ With this page you can judge your policy: it has success rates of scripted and l
 [tasks](tasks.md).
 
 The episodes are in `docs/benchmark.csv`, and `python -m tools.benchmark_page` writes this page from them. To add
-episodes, run `trocar bench-tasks TASK -n 100 -o episodes.jsonl` and `python -m tools.benchmark_page episodes.jsonl`.
+episodes, run `trocar score --table TASK -n 100 -o episodes.jsonl` and `python -m tools.benchmark_page episodes.jsonl`.
 Seeds start at 0. The episodes are of commit 9b43ef83, but for nominal ones of `PegTransfer`, `Pullout` and `Palpate`
 and some of `Insert`, `Regrasp` and `NeedleHandover`: these are older, with parameters of the PSM whose efforts differ
 by up to 4e-6. 1,228 nominal episodes of the experts were run with both sets of parameters: all have the same success

@@ -2,8 +2,8 @@
 
 Builds sdist and wheel of the three packages and compares their contents with the tracked files. Installs the sdist of
 trocar alone in one new environment, and all wheels with the extras of trocar in one for every supported version of
-Python on this machine (on the PATH, of pyenv or of uv), all outside the tree, and runs `trocar` there. Prints a line per check, with the output of those that
-fail, and the total at the end; exits with 1 if a check fails.
+Python on this machine (on the PATH, of pyenv or of uv), all outside the tree, and runs `trocar` there. Prints a line
+per check, with the output of those that fail, and the total at the end; exits with 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def citation() -> str:
 
 
 def lock() -> str:
-    """The number of pinned distributions, if requirements.lock is of this version and covers every package and extra."""
+    """The number of pinned distributions, if requirements.lock is of this version and covers everything."""
     from tools import lock_file
 
     text = lock_file.LOCK.read_text("utf-8")

@@ -1,8 +1,8 @@
 """A client of the ICRA 2026 peg transfer: finds the pegs in the stereo images and moves the left arm over the blue one.
 
 It uses the competition's topics only, through crtk.ral, which is the same for all versions of ROS. In process:
-`trocar run --scene peg_transfer examples/clients/peg_transfer.py`; over ROS 2: start `trocar serve peg_transfer
---ros2`, then run this file with ROS 2; or let `trocar score PegTransfer --client "python3 ..."` do both.
+`trocar run --scene peg_transfer examples/clients/peg_transfer.py`; over ROS 2: start `trocar serve
+contest`, then run this file with ROS 2; or let `trocar score PegTransfer --client "python3 ..."` do both.
 """
 
 import crtk

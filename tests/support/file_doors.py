@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
+import trocar_learning as tl
 from tests.support.coppelia_scenes import packed
 from tests.support.file_mutations import damaged, damaged_tree, inline_toml
 from tests.support.hdf5_damage import hdf5_damage
@@ -91,7 +92,7 @@ def episode_door(format: str, name: str, slow: int = 1, count: int = 2) -> Door:
         before = place.read_bytes()
         try:
             place.write_bytes(path.read_bytes())
-            episodes = tr.load_episodes(data_set(format, count)[1])
+            episodes = tl.load_episodes(data_set(format, count)[1])
             return [(episode.recordings, episode.success) for episode in episodes], list(episodes.splits)
         finally:
             place.write_bytes(before)

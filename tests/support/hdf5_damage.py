@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-import trocar as tr
+import trocar_learning as tl
 from tests.support.file_mutations import damaged_tree
 from tests.support.small_episodes import drawn_data_set
 from trocar_learning.episodes import robomimic_reading
@@ -41,7 +41,7 @@ def read_hdf5(path: Path) -> None:
     """Read all episodes and their pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(robomimic_reading, "TIMEOUT", TIMEOUT)
-        for episode in tr.load_episodes(path):
+        for episode in tl.load_episodes(path):
             for name in episode.pictures:
                 assert episode.images(name).dtype == np.uint8
 

@@ -1,4 +1,4 @@
-"""Home arms through a running `trocar serve --fpga` and move them slowly, at 1500 Hz; print round trips and errors.
+"""Home arms through a running `trocar serve boards` and move them slowly, at 1500 Hz; print round trips and errors.
 
 python -m tools.boards trocar-fpga/system-PSM1.json --minutes 10
 """

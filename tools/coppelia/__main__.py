@@ -1,4 +1,4 @@
-"""Run the program's tasks against `trocar serve --coppelia`, and compare them with the logs of Ferro et al. 2022."""
+"""Run the program's tasks against `trocar serve coppelia`, and compare them with the logs of Ferro et al. 2022."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOGS = {  # task and options of the server
 @contextmanager
 def server(*options: str) -> Iterator[int]:
     """The port of a server in a process of its own."""
-    command = [sys.executable, "-m", "trocar", "serve", "--coppelia", "--port", "0", *options]
+    command = [sys.executable, "-m", "trocar", "serve", "coppelia", "--port", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())

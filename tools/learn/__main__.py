@@ -5,7 +5,7 @@
     python -m tools.learn --score                     # score the policies of examples/policies
 
 A run writes FOLDER/NAME-SEED.npz (policy) and .jsonl (learning curve). Interrupted runs of SAC and the recording of the
-expert's episodes continue; cloning, which takes a minute, starts again. Needs pip install 'trocar[envs,data,learn]'.
+expert's episodes continue; cloning, which takes a minute, starts again. Needs pip install 'trocar-learning[learn]'.
 """
 
 from __future__ import annotations

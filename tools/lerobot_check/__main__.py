@@ -33,7 +33,7 @@ def main(output: Path, python: Path) -> int:
     steps: list[tuple[Any, ...]] = [
         ("train.py", output / "lerobot3", STEPS),
         ("convert.py", output / "lerobot2.1"),
-        ("score.py", "eval", "Reach", "--policy", policy, "-n", 5),
+        ("score.py", "score", "Reach", "--policy", policy, "-n", 5),
         ("score.py", "record", policy, output / "of-policy"),
         ("envhub.py", policy),
         ("robomimic_rules.py", output / "robomimic" / "demonstrations.hdf5"),
@@ -42,13 +42,13 @@ def main(output: Path, python: Path) -> int:
     for step in steps:
         if status := _run(python, *step):
             return status
-    serve = [sys.executable, "-m", "trocar", "serve", "--ros2", "--domain", DOMAIN]
+    serve = [sys.executable, "-m", "trocar", "serve", "ros2", "--domain", DOMAIN]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             # the client waits 20 s for topics, which a start on a busy machine can exceed
             if not any(line.startswith("serving") for line in server.stdout):
-                print("trocar serve --ros2 ended before it served", file=sys.stderr)
+                print("trocar serve ros2 ended before it served", file=sys.stderr)
                 return 1
             return _run(python, "robot.py", "ros2", output / "robot-ros2", DOMAIN)
         finally:

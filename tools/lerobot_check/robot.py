@@ -1,7 +1,7 @@
 """Runs in the environment of lerobot: records the dVRK as a robot of LeRobot, in process and over ROS 2.
 
     python robot.py process FOLDER
-    python robot.py ros2 FOLDER DOMAIN          with trocar serve --ros2 in that domain
+    python robot.py ros2 FOLDER DOMAIN          with trocar serve ros2 in that domain
 
 The same code records both: thirty observations and actions as a LeRobotDataset, which is read again.
 """

@@ -48,7 +48,7 @@ MAX_LOG_RATE = 1.0  # of the command's output [kB/s]
 
 
 class ServedRos2:
-    """`trocar serve --ros2` in a separate process, four threads of rough clients, and one that is killed in every row.
+    """`trocar serve ros2` in a separate process, four threads of rough clients, and one that is killed in every row.
 
     Attributes:
         rows: one for every interval; see `columns`. rate: simulated over real time, by the number of states received.
@@ -183,8 +183,8 @@ def _heeding_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def served(scene: Path, domain: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`trocar serve --ros2` in a separate process, with its output in a file; stopped by Ctrl-C."""
-    command = [sys.executable, "-m", "trocar", "serve", str(scene), "--ros2", "--domain", str(domain)]
+    """`trocar serve ros2` in a separate process, with its output in a file; stopped by Ctrl-C."""
+    command = [sys.executable, "-m", "trocar", "serve", "ros2", str(scene), "--domain", str(domain)]
     with log.open("wb") as output, _heeding_ctrl_c():
         server = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
     try:

@@ -1,4 +1,4 @@
-"""MoveIt 2 for one arm of a running "trocar serve --ros2" or of a dVRK.
+"""MoveIt 2 for one arm of a running "trocar serve ros2" or of a dVRK.
 
 ros2 launch moveit.launch.py [arm:=MTML] [rviz:=false] [use_sim_time:=true]
 

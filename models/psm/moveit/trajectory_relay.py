@@ -2,7 +2,7 @@
 
 python3 trajectory_relay.py [PSM1]
 
-MoveIt executes a plan through an action, FollowJointTrajectory. Neither the dVRK nor "trocar serve --ros2" has actions:
+MoveIt executes a plan through an action, FollowJointTrajectory. Neither the dVRK nor "trocar serve ros2" has actions:
 this node does, and sends the positions of the trajectory as servo_jp at 200 Hz. The arm must be enabled and homed. The
 relay does not compare measured positions with the trajectory: MoveIt's own monitor does. A canceled goal leaves the
 arm at its last setpoint.

@@ -14,7 +14,7 @@ class DvrkConfig(RobotConfig):
     """Configuration of a dVRK.
 
     Attributes:
-        connection: "ros2" (a dVRK or trocar serve --ros2), or "process" (simulated here).
+        connection: "ros2" (a dVRK or trocar serve ros2), or "process" (simulated here).
         arms: patient arms. scene: of a robot simulated here. domain, interface: of ROS 2.
         max_step, max_turn: largest distance [m] and angle [rad] of a commanded tip from the measured one.
         timeout: for the first messages of all topics [s].

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -46,14 +47,16 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 
 
 def test_the_command_prints_a_table(tmp_path):
-    arguments = ["bench-tasks", "Reach", "--policy", "expert", "--level", "nominal", "-n", "1"]
-    result = CliRunner().invoke(app, [*arguments, "--markdown", str(tmp_path / "t.md")])
+    arguments = ["score", "--table", "Reach", "--policy", "expert", "--level", "nominal", "-n", "1"]
+    result = CliRunner().invoke(app, [*arguments, "--json", str(tmp_path / "t.json")])
     assert result.exit_code == 0, result.output
-    assert "| Reach | nominal | expert | 1 | 100 % (3 to 100) | 100 % |" in (tmp_path / "t.md").read_text()
+    assert "100 % (3 to 100)" in result.output
+    (episode,) = json.loads((tmp_path / "t.json").read_text())["episodes"]
+    assert (episode["task"], episode["policy"], episode["held"]) == ("Reach", "expert", True)
 
 
 def test_the_command_refuses_an_unknown_task():
-    result = CliRunner().invoke(app, ["bench-tasks", "Juggle"])
+    result = CliRunner().invoke(app, ["score", "--table", "Juggle"])
     assert result.exit_code != 0
     assert "Juggle" in result.output
 

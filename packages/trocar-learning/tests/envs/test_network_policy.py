@@ -141,7 +141,7 @@ def test_commands_take_the_file(tmp_path):
     result = CliRunner().invoke(app, ["score", "Track", "--policy", str(path)])
     assert result.exit_code == 2
     assert "trained on Reach, not on Track" in result.output
-    result = CliRunner().invoke(app, ["bench-tasks", "--policy", str(path), "--level", "nominal", "-n", "1"])
+    result = CliRunner().invoke(app, ["score", "--table", "--policy", str(path), "--level", "nominal", "-n", "1"])
     assert result.exit_code == 0, result.output
     assert "own.npz:" in result.output
 

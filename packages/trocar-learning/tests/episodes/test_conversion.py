@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import trocar as tr
+import trocar_learning as tl
 from tests.support.repository import ROOT
 from tests.support.small_episodes import shorten
 from trocar.cli import app
@@ -38,7 +39,7 @@ def test_recordings_come_back_from_a_data_set(tmp_path, format):
     convert(
         [{"psm1": one, "psm2": two}, {"psm1": two, "psm2": one}], tmp_path / "set", "tie a knot", format=format, fps=50
     )
-    episodes = tr.load_episodes(tmp_path / "set")
+    episodes = tl.load_episodes(tmp_path / "set")
     assert len(episodes) == 2
     assert episodes[0].instruction == "tie a knot"
     assert episodes[0].success is None  # nobody measured it
@@ -76,7 +77,7 @@ def test_a_new_recording_does_not_use_the_episodes_of_a_killed_conversion(tmp_pa
     staged.parent.mkdir(parents=True)
     staged.write_bytes(npz_bytes(demonstration({"psm1": motion()}, "tie a knot", 30)))
     record(EpisodeRecipe(task="Reach", count=1, format="npz", recovery=0.0), tmp_path / "set", executor="serial")
-    (episode,) = tr.load_episodes(tmp_path / "set")
+    (episode,) = tl.load_episodes(tmp_path / "set")
     assert episode.about["policy"] == "expert"
     assert episode.instruction != "tie a knot"
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import trocar as tr
+import trocar_learning as tl
 from tests.support.small_episodes import shorten
 from trocar.errors import TrocarError
 from trocar.spatial import inverse, pose, quaternion, rotation
@@ -78,7 +79,7 @@ def test_topics_of_the_dvrk_become_recordings(tmp_path, feature):
     table, fields = topics()
     jaw = feature.replace("measured_js", "jaw.measured_js" if "ros" in feature else "jaw/measured_js")
     folder = v3(tmp_path / "set", {feature: table, jaw: Q[:, 6:]}, {feature: fields, jaw: ["position.0"]})
-    episodes = tr.load_episodes(folder)
+    episodes = tl.load_episodes(folder)
     recording = episodes[0].recordings["psm1"]
     assert (len(episodes), episodes.format, episodes[0].instruction) == (1, "LeRobot v3.0", "teleoperation")
     assert recording.joints == ARM.joint_names
@@ -91,7 +92,7 @@ def test_topics_of_the_dvrk_become_recordings(tmp_path, feature):
 def test_the_export_template_of_jhu_and_efforts_that_it_lacks(tmp_path):
     axes = [*(f"joint_{k}" for k in range(6)), "jaw"]
     columns = {"observation.state": Q, "action": Q + 0.01}
-    recording = tr.load_episodes(v3(tmp_path / "set", columns, dict.fromkeys(columns, axes)))[0].recording
+    recording = tl.load_episodes(v3(tmp_path / "set", columns, dict.fromkeys(columns, axes)))[0].recording
     np.testing.assert_allclose(recording.commands["q"], Q + 0.01, atol=1e-7)
     assert recording.tau is None
     predicted = with_effort(recording)
@@ -111,7 +112,7 @@ def test_tip_poses_of_open_h_become_joints(tmp_path):
     state = np.column_stack([T[:, :3, 3], turns, Q[:, 6], absent])
     axes = [f"position.{a}" for a in "xyz"] + [f"orientation.{a}" for a in "xyzw"]
     names = [f"psm{k}_{part}" for k in (1, 2) for part in (*(f"pose.{axis}" for axis in axes), "jaw")]
-    episode = tr.load_episodes(v3(tmp_path / "set", {"observation.state": state}, {"observation.state": names}))[0]
+    episode = tl.load_episodes(v3(tmp_path / "set", {"observation.state": state}, {"observation.state": names}))[0]
     assert list(episode.recordings) == ["psm1"]
     tip = episode.recording
     assert tip.joints == ("tip_x", "tip_y", "tip_z", "jaw")
@@ -128,7 +129,7 @@ def test_an_arm_that_stays_in_a_plane_is_not_absent(tmp_path):
     arm = np.column_stack([np.zeros(N), 0.01 * t, 0.1 + t, np.tile([0, 0, 0, 1], (N, 1)), 0.0 * t])
     axes = [f"position.{a}" for a in "xyz"] + [f"orientation.{a}" for a in "xyzw"]
     names = [f"psm2_{part}" for part in (*(f"pose.{axis}" for axis in axes), "jaw")]
-    episode = tr.load_episodes(v3(tmp_path / "set", {"observation.state": arm}, {"observation.state": names}))[0]
+    episode = tl.load_episodes(v3(tmp_path / "set", {"observation.state": arm}, {"observation.state": names}))[0]
     np.testing.assert_allclose(episode.recordings["psm2"].q[:, 1], 0.01 * t, atol=1e-6)
 
 
@@ -142,7 +143,7 @@ def test_kinematics_of_jigsaws(tmp_path):
     (tmp_path / "kinematics").mkdir()
     np.savetxt(tmp_path / "kinematics/Suturing_B001.txt", table, fmt="%.6f")
     (tmp_path / "readme.txt").write_text("not a trial")
-    episodes = tr.load_episodes(tmp_path)
+    episodes = tl.load_episodes(tmp_path)
     assert (len(episodes), episodes.format, episodes[0].instruction) == (1, "JIGSAWS", "Suturing")
     assert list(episodes[0].recordings) == ["mtml", "mtmr", "psm1", "psm2"]
     turned = episodes[0].recordings["psm1"].extra["tip_orientation"][1]
@@ -215,10 +216,10 @@ def test_hostile_and_half_written_data_sets(kind, own, tmp_path):
     damage, message = HOSTILE[kind]
     damage(folder)
     if message is None:
-        assert len(tr.load_episodes(folder)[1].recording) > 0
+        assert len(tl.load_episodes(folder)[1].recording) > 0
     else:
         with pytest.raises(TrocarError, match=message):
-            tr.load_episodes(folder)[0]
+            tl.load_episodes(folder)[0]
 
 
 @pytest.mark.parametrize("kind", LINES)
@@ -229,7 +230,7 @@ def test_lists_of_episodes_that_cannot_be(kind, own, tmp_path):
     if line is not None:
         (folder / "meta/episodes.jsonl").write_text(line and line + "\n")
     with pytest.raises(TrocarError, match=message):
-        tr.load_episodes(folder)[0]
+        tl.load_episodes(folder)[0]
 
 
 @pytest.mark.parametrize("shape", [None, [4, 4], [10**400, 4, 3], [True, 4, 3], [0, 4, 3]])
@@ -237,7 +238,7 @@ def test_a_film_without_its_size_is_refused(own, tmp_path, shape):
     folder = shutil.copytree(own, tmp_path / "set")
     change(folder, lambda info: info["features"].update(film={"dtype": "video", "shape": shape}))
     with pytest.raises(TrocarError, match="no shape of height, width and channels"):
-        tr.load_episodes(folder)[0].images("film")
+        tl.load_episodes(folder)[0].images("film")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_a_film_without_its_size_is_refused(own, tmp_path, shape):
     [(True, True), (False, False), (1, True), (0.0, False), ("false", None), ("true", None), ({}, None), (2, None)],
 )
 def test_success_is_a_truth_value_or_not_stated(own, stated, success):
-    episode = tr.load_episodes(own)[0]
+    episode = tl.load_episodes(own)[0]
     assert replace(episode, about={"success": stated}).success is success
 
 
@@ -260,7 +261,7 @@ def test_a_film_without_its_start_is_refused(own, tmp_path, start):
             table = table.append_column(f"videos/film/{name}", pyarrow.array([value] * len(table)))
     parquet.write_table(table, path)
     with pytest.raises(TrocarError, match="no valid from_timestamp of 'film'"):
-        tr.load_episodes(folder)[0].images("film")
+        tl.load_episodes(folder)[0].images("film")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
@@ -270,7 +271,7 @@ def test_a_pipe_among_text_files_does_not_block(tmp_path):
     os.write(writer, b"0 " * 76 + b"\n")  # a reader gets this line, and would wait for the next
     try:
         with pytest.raises(TrocarError, match="holds no episodes"):
-            tr.load_episodes(tmp_path)
+            tl.load_episodes(tmp_path)
     finally:
         os.close(writer)
 
@@ -279,11 +280,11 @@ def test_folders_without_episodes(tmp_path):
     (tmp_path / "empty").mkdir()
     for place in (tmp_path / "nowhere", tmp_path / "empty", tmp_path / "a\0b"):
         with pytest.raises(TrocarError, match=r"does not exist|holds no episodes"):
-            tr.load_episodes(place)
+            tl.load_episodes(place)
 
 
 def test_episodes_of_a_split_and_by_index(own):
-    episodes = tr.load_episodes(own)
+    episodes = tl.load_episodes(own)
     seeds = [episode.about["seed"] for name in episodes.splits for episode in episodes.split(name)]
     assert seeds == [episode.about["seed"] for episode in episodes]
     assert sorted(seeds) == [0, 1]

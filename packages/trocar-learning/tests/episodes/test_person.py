@@ -119,7 +119,7 @@ def test_the_command_records_continues_and_overwrites_nothing(tmp_path, monkeypa
     folder = tmp_path / "demos"
 
     def run(count, *options):
-        command = ["teleop", "--task", "Reach", "--master", "script", "--no-page", "--record", str(folder)]
+        command = ["teleop", "record", "Reach", "--master", "script", "--no-page", "-o", str(folder)]
         return CliRunner().invoke(app, [*command, "-n", str(count), "--duration", "5", *options])
 
     monkeypatch.setattr(Script, "interrupts", True)
@@ -167,22 +167,20 @@ def test_episodes_of_a_person_are_not_dropped_by_a_smaller_count(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--task", "Reach", "--record", "run.npz"], "name its folder with --record DIR"),
-        (["--task", "Reach"], "name its folder with --record DIR"),
-        (["--task", "FaultAdapt", "--record", "demos"], "cannot be teleoperated"),
-        (["--task", "Reach", "--record", "demos", "--fps", "60"], "fps must be"),
-        (["--task", "Reach", "--record", "demos", "--arm", "PSM1"], "without --arm"),
-        (["--task", "CameraCentre", "--record", "demos"], "cannot be teleoperated"),
-        (["--task", "reech", "--record", "demos"], "Did you mean 'Reach'"),
-        (["--task", "practice", "--record", "demos", "--duration", "1"], "a folder is for --task with a task"),
-        (["--stereo", "64x64", "--duration", "1"], "go with --record DIR"),
-        (["-n", "3", "--duration", "1"], "go with --record DIR"),
-        (["--json", "figures.json", "--duration", "1"], "go with --bench"),
+        (["FaultAdapt"], "cannot be teleoperated"),
+        (["Reach", "--fps", "60"], "fps must be"),
+        (["Reach", "--seed", "-1"], "--seed must be at least 0"),
+        (["Reach", "--duration", "0"], "--duration must be positive"),
+        (["CameraCentre"], "cannot be teleoperated"),
+        (["reech"], "Did you mean 'Reach'"),
+        (["practice"], "task 'practice' is unknown"),
     ],
 )
 def test_recordings_that_cannot_be(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["teleop", "--master", "scripted", "--no-page", *arguments])
+    result = CliRunner().invoke(
+        app, ["teleop", "record", "--master", "scripted", "--no-page", "-o", "demos", *arguments]
+    )
     assert result.exit_code == 2, result.output
     assert message in result.output
     with pytest.raises(TrocarError, match="recorded by trocar teleop"):

@@ -165,14 +165,15 @@ def test_the_command_writes_the_episodes_before_a_failure(goal, tmp_path, monkey
     file = tmp_path / "scores.json"
     file.write_text("of an earlier run")
     with serving(answer) as (address, _):
-        command = ["eval", "Reach", "--policy", address, "-n", "3", "--seed", "3", "--size", "32x32"]
+        command = ["score", "Reach", "--policy", address, "-n", "3", "--seed", "3", "--set", "pictures=32x32"]
         result = CliRunner().invoke(app, [*command, "--json", str(file)])
     assert result.exit_code == 2
-    assert "the policy server answered 5, not actions by name (episode with seed 4, step 0)" in result.output
-    (episode,) = json.loads(file.read_text())["episodes"]
-    assert (episode["seed"], episode["policy"]) == (3, "server")
-    assert episode["steps"] > 0
-    assert episode["seconds"] > 0
+    assert "seed 4: the policy server answered 5, not actions by name (step 0); the arms held" in result.output
+    scores = json.loads(file.read_text())
+    assert scores["policy"] == address
+    (trial,) = scores["trials"]
+    assert trial["seed"] == 3
+    assert trial["time"] > 0
 
 
 @pytest.mark.parametrize(

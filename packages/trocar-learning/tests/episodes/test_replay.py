@@ -143,8 +143,7 @@ def test_a_film_or_twin_of_an_episode_left_behind_is_not_shown(data):
     [
         (["missing.hdf5"], "does not exist"),
         (["."], "holds no episodes"),
-        (["PSM", "--episode", "1"], "--episode goes with a data set"),
-        ([".", "--arm", "PSM"], "a data set goes with --episode"),
+        ([".", "--arm", "PSM"], ". is shown with --reports"),
     ],
 )
 def test_pages_that_cannot_be(arguments, message, tmp_path, monkeypatch):

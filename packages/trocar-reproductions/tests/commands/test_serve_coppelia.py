@@ -1,4 +1,4 @@
-"""`trocar serve --coppelia` as a process: a client connects, Ctrl-C ends it."""
+"""`trocar serve coppelia` as a process: a client connects, Ctrl-C ends it."""
 
 import re
 import signal
@@ -12,7 +12,7 @@ from tools.coppelia.program import Program
 
 
 def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
-    command = [sys.executable, "-m", "trocar", "serve", "--coppelia", "--port", "0", "--log", str(tmp_path)]
+    command = [sys.executable, "-m", "trocar", "serve", "coppelia", "--port", "0", "--log", str(tmp_path)]
     command += ["--torque", "--period", "0.01", "--place", "Start=-1.539,-0.16781,0.71475"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         line = process.stdout.readline()
@@ -30,16 +30,18 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
     assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
 
 
-@pytest.mark.parametrize(("scene", "number"), [([], signal.SIGTERM), (["psm"], signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("scene", "number"), [(["coppelia"], signal.SIGTERM), (["coppelia-robot", "psm"], signal.SIGINT)]
+)
 def test_a_page_shows_the_served_scene_until_a_signal(scene, number):
     pytest.importorskip("viser")
     command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]  # as a shell starts a job in the background
-    command += [sys.executable, "-m", "trocar", "serve", *scene, "--coppelia", "--port", "0", "--view"]
+    command += [sys.executable, "-m", "trocar", "serve", *scene, "--port", "0", "--view"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         port = int(re.search(r"on 127\.0\.0\.1:(\d+)", process.stdout.readline())[1])
         assert process.stdout.readline().startswith("page: http://127.0.0.1:")
         with RemoteApiClient(port) as client:
-            if scene:
+            if len(scene) > 1:
                 client.synchronous()
                 client.start()
                 client.trigger()
@@ -55,19 +57,14 @@ def test_a_page_shows_the_served_scene_until_a_signal(scene, number):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--coppelia", "--ros1"], "name a SCENE"),
-        (["--coppelia", "--fpga"], "choose an interface"),
-        (["--coppelia", "--period", "0.003"], "multiple of the physics step"),
-        (["--coppelia", "--arms", "ECM"], "ECM"),
-        (["--coppelia", "--place", "Start"], "NAME=X,Y,Z"),
-        (["--coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
-        (["--coppelia", "--port", "70000"], "port"),
-        (["--coppelia", "-p", "nothing"], "nothing"),
-        (["--coppelia", "--images", "5"], "omit --ros1"),
-        (["dvrk_si", "--coppelia", "--torque"], "without SCENE only"),
-        (["dvrk", "--coppelia", "--speed", "2"], "omit --replay and --speed"),
-        (["psm", "--coppelia", "--port", "0", "--period", "0.005"], "multiple of the robot's cycle"),
-        (["--ros2", "--torque"], "apply to --coppelia without SCENE only"),
+        (["coppelia", "--period", "0.003"], "multiple of the physics step"),
+        (["coppelia", "--arms", "ECM"], "ECM"),
+        (["coppelia", "--place", "Start"], "NAME=X,Y,Z"),
+        (["coppelia", "--place", "Start=1,2,nan"], "NAME=X,Y,Z"),
+        (["coppelia", "--place", "Nothing=1,2,3"], "Nothing"),
+        (["coppelia", "--port", "70000"], "port"),
+        (["coppelia", "-p", "nothing"], "nothing"),
+        (["coppelia-robot", "psm", "--port", "0", "--period", "0.005"], "multiple of the robot's cycle"),
     ],
 )
 def test_wrong_options_are_named_in_one_line(options, words):

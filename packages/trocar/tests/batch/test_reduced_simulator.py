@@ -124,7 +124,7 @@ def test_an_unknown_engine_is_refused():
 
 
 def test_the_command_sim_runs_the_reduced_engine(tmp_path):
-    result = CliRunner().invoke(app, ["sim", "PSM", "--engine", "reduced", "-d", "0.05", "-o", str(tmp_path)])
+    result = CliRunner().invoke(app, ["sim", "PSM", "--set", "engine=reduced", "-d", "0.05", "-o", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert tr.load_recording(tmp_path / "recording.npz", arm="PSM").q.shape[1] == 7
     assert not (tmp_path / "picture.png").exists()

@@ -281,7 +281,7 @@ def test_sim_moves_the_named_joints_only(no_picture: None, no_figure: None, tmp_
 
 def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_figure: None, tmp_path: Path) -> None:
     start = "-0.3,0.1,0.1,0.2,0,0,0.2"
-    options = ("-i", "400007", "--mounting", -20, "--start", start, "--push", "-1,0,2", "-t", "hold", "-d", 0.2)
+    options = ("-i", "400007", "--set", "mounting=-20", "--start", start, "--push", "-1,0,2", "-t", "hold", "-d", 0.2)
     result = call("sim", "psm", "-c", "gravity", *options, "--no-friction", "-o", tmp_path)
     assert result.exit_code == 0, result.output
     recording = Recording.load(tmp_path / "recording.npz")
@@ -302,21 +302,19 @@ def test_sim_takes_instrument_mounting_start_and_a_push(no_picture: None, no_fig
     np.testing.assert_allclose(recording.ddq[0], want, rtol=0.02, atol=1e-3)  # the push accelerates the arm
 
 
-def test_sim_follows_the_motion_of_a_recording(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+def test_follow_simulates_the_motion_of_a_recording(no_picture: None, no_figure: None, tmp_path: Path) -> None:
     recorded = call("sim", "-t", "quintic", "--joint", "yaw", "-d", 0.5, "-o", tmp_path / "one")
     assert recorded.exit_code == 0, recorded.output
     path = tmp_path / "one" / "recording.npz"
-    result = call("sim", "--along", path, "-c", "computed-torque", "-o", tmp_path / "two")
+    result = call("follow", path, "-c", "computed-torque", "-o", tmp_path / "two")
     assert result.exit_code == 0, result.output
     one, two = (Recording.load(tmp_path / name / "recording.npz") for name in ("one", "two"))
     assert two.provenance["trajectory"] == "motion of recording.npz"
     assert two.t[-1] == pytest.approx(one.t[-1], abs=2e-3)
     assert np.ptp(one.q[:, 0]) > 0.1  # rad
     np.testing.assert_allclose(two.q[::10, 0], np.interp(two.t[::10], one.t, one.q[:, 0]), atol=2e-3)
-    result = call("sim", "--along", path, "-d", 60, "-o", tmp_path / "three")
+    result = call("follow", path, "-d", 60, "-o", tmp_path / "three")
     assert "is longer than" in result.stderr
-    result = call("sim", "--along", path, "--joint", "roll", "-o", tmp_path / "three")
-    assert "leave out --trajectory, --joint and --start" in result.stderr
     assert not (tmp_path / "three").exists()
 
 
@@ -338,7 +336,12 @@ def test_sim_saves_a_picture_if_rendering_works(monkeypatch: pytest.MonkeyPatch,
         (["--amplitude", "0.6"], "--amplitude must be a fraction"),
         (["--frequency", "0"], "--frequency must be positive"),
         (["--duration", "-1"], "--duration must be positive"),
-        (["--timestep", "0.001"], "Possible timesteps: 0.000666666667"),
+        (["--set", "timestep=0.001"], "Possible timesteps: 0.000666666667"),
+        (["--set", "timestep=soon"], "takes 1 comma-separated numbers"),
+        (["--set", "timestep=0"], "--timestep must be positive"),
+        (["--set", "engine=odd"], "engine 'odd' is unknown"),
+        (["--set", "speed=1"], "setting 'speed' is unknown"),
+        (["--set", "engine"], "--set takes KEY=VALUE"),
         (["--parameters", "wang2019_published"], "is not physical"),
         (["--start", "0,0"], "--start takes 7 comma-separated numbers"),
         (["--start", "0,0,0.1,0,0,0,nan"], "--start takes 7 comma-separated numbers"),
@@ -447,54 +450,8 @@ def test_compare_refuses_recordings_of_different_arms(tmp_path: Path) -> None:
     assert "nothing to compare" in result.stderr
 
 
-@pytest.mark.parametrize(("task", "control"), [("spiral", "kinematic"), ("line", "torque"), ("regulation", "torque")])
-def test_sim_runs_a_task_and_writes_its_logs(no_figure: None, tmp_path: Path, task: str, control: str) -> None:
-    result = call(
-        "sim", "PSM", "--task", task, "--control", control, "-d", 0.6, "-o", tmp_path, "--log", tmp_path / "log"
-    )
-    assert result.exit_code == 0, result.output
-    assert f"{task}, {control} control" in result.output
-    assert {path.name for path in tmp_path.iterdir()} == {"recording.npz", "recording.csv", "recording.png", "log"}
-    recording = Recording.load(tmp_path / "recording.npz")
-    assert len(recording) == 60
-    assert (recording.provenance["task"], recording.provenance["control"]) == (task, control)
-    rows = (tmp_path / "log" / "tauMsr.txt").read_text().splitlines()
-    assert len(rows) == 60
-    assert all(row.endswith(";") and row.count(",") == 7 for row in rows)
-
-
-def test_sim_runs_a_task_with_the_masses_of_the_published_scene(no_figure: None, tmp_path: Path) -> None:
-    scene = ("-p", "ferro2022_scene", "--transmission", "mirrored")
-    result = call("sim", "--task", "line", *scene, "-d", 0.1, "-o", tmp_path)
-    assert result.exit_code == 0, result.output
-    about = Recording.load(tmp_path / "recording.npz").provenance
-    assert (about["parameters"], about["transmission"], about["friction"]) == ("ferro2022_scene", "mirrored", False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("ECM", "--task", "line"), "--task is a task of the PSM, got the arm ECM"),
-        (("--task", "line", "-c", "pd", "--push", "0,0,1"), "leave out --controller, --push"),
-        (("--task", "line", "--along", "x.csv"), "--along gives the motion of --task excitation"),
-        (("--task", "line", "-d", "11"), "longer than the task 'line', which has 10 s"),
-        (("--log", "x"), "--log and --control belong to a task"),
-        (("--control", "torque"), "--log and --control belong to a task"),
-        (("--task", "excitation"), "run 'trocar fetch wang2019', set TROCAR_DATA"),
-    ],
-)
-def test_sim_refuses_what_a_task_cannot_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.setenv("TROCAR_DATA", str(tmp_path))
-    result = call("sim", *arguments, "-o", tmp_path / "out")
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
-    assert not (tmp_path / "out").exists()
-
-
-def test_sim_mirrors_the_counterweight_without_a_task(no_picture: None, no_figure: None, tmp_path: Path) -> None:
-    result = call("sim", "-t", "hold", "-d", 0.05, "--transmission", "mirrored", "-o", tmp_path)
+def test_sim_mirrors_the_counterweight(no_picture: None, no_figure: None, tmp_path: Path) -> None:
+    result = call("sim", "-t", "hold", "-d", 0.05, "--set", "transmission=mirrored", "-o", tmp_path)
     assert result.exit_code == 0, result.output
     assert Recording.load(tmp_path / "recording.npz").provenance["transmission"] == "mirrored"
 

@@ -97,7 +97,7 @@ def test_identify_names_the_kinds_of_recordings_if_it_gets_something_else(tmp_pa
 def test_a_taken_port_of_coppelia_is_named_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = line(call("serve", "--coppelia", "--port", port))
+        said = line(call("serve", "coppelia", "--port", port))
     reason = f"cannot be opened: {os.strerror(errno.EADDRINUSE)}"
     assert said == f"error: port {port} of 127.0.0.1 {reason}; choose another port"
 

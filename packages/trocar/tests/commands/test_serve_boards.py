@@ -1,4 +1,4 @@
-"""`trocar serve --fpga`: refused combinations of options. The boards themselves: tests/transports/test_fpga*.py."""
+"""`trocar serve boards`: refused options. The boards themselves: transports/test_fpga*.py."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from trocar.cli import app
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--fpga", "--ros1"], "choose an interface"),
-        (["--fpga", "--images", "5"], "omit --record"),
-        (["--fpga", "--boards", "XYZ"], "QLA1, DQLA"),
-        (["--fpga", "--config", "missing.json"], "missing.json cannot be read"),
-        (["--fpga", "--arms", "PSM9"], "PSM9"),
-        (["--fpga", "--host", "somewhere"], "IP address"),
-        (["--ros1", "--config", "system.json"], "apply to --fpga only"),
+        (["--boards", "XYZ"], "QLA1, DQLA"),
+        (["--config", "missing.json"], "missing.json cannot be read"),
+        (["--arms", "PSM9"], "PSM9"),
+        (["--host", "somewhere"], "IP address"),
+        (["--rate", "0"], "--rate must be positive"),
     ],
 )
 def test_wrong_options_are_refused(options, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["serve", *options], env={"COLUMNS": "300"})
+    result = CliRunner().invoke(app, ["serve", "boards", *options], env={"COLUMNS": "300"})
     assert result.exit_code == 2
     assert text in result.output
     assert list(tmp_path.iterdir()) == []
@@ -33,6 +31,6 @@ def test_wrong_options_are_refused(options, text, tmp_path, monkeypatch):
 def test_a_system_without_io_files_is_refused_with_the_reason(tmp_path):
     arm = {"name": "PSM1", "type": "PSM", "serial": "1"}
     (tmp_path / "system.json").write_text(json.dumps({"arms": [arm]}))
-    result = CliRunner().invoke(app, ["serve", "--fpga", "--config", str(tmp_path / "system.json")])
+    result = CliRunner().invoke(app, ["serve", "boards", "--config", str(tmp_path / "system.json")])
     assert result.exit_code == 2
     assert "no arm with an IO file next to it" in result.output

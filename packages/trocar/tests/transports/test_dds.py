@@ -374,18 +374,15 @@ def test_the_node_is_not_announced_to_other_machines_by_default():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "choose an interface with --ros1, --ros2"),
-        (["--ros1", "--ros2"], "choose an interface with --ros1, --ros2"),
-        (["--ros2", "--domain", "102"], "a ROS domain must be a number from 0 to 101, got 102"),
-        (["--ros2", "--interface", 'lo"/>'], "'lo\"/>' is unknown"),
-        (["--ros2", "--distro", "foxy"], "'foxy' is unknown"),
-        (["--ros2", "--arms", "PSM9"], "'PSM9' is unknown"),
-        (["--ros2", "--images", "5"], "--images requires an ECM"),
-        (["--ros2", "--master", "own"], "--master applies to --ros1 only"),
+        (["--domain", "102"], "a ROS domain must be a number from 0 to 101, got 102"),
+        (["--interface", 'lo"/>'], "'lo\"/>' is unknown"),
+        (["--distro", "foxy"], "'foxy' is unknown"),
+        (["--arms", "PSM9"], "'PSM9' is unknown"),
+        (["--images", "5"], "--images requires an ECM"),
     ],
 )
 def test_wrong_options_give_one_line_and_status_2(options, said):
-    ran = CliRunner().invoke(app, ["serve", SCENE, *options])
+    ran = CliRunner().invoke(app, ["serve", "ros2", SCENE, *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()
     assert line.startswith("error: ")
@@ -394,7 +391,7 @@ def test_wrong_options_give_one_line_and_status_2(options, said):
 
 def test_a_wrong_domain_of_the_environment_is_named(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "seven")
-    ran = CliRunner().invoke(app, ["serve", SCENE, "--ros2"])
+    ran = CliRunner().invoke(app, ["serve", "ros2", SCENE])
     assert "ROS_DOMAIN_ID must be a number from 0 to 101, got 'seven'" in ran.stderr
 
 

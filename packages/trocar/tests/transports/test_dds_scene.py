@@ -1,4 +1,4 @@
-"""`trocar serve --ros2` as a process: frames, joints, clock, model and images, read with the decoder of rosbags."""
+"""`trocar serve ros2` as a process: frames, joints, clock, model and images, read with the decoder of rosbags."""
 
 import io
 import os
@@ -44,7 +44,7 @@ TOPICS = {
 def heard(tmp_path_factory):
     """Messages by topic that a client gets from a robot at half its speed, and the end of the command."""
     folder, source = tmp_path_factory.mktemp("cache"), str(TROCAR.parent)
-    command = [sys.executable, "-m", "trocar", "serve", str(SCENE), "--ros2", "--domain", str(DOMAIN)]
+    command = [sys.executable, "-m", "trocar", "serve", "ros2", str(SCENE), "--domain", str(DOMAIN)]
     process = subprocess.Popen(
         [*command, "--speed", "0.5", "--images", "5"],
         stdout=subprocess.PIPE,

@@ -415,17 +415,16 @@ def test_a_missing_master_is_named():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "choose an interface with --ros1"),
-        (["--ros1", "--rate", "0"], "--rate must be positive and finite, got 0.0"),
-        (["--ros1", "--speed", "-1"], "--speed must be positive and finite, got -1.0"),
-        (["--ros1", "--images", "nan"], "--images must be positive and finite, got nan"),
-        (["--ros1", "--arms", "PSM9"], "'PSM9' is unknown"),
-        (["--ros1", "--host", "nowhere"], "--host must be an IP address, got 'nowhere'"),
-        (["--ros1", "--images", "5"], "--images requires an ECM"),
+        (["--rate", "0"], "--rate must be positive and finite, got 0.0"),
+        (["--speed", "-1"], "--speed must be positive and finite, got -1.0"),
+        (["--images", "nan"], "--images must be positive and finite, got nan"),
+        (["--arms", "PSM9"], "'PSM9' is unknown"),
+        (["--host", "nowhere"], "--host must be an IP address, got 'nowhere'"),
+        (["--images", "5"], "--images requires an ECM"),
     ],
 )
 def test_wrong_options_give_one_line_and_status_2(options, said):
-    ran = CliRunner().invoke(app, ["serve", str(ONE_ARM), *options])
+    ran = CliRunner().invoke(app, ["serve", "ros1", str(ONE_ARM), *options])
     assert ran.exit_code == 2
     (line,) = ran.stderr.splitlines()
     assert line.startswith("error: ")

@@ -1,4 +1,4 @@
-"""`trocar serve --ros1` in a separate process: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
+"""`trocar serve ros1` in a separate process: checked over ROS by `trocar crtk-check --ros1`, ended by Ctrl-C."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def environment(folder):
 def serving(tmp_path_factory):
     """A served PSM in a separate session with its own master; URI of the master, and process."""
     folder = tmp_path_factory.mktemp("serve")
-    command = [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", "own", "--speed", SPEED]
+    command = [sys.executable, "-m", "trocar", "serve", "ros1", str(ONE_ARM), "--master", "own", "--speed", SPEED]
     bag = folder / "run.bag"
     process = subprocess.Popen(
         [*command, "--record", str(bag), "--view", "--port", "0"],

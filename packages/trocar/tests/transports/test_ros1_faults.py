@@ -1,4 +1,4 @@
-"""`trocar serve --ros1` next to hostile clients, a second server, and a master that is killed and restarted."""
+"""`trocar serve ros1` next to hostile clients, a second server, and a master that is killed and restarted."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Master:
 
 
 class Serving:
-    """`trocar serve --ros1` at a master; its standard error goes to a file."""
+    """`trocar serve ros1` at a master; its standard error goes to a file."""
 
     def __init__(self, folder: Path, master: Master) -> None:
         self.folder, self.master, self._errors = folder, master, folder / "stderr.txt"
@@ -98,7 +98,7 @@ class Serving:
 
     @property
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "trocar", "serve", str(ONE_ARM), "--ros1", "--master", self.master.uri]
+        return [sys.executable, "-m", "trocar", "serve", "ros1", str(ONE_ARM), "--master", self.master.uri]
 
     def errors(self) -> str:
         return self._errors.read_bytes().decode()

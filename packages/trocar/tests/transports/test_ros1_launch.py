@@ -25,7 +25,7 @@ SERVED = {
 
 @pytest.fixture
 def folder(tmp_path):
-    ran = CliRunner().invoke(app, ["serve", "--launch-files", str(tmp_path)])
+    ran = CliRunner().invoke(app, ["serve", "launch-files", str(tmp_path)])
     assert ran.exit_code == 0, ran.output
     assert [Path(line).name for line in ran.output.split()] == list(FILES)
     return tmp_path

@@ -1,4 +1,4 @@
-"""`trocar view --ros1` while a bag is played through Debian's rosmaster."""
+"""`trocar watch` while a bag is played through Debian's rosmaster."""
 
 import os
 import re
@@ -79,7 +79,7 @@ def master(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def watched(master, tmp_path_factory):
-    """A bag, the recording that `trocar view --ros1` saved while it was played, and the graph meanwhile."""
+    """A bag, the recording that `trocar watch` saved while it was played, and the graph meanwhile."""
     uri, environment = master
     folder = tmp_path_factory.mktemp("watched")
     bag, saved = write_bag(folder / "psm1.bag", *motion()), folder / "received.npz"
@@ -87,13 +87,13 @@ def watched(master, tmp_path_factory):
     player = subprocess.Popen(
         [sys.executable, HERE / "ros1_player.py", bag, "400"], env=playing, stdout=subprocess.PIPE, text=True
     )
-    view = [sys.executable, "-m", "trocar", "view", "--ros1", "/PSM1", "--port", "0", "--no-browser", "--save", saved]
+    view = [sys.executable, "-m", "trocar", "watch", "/PSM1", "--ros1", "--port", "0", "--no-browser", "--save", saved]
     graph = Graph(uri)
     viewer = None
     try:
         wait_for(lambda: "/PSM1/jaw/measured_js" in graph.topics(0), "the player's topics")
         viewer = subprocess.Popen(view, env=environment, stdout=subprocess.PIPE, text=True)
-        assert re.match(r"trocar view: http://127\.0\.0\.1:\d+/\?token=", viewer.stdout.readline())
+        assert re.match(r"trocar watch: http://127\.0\.0\.1:\d+/\?token=", viewer.stdout.readline())
         wait_for(lambda: "/PSM1/measured_js" in graph.topics(1), "the viewer's subscription")
         seen = graph.topics(0), graph.topics(1)
         assert player.stdout.readline() == "played\n"

@@ -26,7 +26,7 @@ pytestmark = [
 
 from scipy.spatial.transform import Rotation  # noqa: E402
 
-from tests.support.repository import SUPPORT
+from tests.support.repository import SUPPORT  # noqa: E402
 from trocar.robot import Robot  # noqa: E402
 from trocar.spatial import Array  # noqa: E402
 from trocar.teleoperation.devices import DeviceConsole, TrackedHand, training_scene  # noqa: E402

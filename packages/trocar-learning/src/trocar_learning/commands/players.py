@@ -86,14 +86,14 @@ def opened_player(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf
     from trocar_learning.envs.registration import make_task
     from trocar_learning.episodes.outside import check_policy, is_file
 
+    if player.settings and (player.name in POLICIES or is_file(player.name)):
+        raise TrocarError("--set goes with a server, a LeRobot policy or a client")
     if player.name in POLICIES:
         scripted = make_task(player.task, level=player.level)
         return scripted, lambda env: scripted_policy(env, player.name, int(env.np_random_seed or 0))
     check_policy(player.name)
     if not is_file(player.name):
         return _driven(running, player)
-    if player.settings:
-        raise TrocarError("--set goes with a server, a LeRobot policy or a client, not with a file")
     policy_of = load_policy(Path(player.name))
     return make_task(player.task, level=player.level, **environment_options(policy_of)), policy_of
 

@@ -10,13 +10,9 @@
 `TASKS` lists the tasks, `LEVELS` the levels of randomisation.
 """
 
+import gymnasium
+
 from trocar.errors import TrocarError
-
-try:
-    import gymnasium
-except ImportError:
-    raise TrocarError("trocar_learning.envs requires gymnasium: pip install 'trocar[envs]'") from None
-
 from trocar_learning.envs.levels import LEVELS
 from trocar_learning.envs.registration import TASKS, make_task, register
 from trocar_learning.envs.task import Policy, Task

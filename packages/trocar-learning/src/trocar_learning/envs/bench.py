@@ -1,4 +1,4 @@
-"""Scores of scripted policies over seeds and levels of randomisation, as `trocar bench-tasks` prints them."""
+"""Scores of scripted policies over seeds and levels of randomisation, as `trocar score --table` prints them."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def read(file: Path) -> list[Episode]:
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         return [Episode(**row) for row in rows]
     except (OSError, ValueError, TypeError) as error:
-        raise TrocarError(f"{file} holds no episodes of trocar bench-tasks: {error}") from None
+        raise TrocarError(f"{file} holds no episodes of trocar score --table: {error}") from None
 
 
 def _key(episode: Episode) -> tuple[str, str, str, int]:

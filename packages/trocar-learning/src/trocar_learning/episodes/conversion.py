@@ -23,7 +23,6 @@ from trocar.sweep.results import locked
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import DataSet
 from trocar_learning.episodes.demonstration import Demonstration, npz_bytes
-from trocar_learning.episodes.packages import check_installed
 from trocar_learning.episodes.recipe import FORMATS
 from trocar_learning.episodes.recording_run import WRITERS, done_file
 from trocar_learning.episodes.splits import ordered
@@ -71,7 +70,6 @@ def convert(
         format: lerobot3, lerobot2.1 or npz. fps: frames per second.
     """
     check_known("format of converted recordings", [name for name in FORMATS if name != "robomimic"], format)
-    check_installed("pyarrow")
     checks.count("fps", fps, 1, 1000)
     place = Path(folder)
     check_writable(place / "meta" / "info.json")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow
+
 from trocar.files import write_whole
 from trocar_learning.episodes import lerobot_tables as tables
 from trocar_learning.episodes.data_set import CHUNK, DataSet
 from trocar_learning.episodes.films import joined
 from trocar_learning.episodes.open_h import write_metadata
-from trocar_learning.episodes.packages import optional
 from trocar_learning.episodes.statistics import QUANTILES, Statistics, combined
 
 VERSION = "v3.0"
@@ -72,7 +73,7 @@ class _Files:
         return place | {f"videos/{name}/from_timestamp": start, f"videos/{name}/to_timestamp": start + duration}
 
     def _write_data(self) -> None:
-        whole = optional("pyarrow").concat_tables(self._tables)
+        whole = pyarrow.concat_tables(self._tables)
         write_whole(self.data.folder / DATA.format(**_place(self._data_files)), tables.parquet(whole))
         self._tables, self._data_files = [], self._data_files + 1
 
@@ -87,14 +88,13 @@ class _Files:
         for name in tuple(self._films):
             self._write_film(name)
         data, episode, meta = self.data, self.episode, self.data.folder / "meta"
-        arrow = optional("pyarrow")
         columns: dict[str, Any] = {name: [row[name] for row in self._described] for name in self._described[0]}
         for feature in self._figures[0]:
             for figure in FIGURES:
                 values = [figures[feature][figure] for figures in self._figures]
                 columns[f"stats/{feature}/{figure}"] = values
-        write_whole(data.folder / EPISODES.format(**_place(0)), tables.parquet(arrow.table(columns)))
-        tasks = arrow.table({"task_index": [0], "task": [episode.instruction]})
+        write_whole(data.folder / EPISODES.format(**_place(0)), tables.parquet(pyarrow.table(columns)))
+        tasks = pyarrow.table({"task_index": [0], "task": [episode.instruction]})
         write_whole(meta / "tasks.parquet", tables.parquet(tasks.replace_schema_metadata({"pandas": PANDAS})))
         write_whole(meta / "stats.json", tables.json_text(combined(self._figures)))
         write_metadata(data, episode.features, episode.fps, episode.instruction)

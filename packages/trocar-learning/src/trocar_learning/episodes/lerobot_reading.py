@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 
 from trocar.errors import TrocarError, shown
 from trocar.files import check_memory, check_regular, read_json, read_whole
@@ -23,7 +25,6 @@ from trocar_learning.episodes import lerobot3, lerobot21
 from trocar_learning.episodes.arm_columns import recordings
 from trocar_learning.episodes.films import decoded
 from trocar_learning.episodes.loaded import EpisodeSet, LoadedEpisode
-from trocar_learning.episodes.packages import optional
 from trocar_learning.episodes.picture_files import image
 
 VERSIONS = {"v2.0": "2", "v2.1": "2", "v3.0": "3"}
@@ -139,7 +140,7 @@ def _episode(folder: Path, info: Info, row: dict[str, Any], tables: dict[Path, A
     if "episode_index" not in table.column_names:
         raise TrocarError(f"{path} has no column 'episode_index'")
     mask = table["episode_index"].to_numpy(zero_copy_only=False) == number
-    rows = table.filter(optional("pyarrow").array(mask))
+    rows = table.filter(pyarrow.array(mask))
     if rows.num_rows != length:
         raise TrocarError(f"{path} has {rows.num_rows} frames of episode {number}; the list of episodes has {length}")
     columns, names = _columns(path, rows, info.features)
@@ -255,7 +256,7 @@ def _table(path: Path, omitted: str | None = None) -> Any:
     """A Parquet file without the columns whose names begin with `omitted`; an error if it is damaged or too large."""
     check_regular(path, "table")
     try:
-        with optional("pyarrow.parquet").ParquetFile(path) as file:
+        with parquet.ParquetFile(path) as file:
             groups = (file.metadata.row_group(k) for k in range(file.metadata.num_row_groups))
             check_memory(4.0 * sum(max(group.total_byte_size, 0) for group in groups), f"reading {path}", "Split it")
             if omitted is None:
@@ -263,6 +264,6 @@ def _table(path: Path, omitted: str | None = None) -> Any:
             return file.read(columns=[name for name in file.schema_arrow.names if not name.startswith(omitted)])
     except TrocarError:
         raise
-    except (optional("pyarrow").ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         reason = str(error).partition("\n")[0]
         raise TrocarError(f"{path} is missing, damaged or incomplete: {reason}") from None

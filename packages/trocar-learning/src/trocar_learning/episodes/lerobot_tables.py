@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 
 from trocar.spatial import Array
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import CHUNK, DataSet
 from trocar_learning.episodes.demonstration import Demonstration
-from trocar_learning.episodes.packages import optional
 from trocar_learning.episodes.statistics import Statistics, of_episode
 
 ROBOT = "dvrk"
@@ -47,28 +48,28 @@ def episode_statistics(episode: Demonstration, columns: Mapping[str, Array], qua
 
 def table(episode: Demonstration, columns: Mapping[str, Array]) -> Any:
     """Rows of an episode as a pyarrow table: numbers, texts and PNG files."""
-    arrow, n = optional("pyarrow"), len(episode)
+    n = len(episode)
     fields = {}
     for name, feature in stored_features(episode).items():
         if feature["dtype"] == "string":
             text = episode.instruction if name == f.INSTRUCTION else episode.about["tools"][name]
-            fields[name] = arrow.array([text] * n)
+            fields[name] = pyarrow.array([text] * n)
         elif feature["dtype"] == "image":
             paths = [f"frame-{k:06d}.png" for k in range(n)]
-            files = arrow.array(episode.pictures[name], type=arrow.binary())
-            fields[name] = arrow.StructArray.from_arrays([files, arrow.array(paths)], names=["bytes", "path"])
+            files = pyarrow.array(episode.pictures[name], type=pyarrow.binary())
+            fields[name] = pyarrow.StructArray.from_arrays([files, pyarrow.array(paths)], names=["bytes", "path"])
         elif feature["dtype"] != "video":
             values = columns[name]
-            flat = arrow.array(values.reshape(-1))
+            flat = pyarrow.array(values.reshape(-1))
             width = values.shape[1]
-            fields[name] = flat if width == 1 else arrow.FixedSizeListArray.from_arrays(flat, width)
-    return arrow.table(fields)
+            fields[name] = flat if width == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, width)
+    return pyarrow.table(fields)
 
 
 def parquet(content: Any) -> bytes:
     """Content of a Parquet file of a pyarrow table."""
     buffer = io.BytesIO()
-    optional("pyarrow.parquet").write_table(content, buffer)
+    pyarrow.parquet.write_table(content, buffer)
     return buffer.getvalue()
 
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+from pyarrow import parquet
+
 from trocar.appearance.films import ffmpeg
 from trocar.errors import TrocarError
 from trocar.files import read_json, read_whole
-from trocar_learning.episodes.packages import optional
 
 MIN_FPS, MIN_SIDE = 20, 480
 FEATURES, SPLITS = ("action", "observation.state"), ("train", "val", "test")
@@ -173,7 +175,6 @@ def _tasks(place: Path, version: str) -> tuple[set[str], int | None]:
         files = sorted(place.glob("meta/episodes/chunk-*/file-*.parquet"))
         if not files:
             return set(), None
-        parquet = optional("pyarrow.parquet")
         rows = [row for path in files for row in parquet.read_table(path, columns=["tasks"]).to_pylist()]
     else:
         path = place / "meta" / "episodes.jsonl"
@@ -196,11 +197,10 @@ def _synchronisation(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRul
 
 
 def _columns(place: Path, info: Mapping[str, Any]) -> Iterator[BrokenRule]:
-    parquet, arrow = optional("pyarrow.parquet"), optional("pyarrow")
     for path in sorted(place.glob(ROWS[_version(info)]))[:1]:
         try:
             names = parquet.read_schema(path).names
-        except (arrow.ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError) as error:
             yield BrokenRule("error", "rows", f"{path.name} cannot be read: {error}")
             continue
         for name in COLUMNS:

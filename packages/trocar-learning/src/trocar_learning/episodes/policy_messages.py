@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgpack
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar_learning.episodes.packages import optional
 
 MAX_MESSAGE = 2**26  # of an answer [bytes]
 ARRAY, CONFIG = "__ndarray_class__", "__ModalityConfig_class__"
@@ -26,7 +26,7 @@ class PolicyFailure(TrocarError):
 
 def packed(content: Any) -> bytes:
     """Bytes of a request."""
-    return bytes(optional("msgpack").packb(content, default=_encoded))
+    return bytes(msgpack.packb(content, default=_encoded))
 
 
 def _encoded(value: Any) -> Any:
@@ -40,7 +40,7 @@ def _encoded(value: Any) -> Any:
 def unpacked(message: bytes) -> Any:
     """Content of an answer."""
     try:
-        return optional("msgpack").unpackb(message, object_hook=_decoded, strict_map_key=False)
+        return msgpack.unpackb(message, object_hook=_decoded, strict_map_key=False)
     except PolicyFailure:
         raise
     except Exception as error:  # any exception of the msgpack and npy readers

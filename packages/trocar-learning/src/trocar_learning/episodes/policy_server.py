@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import zmq
 from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, pose
 from trocar_learning.episodes import features as f
-from trocar_learning.episodes.packages import optional
 from trocar_learning.episodes.policy_messages import MAX_MESSAGE, PolicyFailure, answer_error, packed, unpacked
 
 MAX_DISTANCE, MAX_JAW, MAX_STEPS = 2.0, 3.2, 10_000  # of a commanded tip [m], jaw [rad], actions of one answer
@@ -76,7 +76,7 @@ class PolicyServer:
             raise TrocarError(f"a policy server is at HOST:PORT, such as 127.0.0.1:5555, got {shown(address)}")
         self.address, self._token = f"tcp://{match[1]}:{match[2]}", token
         self.timeout = checks.number("timeout", timeout, *TIMEOUTS, "s")
-        self._zmq = optional("zmq")
+        self._zmq = zmq
         self._context = self._zmq.Context()
         self._socket: Any = None
 

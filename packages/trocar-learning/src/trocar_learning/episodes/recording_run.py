@@ -14,7 +14,6 @@ from trocar.sweep.results import locked
 from trocar.sweep.run import Progress
 from trocar_learning.episodes import lerobot3, lerobot21, npz_folder, robomimic
 from trocar_learning.episodes.data_set import DataSet
-from trocar_learning.episodes.packages import check_installed
 from trocar_learning.episodes.recipe import LEROBOT, PERSON, EpisodeRecipe, read_recipe
 from trocar_learning.episodes.splits import ordered
 from trocar_learning.episodes.staging import STAGING, Outcome, Staging
@@ -25,8 +24,6 @@ WRITERS = {
     "robomimic": robomimic.write,
     "npz": npz_folder.write,
 }
-PACKAGES = ("pyarrow", "joblib", "cloudpickle")
-REQUIRED = {"lerobot3": PACKAGES, "lerobot2.1": PACKAGES, "robomimic": (*PACKAGES, "h5py"), "npz": PACKAGES}
 DONE = "trocar.json"  # written last: recipe, splits and counts of a complete data set
 
 
@@ -53,8 +50,7 @@ def record(
         progress: called after every few episodes.
     """
     if recipe.policy == PERSON:
-        raise TrocarError("episodes of a person are recorded by trocar teleop --task TASK --record DIR")
-    check_installed(*REQUIRED[recipe.format])
+        raise TrocarError("episodes of a person are recorded by trocar teleop record TASK")
     check_executor(executor, workers, None)
     place = checked_folder(recipe, folder)
     with locked(place):
@@ -66,7 +62,6 @@ def record(
 
 def checked_folder(recipe: EpisodeRecipe, folder: str | Path) -> Path:
     """The folder of a data set; an error if it cannot be written, or a package that writes the format is missing."""
-    check_installed(*REQUIRED[recipe.format])
     place = Path(folder)
     if "\0" in str(place) or (os.path.lexists(place) and not place.is_dir()):
         raise TrocarError(f"the data set needs a folder, got {shown(str(place))}")

@@ -6,12 +6,12 @@ import json
 import os
 from typing import Any
 
+import h5py
 import numpy as np
 
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.data_set import DataSet
 from trocar_learning.episodes.demonstration import Demonstration
-from trocar_learning.episodes.packages import optional
 from trocar_learning.episodes.picture_files import image
 
 FILE = "demonstrations.hdf5"
@@ -22,7 +22,7 @@ MASKS = {"train": "train", "val": "valid", "test": "test", "recovery": "recovery
 def write(data: DataSet) -> None:
     """Write the file: next to the staged episodes, then in its place."""
     recipe, unfinished = data.recipe, data.staging.folder / FILE
-    with optional("h5py").File(unfinished, "w", libver="latest") as file:
+    with h5py.File(unfinished, "w", libver="latest") as file:
         group = file.create_group("data")
         # no model_file: robomimic asks robosuite's environments for it only
         kwargs = {"level": recipe.level, "mode": data.staging.episode(data.outcomes[0].index).about["mode"]}

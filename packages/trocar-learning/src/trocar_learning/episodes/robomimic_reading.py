@@ -22,7 +22,6 @@ from trocar.spatial import Array
 from trocar_learning.episodes.arm_columns import recordings
 from trocar_learning.episodes.demonstration import check_description
 from trocar_learning.episodes.loaded import EpisodeSet, LoadedEpisode
-from trocar_learning.episodes.packages import check_installed
 
 PROGRAM = Path(__file__).with_name("hdf5_process.py")
 TIMEOUT = 60.0  # of one episode or its pictures [s]
@@ -31,7 +30,6 @@ TIMEOUT = 60.0  # of one episode or its pictures [s]
 def load_robomimic(path: Path, splits: dict[str, str]) -> EpisodeSet:
     """Episodes of an HDF5 file of robomimic with joint positions in obs/position and their names, as trocar writes."""
     check_regular(path, "HDF5 file")
-    check_installed("h5py")
     numbers, _ = _answer(path, "demos")
     return EpisodeSet(path, "robomimic", len(numbers), lambda k: _demo(path, numbers[k]), splits)
 

@@ -48,7 +48,7 @@ class ZmqApiServer:
 
     def __init__(self, stepping: Stepping, port: int = PORT, report: Callable[[str], None] = print) -> None:
         if zmq is None:
-            raise TrocarError("the ZMQ remote API needs pyzmq and cbor2: pip install 'trocar[coppelia]'")
+            raise TrocarError("the ZMQ remote API needs pyzmq and cbor2: pip install 'trocar-reproductions[zmq]'")
         checks.count("port", port, 0, 65535)
         self._stepping, self._report = stepping, report
         self._functions = SimFunctions(stepping)

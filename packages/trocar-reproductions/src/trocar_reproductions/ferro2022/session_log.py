@@ -114,7 +114,7 @@ class SessionLog:
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         control = "dynamic" if scene.torque else "kinematic"
         weight = "with" if scene.counterweight else "no"
-        text = f"{control} - dt={1e3 * scene.period:g}ms - {weight} counterweight - trocar serve --coppelia"
+        text = f"{control} - dt={1e3 * scene.period:g}ms - {weight} counterweight - trocar serve coppelia"
         write_session(folder, np.arange(len(rows)) * scene.period, columns, text)
         self._report(f"wrote {len(rows)} rows to {folder}")
 

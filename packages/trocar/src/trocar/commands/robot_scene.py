@@ -17,16 +17,17 @@ def built_scene(
     Args:
         arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
         parameters: parameter sets or files, as ARM=SET.
-        seed: of a scene that is drawn at random; None: its usual state.
+        seed: of a scene that is drawn at random. Default: 0.
     """
     from trocar.arms import ARMS
     from trocar.robot.controller.constants import PERIOD
     from trocar.robot.settings import ArmSettings
     from trocar.simulation.scene_file import arms_of, named_scene
 
-    drawn = {} if seed is None else {"seed": seed}
-    if drawn and named_scene(scene) is None:
-        raise TrocarError(f"the scene {scene} is not drawn at random; leave out --seed")
+    named = named_scene(scene)
+    if seed is not None and (named is None or seed < 0):
+        raise TrocarError(f"--seed is at least 0 and goes with a scene that is drawn; got {seed} with {scene}")
+    drawn = {} if named is None else {"seed": seed or 0}
     if scene in ARMS:
         check_known("arm of the scene", (scene,), *arms)
         return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()

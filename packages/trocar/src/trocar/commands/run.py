@@ -20,6 +20,7 @@ from trocar.commands.terminal import INTERRUPTED, plain_errors
 from trocar.errors import TrocarError, check_known
 
 if TYPE_CHECKING:
+    from trocar.appearance.camera_place import CameraPlace
     from trocar.scripts.session import Session
     from trocar.view.page import Page
 
@@ -45,7 +46,9 @@ def run(
         option("NAME@T[+D]", "Press a pedal T seconds after the start, for D seconds (default: 0.5); can be repeated."),
     ] = None,
     seed: Annotated[int | None, option("K", "Seed of a scene that is drawn at random, such as peg_transfer.")] = None,
-    image_size: Annotated[str, option("WxH", "Size of the images, if the scene has a camera of its own.")] = IMAGE_SIZE,
+    image_size: Annotated[
+        str | None, option("WxH", "Size of the images of a scene with a camera of its own. Default: 640x400.")
+    ] = None,
     duration: Annotated[
         float | None, option("S", "Stop the node after S seconds of robot time: rospy.is_shutdown() becomes true.")
     ] = None,
@@ -80,7 +83,7 @@ def run(
     from trocar.transports.bags import bags_of
 
     _check(script, speed, start, api, duration)
-    size = pixels("--image-size", image_size)
+    camera = _camera(scene, image_size)
     for name in _own_options(context, script, arguments or []):
         where = f"trocar run: {name} is passed to the script; options of trocar run go before {script}"
         typer.echo(where, err=True)
@@ -96,7 +99,8 @@ def run(
         page = _page(running, robot) if view else None
         session = Session(robot, api, fast=speed == "fast")
         running.callback(session.close)
-        _publish_pictures(session, scene, size)
+        if camera is not None:
+            _publish_pictures(session, *camera)
         for press in presses:
             _schedule(session, *press)
         _limit(session, duration)
@@ -147,16 +151,25 @@ def _page(running: ExitStack, robot: tr.Robot) -> Page:
     return page
 
 
-def _publish_pictures(session: Session, scene: str, size: tuple[int, int]) -> None:
-    """Publish the pictures of a scene's own camera to the script."""
-    from trocar.scripts.stereo_topics import StereoPublisher
+def _camera(scene: str, size: str | None) -> tuple[CameraPlace, tuple[int, int]] | None:
+    """A scene's own camera and the size of its images [pixels]; None if it has none."""
     from trocar.simulation.scene_file import named_scene
-    from trocar.transports.camera import CameraSettings
 
     named = named_scene(scene)
     if named is not None and named.camera is not None:
-        fixed: Any = {"fixed": named.camera, "compressed": False}
-        StereoPublisher(session, CameraSettings(session.robot.scene, "stereo", rate=IMAGE_RATE, size=size, **fixed))
+        return named.camera, pixels("--image-size", IMAGE_SIZE if size is None else size)
+    if size is not None:
+        raise TrocarError(f"--image-size goes with a scene that has a camera of its own; {scene} has none")
+    return None
+
+
+def _publish_pictures(session: Session, camera: CameraPlace, size: tuple[int, int]) -> None:
+    """Publish the pictures of a scene's own camera to the script."""
+    from trocar.scripts.stereo_topics import StereoPublisher
+    from trocar.transports.camera import CameraSettings
+
+    fixed: Any = {"fixed": camera, "compressed": False}
+    StereoPublisher(session, CameraSettings(session.robot.scene, "stereo", rate=IMAGE_RATE, size=size, **fixed))
 
 
 def _limit(session: Session, duration: float | None) -> None:

@@ -35,7 +35,7 @@ def teleop(
     task: Annotated[
         str, option("NAME", "practice (plate, block, needle), suture, none, or another package's scene: peg_transfer.")
     ] = "practice",
-    seed: Annotated[int, option("K", "Seed of a scene that is drawn at random.")] = 0,
+    seed: Annotated[int | None, option("K", "Seed of a scene that is drawn at random. Default: 0.")] = None,
     scale: Scale = None,
     delay: Delay = 0.0,
     scheme: Annotated[
@@ -74,6 +74,8 @@ def teleop(
     """
     if context.invoked_subcommand is not None:
         return
+    if bench and master:
+        raise TrocarError("--bench and --master do not go together")
     if bench:
         _bench(context, json_file)
         return
@@ -89,8 +91,8 @@ def teleop(
         LiveOptions(
             masters=chosen,
             arms=arms,
-            task=checked_task(task),
-            seed=seed,
+            task=checked_task(task, seed),
+            seed=seed or 0,
             scale=checked_scale(scale, [kind.scale for kind in chosen.kinds]),
             delay=checked_delay(delay),
             scheme=scheme,
@@ -121,13 +123,15 @@ def _check(scheme: str | None, passivity: str, duration: float | None, page: boo
         raise TrocarError("--no-page needs --duration: there is nothing to look at")
 
 
-def checked_task(task: str) -> str:
-    """A task of `teleop`: practice, or another package's scene."""
+def checked_task(task: str, seed: int | None) -> str:
+    """A task of `teleop`: practice, or another package's scene, which alone has a seed."""
     from trocar.plugins import names
     from trocar.simulation.scene_file import PLUGINS
     from trocar.teleoperation.devices import TASKS
 
     check_known("task", (*TASKS, *names(PLUGINS)), task)
+    if seed is not None and (seed < 0 or task in TASKS):
+        raise TrocarError(f"--seed is at least 0 and goes with a task that is drawn at random, got {seed} with {task}")
     return task
 
 

@@ -1,4 +1,4 @@
-"""RViz 2 for a running "trocar serve --ros2", which publishes robot_description, joint_states and tf.
+"""RViz 2 for a running "trocar serve ros2", which publishes robot_description, joint_states and tf.
 
 ros2 launch rviz_ros2.launch.py [rviz:=false] [use_sim_time:=true]
 
@@ -38,7 +38,7 @@ def description():
     node.destroy_node()
     rclpy.shutdown(context=context)
     if not texts:
-        raise RuntimeError(f"no /robot_description within {TIMEOUT:.0f} s: start trocar serve --ros2 first")
+        raise RuntimeError(f"no /robot_description within {TIMEOUT:.0f} s: start trocar serve ros2 first")
     return texts[0]
 
 

@@ -23,12 +23,13 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
 	@echo 'make results fetch the data, reproduce all publications, rewrite the results in docs/reproductions.md'
 	@echo 'make test    set up, then run every check: ruff, mypy, import-linter, pytest'
+	@echo 'make quick   the same checks, and the fast tests of the rooms that your change reaches; ALL=1: of all rooms'
 	@echo 'make fuzz    set up, then send ROUNDS (default: 5000) random inputs to every interface, new ones in every run'
 	@echo 'make fuzz-all  run every fuzz test, or those with DOOR in their names, up to INPUTS (200000); resumes'
 	@echo 'make fuzz-interfaces  send INPUTS (200000) to every interface, divided evenly between its fuzz tests; resumes'
@@ -71,6 +72,20 @@ test: apt-test $(TEST_STAMP)
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+
+# The rooms that uncommitted changes reach, or changes since BASE; ALL=1: all rooms. Without tests that are slow, or need
+# sockets, a browser, random inputs or a GPU.
+BASE ?= HEAD
+QUICK := not slow and not net and not browser and not fuzz and not gpu
+quick: $(TEST_STAMP)
+	$(BIN)/python -m ruff check -q
+	$(BIN)/python -m ruff format --check -q
+	$(BIN)/lint-imports --no-logo --quiet
+	$(BIN)/dmypy run -- --follow-imports=normal
+	@folders="$(if $(ALL),packages tests,$$($(BIN)/python -m tools.affected $(BASE)))"; \
+	  if [ -z "$$folders" ]; then echo 'no room is reached by the change'; else \
+	  echo "$$folders" | tr '\n' ' '; echo; \
+	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m '$(QUICK)' $$folders || [ $$? = 5 ]; fi
 
 # A run that fails prints its seed: make fuzz SEED=...
 ROUNDS ?= 5000

@@ -1,4 +1,4 @@
-"""Every arm in every published geometry, and the joint states that the properties are checked on."""
+"""Arms in every published geometry, joint states that properties are checked on, and markers of tests."""
 
 import itertools
 import os
@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tests.support.markers import MARKERS, budget_lines, by_room, markers
 from tests.support.odd_values import CAMPAIGN, INPUTS, SEED, add_piece
+from tests.support.repository import ROOT
 
 MECHANISMS = (
     ("PSM", "wang2019"),
@@ -63,8 +65,31 @@ def states(mechanism, random_states):
     return np.vstack([special, corners, random_states(mechanism, 50)])
 
 
+def pytest_configure(config):
+    """Register the markers that paths and names decide."""
+    for name, text in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {text}")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark every test by its path and name."""
+    for item in items:
+        path = item.path.relative_to(ROOT).as_posix()
+        groups = [str(mark.args[0] if mark.args else mark.kwargs["name"]) for mark in item.iter_markers("xdist_group")]
+        for name in markers(path, getattr(item, "originalname", item.name), groups):
+            item.add_marker(name)
+
+
+WHOLE = 3000  # tests of a run after which the time of each room is printed
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Print the number of inputs that a fuzz campaign sent to each interface."""
+    """Print the time of each room after a whole run, and the inputs that a fuzz campaign sent to each interface."""
+    reports = [report for kind in terminalreporter.stats.values() for report in kind if hasattr(report, "duration")]
+    if len({report.nodeid for report in reports}) > WHOLE:
+        terminalreporter.section("time of each room")
+        for line in budget_lines(by_room((report.location[0], report.duration) for report in reports)):
+            terminalreporter.write_line(line)
     if CAMPAIGN and INPUTS:
         terminalreporter.section(f"{sum(INPUTS.values())} inputs, seed {SEED}")
         for door, count in sorted(INPUTS.items()):

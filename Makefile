@@ -80,7 +80,7 @@ QUICK := not slow and not net and not browser and not fuzz and not gpu
 quick: $(TEST_STAMP)
 	$(BIN)/python -m ruff check -q
 	$(BIN)/python -m ruff format --check -q
-	$(BIN)/lint-imports --no-logo --quiet
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/dmypy run -- --follow-imports=normal
 	@folders="$(if $(ALL),packages tests,$$($(BIN)/python -m tools.affected $(BASE)))"; \
 	  if [ -z "$$folders" ]; then echo 'no room is reached by the change'; else \

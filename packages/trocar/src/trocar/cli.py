@@ -38,7 +38,9 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         spelling = " ".join([*ctx.command_path.split()[1:], *args[:1]])
         if args and self.get_command(ctx, args[0]) is None and (package := missing_package(spelling)):
-            ctx.fail(f"trocar {spelling} is in {package}, which is not installed: pip install {package}")
+            where = f"trocar {spelling} is in {package}, which is not installed: pip install {package}"
+            typer.echo(f"error: {where}", err=True)
+            raise typer.Exit(2)
         return super().resolve_command(ctx, args)
 
 

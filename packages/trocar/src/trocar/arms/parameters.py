@@ -236,6 +236,12 @@ class Parameters:
                     )
 
 
+def set_names(arm: str) -> tuple[str, ...]:
+    """Names of the parameter sets of an arm, the best one first, then those of other packages."""
+    added = (name for name in names(PLUGINS) if stem(_read(plugin(PLUGINS, name)).arm) == stem(arm))
+    return (*SETS.get(arm, ()), *added)
+
+
 def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Parameters:
     """Load a parameter set by name or file path. Default: the arm's best set.
 
@@ -258,7 +264,7 @@ def load_parameters(arm: str, name: str | Path | Parameters | None = None) -> Pa
         if stem(parameters.arm) != stem(arm):
             raise TrocarError(f"{path} holds parameters of {parameters.arm}, not of {arm}")
         return mirror_image(parameters, arm)
-    raise UnknownName(f"parameter set of {arm}", str(name), (*known, *names(PLUGINS), "a path ending in .toml"))
+    raise UnknownName(f"parameter set of {arm}", str(name), (*set_names(arm), "a path ending in .toml"))
 
 
 @cache

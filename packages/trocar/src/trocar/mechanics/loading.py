@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import ARMS, Arm, Geometry, geometries, load_arm, published
 from trocar.arms.loads import with_added_mass, with_endoscope
-from trocar.arms.parameters import SETS, Parameters, load_parameters
+from trocar.arms.parameters import SETS, Parameters, load_parameters, set_names
 from trocar.arms.tables import is_geometry_file, read_geometry
 from trocar.errors import TrocarError, UnknownName, check_known, check_type
 from trocar.mechanics.mechanism import Mechanism
@@ -148,8 +148,10 @@ def _geometry_and_set(
                     f"the lengths are of {geometry.frames}; omit 'parameters', or give a set in these frames"
                 )
             return geometry, named
-        if str(parameters) not in sets and Path(parameters).suffix != ".toml":
-            raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*sets, *shapes)))
+        if Path(parameters).suffix != ".toml" and str(parameters) not in sets:
+            known = set_names(name)
+            if str(parameters) not in known:
+                raise UnknownName(f"parameter set of {name}", parameters, dict.fromkeys((*known, *shapes)))
     if parameters is None and not sets:
         return None, None
     loaded = load_parameters(name, parameters)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from trocar.arms import ARMS
-from trocar.arms.parameters import SETS
+from trocar.arms.parameters import set_names
 from trocar.checks import finite
 from trocar.control import ComputedTorque, Setpoint
 from trocar.errors import TrocarError, check_known
@@ -125,7 +125,7 @@ def settings_of(recording: Recording, default: ArmSettings) -> ArmSettings:
     if arm != default.name:  # parameters, instrument and gravity of another arm do not apply
         check_known("the recording's arm", ARMS, arm)
         default = ArmSettings(arm=arm)
-    if known.get("parameters") in SETS.get(arm, ()):
+    if known.get("parameters") in set_names(arm):
         options["parameters"] = known["parameters"]
     stated = {key: known[key] for key in ("counterweight", "friction", "instrument") if key in known}
     if stated.get("instrument") == "none":

@@ -29,5 +29,5 @@ class NamedScene:
     arms: tuple[str, ...]
     timestep: float
     build: Callable[..., Scene]
-    attend: Callable[[Any], AbstractContextManager[object]] = nullcontext
+    attend: Callable[[Any], AbstractContextManager[object]] = lambda robot: nullcontext()
     camera: CameraPlace | None = None

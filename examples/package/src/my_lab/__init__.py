@@ -1,0 +1,1 @@
+"""Our own parts of trocar."""

@@ -9,6 +9,7 @@ import pytest
 
 import trocar as tr
 from tools import results_pages
+from trocar.report.claim_table import ClaimTable
 from trocar_reproductions.experiment import Context
 from trocar_reproductions.experiments import EXPERIMENTS
 from trocar_reproductions.patel2018 import model
@@ -191,3 +192,8 @@ def test_decoupling_the_wrist_is_wrong_by_its_offset():
     straight, bent = model.decoupled(mech, q)
     assert straight < 1e-12
     assert bent == pytest.approx(0.0091 * np.sqrt(2), rel=0.15)
+
+
+@pytest.mark.parametrize("publication", EXPERIMENTS)
+def test_every_publication_has_a_table(publication):
+    assert len(ClaimTable(f"trocar_reproductions.{publication}").entries) >= 10

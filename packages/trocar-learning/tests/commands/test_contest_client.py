@@ -17,7 +17,7 @@ from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.transports.topic_bridge import TopicBridge
 from trocar_learning.commands import contest
-from trocar_learning.contest.peg_board import PEG_HEIGHT, T_camera_world
+from trocar_learning.contest.peg_board import PEG_HEIGHT, PIXELS, T_camera_world
 from trocar_learning.contest.trial import ContestTrial, drawn_scene
 
 CLIENT = ROOT / "examples" / "clients" / "peg_transfer.py"
@@ -53,7 +53,7 @@ def contest_robot():
 
 def test_the_served_topics_are_those_of_the_competition(contest_robot):
     robot, trial = contest_robot
-    camera = contest.contest_camera(robot.scene, None, None)
+    camera = contest.contest_camera(robot.scene, contest.IMAGE_RATE, PIXELS)
     bridge = TopicBridge(robot, 2, offered=trial.topics, camera=camera)
     assert {topic.name for topic in bridge.topics} == TOPICS
     assert bridge.services == ()
@@ -101,7 +101,7 @@ def test_the_same_client_finds_it_over_ros2_and_is_refereed(capfd, monkeypatch, 
     client.write_text(CLIENT.read_text().replace("STEP = 0.6e-3", "STEP = 2.4e-3"))  # in a quarter of the time
     assert client.read_text() != CLIENT.read_text()
     command = f"{sys.executable} -m tests.support.remote_script {client}"
-    trial = contest.client_trial(command, 3, DOMAIN, {"pictures": SIZE}, ignored)
+    trial = contest.client_trial(command, 3, DOMAIN, {"pictures": (320, 200)}, ignored)
     check_output(capfd.readouterr().out, 3)
     assert trial.ended == "the client ended"
     assert (trial.details["points"], trial.drops, trial.held) == (0, 0, False)

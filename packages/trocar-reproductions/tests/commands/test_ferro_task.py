@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from matplotlib.figure import Figure
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import trocar.recording.figure as figure_module
 from trocar.cli import app

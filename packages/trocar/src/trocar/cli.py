@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from trocar.commands import COMMANDS
 from trocar.commands.command import PANELS, Command
+from trocar.commands.contents import COMMANDS
 from trocar.errors import TrocarError
 from trocar.files import remove_temporaries_on_termination
 from trocar.plugins import names, plugin

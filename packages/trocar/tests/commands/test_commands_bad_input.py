@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
 
 import trocar.simulation
-import trocar_reproductions
 from trocar.cli import app
 from trocar.control import JointPID, hold
 from trocar.report import Report
@@ -62,15 +59,6 @@ def test_identify_names_a_folder_given_for_a_file(tmp_path: Path, option: str) -
     assert set(result.stderr.splitlines()) == {f"error: {tmp_path}: is a folder; name a file"}
 
 
-def test_reproduce_checks_its_paths_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ran: list[object] = []
-    fake = SimpleNamespace(name="one", title="One", run=ran.append)
-    monkeypatch.setattr(trocar_reproductions, "EXPERIMENTS", {"one": fake})
-    (tmp_path / "file").touch()
-    assert "is a file, not a folder" in line(call("reproduce", "--data", tmp_path, "--report", tmp_path / "file"))
-    assert not ran
-
-
 # Unreadable inputs
 
 
@@ -116,21 +104,6 @@ def test_an_interrupted_command_prints_one_line_and_exits_with_130(
     said = line(call("sim", "PSM", "-o", tmp_path / "out"), 130)
     assert said == "interrupted; no partial files were written; a shorter --duration takes less time"
     assert not list(tmp_path.iterdir())
-
-
-def test_interrupted_reproduce_prints_how_to_continue_and_lists_missing_experiments(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    runs = {"one": lambda _: Report("One"), "two": interrupt, "three": lambda _: Report("Three")}
-    fakes = {name: SimpleNamespace(name=name, title=name.title(), run=run) for name, run in runs.items()}
-    monkeypatch.setattr(trocar_reproductions, "EXPERIMENTS", fakes)
-    said = line(call("reproduce", "--data", tmp_path, "--json", tmp_path / "claims.json"), 130)
-    assert said == "interrupted; to continue, run: trocar reproduce two three"
-    claims = json.loads((tmp_path / "claims.json").read_text())["claims"]
-    assert [(claim["id"], claim["holds"], claim["note"]) for claim in claims] == [
-        ("two/run", None, "not run: interrupted"),
-        ("three/run", None, "not run: interrupted"),
-    ]
 
 
 # Options without effect

@@ -35,11 +35,11 @@ COMMANDS = (
     "reproduce --json {folder}/x.json",
     "reproduce --report {folder}/report",
     "crtk-check --json {folder}/x.json",
-    "serve {scene} --ros2 --record {folder}/x.bag",
-    "serve {scene} --launch-files {folder}/launch",
-    "serve --coppelia --port 0 --log {folder}/logs",
-    "serve --fpga --arms PSM1",  # its configuration files in the current folder
-    "teleop --bench --json {folder}/x.json",
+    "serve ros2 {scene} --record {folder}/x.bag",
+    "serve launch-files {folder}/launch",
+    "serve coppelia --port 0 --log {folder}/logs",
+    "serve boards --arms PSM1",  # its configuration files in the current folder
+    "teleop bench --json {folder}/x.json",
 )
 
 

@@ -4,7 +4,6 @@ import pytest
 
 from trocar.errors import TrocarError, UnknownName
 from trocar.report.claim_table import ClaimTable
-from trocar_reproductions.experiments import EXPERIMENTS
 
 TEXT = """
 ["spiral, {clock}/{row}"]
@@ -84,8 +83,3 @@ def test_an_unknown_claim_is_rejected_by_name(table):
 def test_a_malformed_entry_is_rejected_by_name(text, message):
     with pytest.raises(TrocarError, match=message):
         ClaimTable("someone2020", text=text)
-
-
-@pytest.mark.parametrize("publication", EXPERIMENTS)
-def test_every_publication_has_a_table(publication):
-    assert len(ClaimTable(publication).entries) >= 10

@@ -1,15 +1,1 @@
-"""Commands that this package adds to the command line."""
-
-from trocar.commands.command import Command
-from trocar_learning.commands.contest import contest
-from trocar_learning.commands.convert import convert
-from trocar_learning.commands.record import record
-from trocar_learning.commands.replay import replay
-from trocar_learning.commands.score import score
-from trocar_learning.commands.teleop_record import record as teleop_record
-
-COMMANDS = (
-    *(Command(run=function, panel="Learn") for function in (score, record, replay, convert)),
-    Command(run=contest, group="serve"),
-    Command(run=teleop_record, group="teleop"),
-)
+"""Commands that this package adds to the command line; `contents` lists them."""

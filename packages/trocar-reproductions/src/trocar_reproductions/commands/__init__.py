@@ -1,14 +1,1 @@
-"""Commands that this package adds to the command line."""
-
-from trocar.commands.command import Command
-from trocar_reproductions.commands.coppelia import coppelia, coppelia_robot
-from trocar_reproductions.commands.ferro_task import ferro_task
-from trocar_reproductions.commands.fetch import fetch
-from trocar_reproductions.commands.reproduce import reproduce
-from trocar_reproductions.commands.teleop_bench import bench
-
-COMMANDS = (
-    *(Command(run=function, panel="Reproduce") for function in (reproduce, fetch, ferro_task)),
-    *(Command(run=function, group="serve") for function in (coppelia, coppelia_robot)),
-    Command(run=bench, group="teleop"),
-)
+"""Commands that this package adds to the command line; `contents` lists them."""

@@ -84,9 +84,7 @@ def run(
 
     _check(script, speed, start, api, duration)
     camera = _camera(scene, image_size)
-    for name in _own_options(context, script, arguments or []):
-        where = f"trocar run: {name} is passed to the script; options of trocar run go before {script}"
-        typer.echo(where, err=True)
+    _warn_of_own_options(context, script, arguments or [])
     presses = [_press(text, PEDALS) for text in pedal or []]
     api = api or _judged(script)
     with ExitStack() as running:  # stopped in reverse order
@@ -189,12 +187,15 @@ def _keep(page: Page, session: Session, status: int) -> None:
         page.wait()
 
 
-def _own_options(context: typer.Context, script: Path, arguments: Sequence[str]) -> list[str]:
-    """Options of `trocar run` among the arguments of a script whose text does not have them."""
+def _warn_of_own_options(context: typer.Context, script: Path, arguments: Sequence[str]) -> None:
+    """Name the options of `trocar run` among the arguments of a script whose text does not have them."""
     text = script.read_text("utf-8", errors="replace")
     own = {name for parameter in context.command.params for name in parameter.opts}
     names = [argument.partition("=")[0] for argument in arguments]
-    return [name for name in dict.fromkeys(names) if name.startswith("--") and name in own and name not in text]
+    for name in dict.fromkeys(names):
+        if name.startswith("--") and name in own and name not in text:
+            where = f"{name} is passed to the script; options of trocar run go before {script}"
+            typer.echo(f"trocar run: {where}", err=True)
 
 
 def _press(text: str, pedals: tuple[str, ...]) -> tuple[str, float, float]:

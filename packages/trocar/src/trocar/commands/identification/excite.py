@@ -13,13 +13,14 @@ from trocar.commands.terminal import plain_errors, progress_bar, show_table, sho
 from trocar.files import check_writable, write_whole
 
 if TYPE_CHECKING:
+    from trocar.control.trajectories import PeriodicRun
+    from trocar.identification.excitation.criterion import Criterion
     from trocar.identification.excitation.limits import ExcitationLimits
     from trocar.identification.excitation.search import Excitation
     from trocar.robot.rehearsal import Rehearsal
     from trocar.spatial import Array
 
 Objective = Literal["condition", "determinant"]
-Links = Literal["reduced", "all"]
 
 
 @plain_errors("--seconds ends the search early and keeps the best motion")
@@ -31,7 +32,6 @@ def excite(
     objective: Annotated[
         Objective, flag("condition: smallest condition number; determinant: largest determinant (D-optimal).")
     ] = "condition",
-    links: Annotated[Links, flag("Inertias to excite; reduced omits two nearly redundant bars of a PSM.")] = "reduced",
     limit: Annotated[
         list[str] | None, option("JOINT=LOW,HIGH,SPEED", "Limits of a joint; can be repeated. Default: the arm's.")
     ] = None,
@@ -63,38 +63,52 @@ def excite(
     and play.py. excitation.json and excitation.csv list the effort each motor needs and its limit. Exit status 1 if
     the rehearsal fails.
     """
-    from trocar.arms.arm import CONTROL_RATE
-    from trocar.control.trajectories import PeriodicRun
     from trocar.identification.excitation import file as files
     from trocar.identification.excitation.criterion import Criterion
     from trocar.identification.excitation.limits import excitation_limits
     from trocar.identification.excitation.search import excite as search
-    from trocar.identification.excitation.search import sampled
-    from trocar.plots import save
-    from trocar.recording.figure import recording_figure
-    from trocar.robot.rehearsal import rehearse
 
     check_writable(output / "excitation.json")
     check_positive(rate=rate)
     mechanism = tr.load_mechanism(arm, parameters)
     facts = mechanism.arm
-    without = facts.excitation.redundant_links if links == "reduced" else ()
     limits = excitation_limits(facts, _changes(limit or []), effort)
     if frequency is None:
         frequency = facts.excitation.frequency
     check_positive(frequency=frequency)
     check_rows(periods / frequency * max(rate, facts.gains.rate), "Choose fewer --periods or a lower --rate")
     first = None if go_on is None else files.load_coefficients(go_on, facts)
-    criterion = Criterion(mechanism, without, objective)
+    criterion = Criterion(mechanism, facts.excitation.redundant_links, objective)
     with progress_bar(f"{arm}, {len(criterion)} parameters") as progress:
         options: Any = {"harmonics": harmonics, "frequency": frequency, "starts": starts, "seconds": seconds}
         excitation = search(criterion, limits, **options, seed=seed, first=first, progress=progress)
+    _rehearse(arm, parameters, excitation, limits, criterion, (periods, rate), output)
+
+
+def _rehearse(
+    arm: str,
+    parameters: str | None,
+    excitation: Excitation,
+    limits: ExcitationLimits,
+    criterion: Criterion,
+    plan: tuple[int, float],
+    output: Path,
+) -> None:
+    """Play a motion on the simulated robot, write and print the results. plan: periods, rows per second."""
+    from trocar.arms.arm import CONTROL_RATE
+    from trocar.control.trajectories import PeriodicRun
+    from trocar.identification.excitation import file as files
+    from trocar.plots import save
+    from trocar.recording.figure import recording_figure
+    from trocar.robot.rehearsal import rehearse
+
+    (periods, rate), facts = plan, criterion.mechanism.arm
     written = [files.save_coefficients(output / "excitation.json", facts, excitation, limits)]
     run = PeriodicRun(excitation.motion, periods, facts.home)
     engine = tr.Simulator(arm, parameters, timestep=1 / CONTROL_RATE, motor_limits=True)
-    plan = files.rows(facts, run, rate)
+    rows = files.rows(facts, run, rate)
     with progress_bar(f"rehearsal, {run.duration:.0f} s") as progress:
-        rehearsal = rehearse(engine, plan, progress=progress)
+        rehearsal = rehearse(engine, rows, progress=progress)
     recording, rehearsed = rehearsal.recording, rehearsal.motor_efforts
     written.append(recording.save(output / "rehearsal.npz"))
     title = f"{arm}: excitation rehearsed, condition number {excitation.condition_number:.0f}"
@@ -105,28 +119,37 @@ def excite(
         efforts = files.effort_table(facts, excitation, rehearsed)
         written.append(files.rows(facts, run, rate, efforts).save(output / "excitation.csv"))
         written.append(write_whole(output / "play.py", files.player(facts, "excitation.csv", rate)))
-
-    _show_motion(facts, limits, plan, recording)
+    _show_motion(facts, limits, rows, recording)
     _show_efforts(facts, excitation, rehearsed)
+    _show_result(excitation, criterion)
+    show_written(written)
+    if complaints:
+        for complaint in complaints:
+            typer.echo(f"rehearsal failed: {complaint}", err=True)
+        remedy = "lower --effort, --frequency or the speeds (--limit)"
+        typer.echo(f"excitation.csv and play.py were not written; {remedy}.", err=True)
+        raise typer.Exit(1)
+    _show_next(arm, facts, run, output)
+
+
+def _show_result(excitation: Excitation, criterion: Criterion) -> None:
+    from trocar.identification.excitation.search import sampled
+
     number = f"Condition number {excitation.condition_number:.1f} of {excitation.parameters} parameters"
     ends = ", ".join(f"{value:.0f}" for value in excitation.starts)
     effort_spent = f"{excitation.iterations} iterations, {excitation.seconds:.0f} s"
     typer.echo(f"{number}; starts ended at {ends}; {effort_spent}.")
     typer.echo(f"Least excited parameters: {', '.join(criterion.unexcited(*sampled(excitation.motion, 200)))}.")
-    show_written(written)
-    for complaint in complaints:
-        typer.echo(f"rehearsal failed: {complaint}", err=True)
-    if not complaints:
-        begin, end = run.full_speed
-        parts = f"{begin:.1f} s, {end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s"
-        typer.echo(f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {parts}.")
-        typer.echo(f"Next, here: trocar run --scene {arm} --speed fast {output / 'play.py'} --arm {arm}")
-        typer.echo(f"  or at the robot: python3 {output / 'play.py'} --arm {facts.dvrk_name} --scale 0.3")
-        typer.echo(f"Then: trocar identify measured.csv --arm {arm} -o mine.toml (to try it out, use rehearsal.npz).")
-    else:
-        remedy = "lower --effort, --frequency or the speeds (--limit)"
-        typer.echo(f"excitation.csv and play.py were not written; {remedy}.", err=True)
-        raise typer.Exit(1)
+
+
+def _show_next(arm: str, facts: tr.Arm, run: PeriodicRun, output: Path) -> None:
+    """Print what to do with the written motion."""
+    begin, end = run.full_speed
+    parts = f"{begin:.1f} s, {end - begin:.1f} s at full speed, and back home in {run.duration - end:.1f} s"
+    typer.echo(f"excitation.csv takes {run.duration:.1f} s: from home to the motion in {parts}.")
+    typer.echo(f"Next, here: trocar run --scene {arm} --speed fast {output / 'play.py'} --arm {arm}")
+    typer.echo(f"  or at the robot: python3 {output / 'play.py'} --arm {facts.dvrk_name} --scale 0.3")
+    typer.echo(f"Then: trocar identify measured.csv --arm {arm} -o mine.toml (to try it out, use rehearsal.npz).")
 
 
 def _changes(texts: list[str]) -> dict[str, tuple[float, float, float]]:

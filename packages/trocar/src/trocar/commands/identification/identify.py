@@ -74,24 +74,12 @@ def identify(
     Exit status 2 if the recording cannot be used; then no parameter file is written.
     """
     from trocar.identification import load_recipe
-    from trocar.recording.bag_file import is_bag
 
     figures: dict[str, Any] = dict.fromkeys(KEYS)
     try:
         check_writable(json_file, predictions, output, None if report is None else report / "identify.html")
         check_toml(output, "a recipe" if search else "a parameter set")
-        if seconds is not None and recalibrate is None:
-            raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
-        if recalibrate is not None:
-            others = {"--test": test, "--predictions": predictions, "--report": report}
-            _refuse(others, "cannot be combined with --recalibrate; omit it")
-        if predictions is not None and test is None:
-            raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
-        if namespace is not None and not any(is_bag(path) for path in (train, test) if path is not None):
-            raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
-        if search:
-            others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
-            _refuse(others, "cannot be combined with --search; search first, then pass the result with --recipe")
+        _check(train, test, predictions, report, recalibrate, seconds, search, json_file, namespace)
         used = load_recipe(arm, recipe)
         # Errors are per column of the file: motor columns are not converted to joints.
         rate, names = used.rate if rate is None else rate, used.columns
@@ -113,6 +101,34 @@ def identify(
         # Written even after an error: a file from an earlier run must not be mistaken for this run's result.
         if json_file is not None:
             write_json(json_file, figures)
+
+
+def _check(
+    train: Path,
+    test: Path | None,
+    predictions: Path | None,
+    report: Path | None,
+    recalibrate: Path | None,
+    seconds: float | None,
+    search: bool,
+    json_file: Path | None,
+    namespace: str | None,
+) -> None:
+    """Raise an error for options that contradict each other."""
+    from trocar.recording.bag_file import is_bag
+
+    if seconds is not None and recalibrate is None:
+        raise TrocarError("--seconds requires --recalibrate; identification uses the whole recording")
+    if recalibrate is not None:
+        others = {"--test": test, "--predictions": predictions, "--report": report}
+        _refuse(others, "cannot be combined with --recalibrate; omit it")
+    if predictions is not None and test is None:
+        raise TrocarError("--predictions requires --test; it contains the effort predicted for the rows of TEST")
+    if namespace is not None and not any(is_bag(path) for path in (train, test) if path is not None):
+        raise TrocarError(f"--namespace selects an arm in a bag, and {train} is not a bag; omit it")
+    if search:
+        others = {"--test": test, "--json": json_file, "--report": report, "--recalibrate": recalibrate}
+        _refuse(others, "cannot be combined with --search; search first, then pass the result with --recipe")
 
 
 def _read(path: Path, **options: Any) -> tr.Recording:

@@ -1,0 +1,31 @@
+"""All commands of this package, under the headings of `trocar --help`."""
+
+from trocar.commands.bench import bench
+from trocar.commands.boards import boards
+from trocar.commands.command import Command
+from trocar.commands.crtk_check import crtk_check
+from trocar.commands.demo import demo
+from trocar.commands.export import export
+from trocar.commands.identification.calibrate import calibrate, gravity
+from trocar.commands.identification.excite import excite
+from trocar.commands.identification.identify import identify
+from trocar.commands.recordings import compare, render
+from trocar.commands.run import run
+from trocar.commands.scene import scene
+from trocar.commands.serve import launch_files, ros1, ros2, serve
+from trocar.commands.simulate import follow, sim
+from trocar.commands.sweep import sweep
+from trocar.commands.teleop import teleop
+from trocar.commands.view import view
+from trocar.commands.watch import watch
+
+COMMANDS = (
+    *(Command(run=function, panel="Look") for function in (demo, view, render, compare)),
+    *(Command(run=function, panel="Simulate") for function in (sim, follow, scene, sweep, export, bench)),
+    Command(run=run, panel="Your robot", passes_arguments=True),
+    Command(run=serve, panel="Your robot", is_group=True),
+    Command(run=teleop, panel="Your robot", is_group=True),
+    *(Command(run=function, panel="Your robot") for function in (watch, crtk_check)),
+    *(Command(run=function, panel="Identify") for function in (excite, identify, calibrate, gravity)),
+    *(Command(run=function, group="serve") for function in (ros1, ros2, boards, launch_files)),
+)

@@ -59,9 +59,10 @@ def targets(text):
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
         *sorted((ROOT / "docs").glob("*.md")),
-        *sorted((ROOT / "docs" / "community").glob("*.md")),
+        *sorted((ROOT / "docs" / "extending").glob("*.md")),
+        *sorted((ROOT / "packages").glob("*/README.md")),
     ],
-    ids=lambda p: p.name,
+    ids=lambda p: f"{p.parent.name}/{p.name}",
 )
 def test_internal_links_point_at_existing_files(page):
     missing = [t for t in targets(page.read_text("utf-8")) if not t.startswith("generated/")]

@@ -166,11 +166,7 @@ With this page you can judge your policy: it has success rates of scripted and l
 
 The episodes are in `docs/benchmark.csv`, and `python -m tools.benchmark_page` writes this page from them. To add
 episodes, run `trocar score --table TASK -n 100 -o episodes.jsonl` and `python -m tools.benchmark_page episodes.jsonl`.
-Seeds start at 0. The episodes are of commit 9b43ef83, but for nominal ones of `PegTransfer`, `Pullout` and `Palpate`
-and some of `Insert`, `Regrasp` and `NeedleHandover`: these are older, with parameters of the PSM whose efforts differ
-by up to 4e-6. 1,228 nominal episodes of the experts were run with both sets of parameters: all have the same success
-and, but for five of `Retract` that differ by 20 ms, the same length. Seed 14 of `PegTransfer` is of commit 3fb32e8a;
-before it, MuJoCo's solver stopped early in one step and threw a peg away.
+Seeds start at 0. Which episodes are older than others is in the [history](benchmark_history.md).
 
 **Bold** is the share of episodes in which the condition was held for the required time, with the exact 95 % interval
 (Clopper and Pearson); *first* is the share in which it was met at least once, which most published figures count; n is

@@ -34,7 +34,7 @@ from trocar.batch.equations import vector
 from trocar.batch.equations.arm import ArmEquations, Row, TipKinematics, add_along, add_outer, along
 from trocar.batch.equations.dynamics import Matrix
 from trocar.batch.equations.vector import Vector
-from trocar.batch.graph import Node, absolute, exp2, maximum, minimum, outside, shortcuts, sign, sqrt, within
+from trocar.laws.graph import Node, absolute, exp2, maximum, minimum, outside, shortcuts, sign, sqrt, within
 from trocar.spatial import Array
 
 RESTING_SPEED = 1e-9  # velocities below this count as rest [rad/s, m/s]

@@ -11,6 +11,7 @@ length, as in MuJoCo Warp.
 import warp as wp
 
 from trocar.batch.worlds import status
+from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.law import Law
 from trocar.laws.servo import servo
 from trocar.laws.sources.function_source import on_warp
@@ -23,6 +24,8 @@ JOINT_PD = wp.constant(status.JOINT_PD)
 COMPUTED_TORQUE = wp.constant(status.COMPUTED_TORQUE)
 
 servo_law = on_warp(Law(servo))
+dahl_state_law = on_warp(Law(dahl_state))
+dahl_effort_law = on_warp(Law(dahl_effort))
 
 
 @wp.struct
@@ -186,19 +189,15 @@ def apply_dahl(
         applied[w, i] = constant[w % constant.shape[0], i]
     for k in range(motors.B.shape[0]):
         here = row_product(motors.B, k, qpos, w, motors.element_q[k])
-        path = here - now.s[w, k]
+        state = dahl_state_law(now.z[w, k], here - now.s[w, k], rate[v, k])
         now.s[w, k] = here
-        d = wp.sign(path)
-        if path == 0.0:
-            d = 0.0
-        state = d + (now.z[w, k] - d) * wp.exp(rate[v, k] * wp.abs(path))
         now.z[w, k] = state
-        force = -(F[v, k] + slope[v, k] * here) * state
+        effort = dahl_effort_law(state, here, F[v, k], slope[v, k])
         first = motors.element_v[k]
         for i in range(motors.B.shape[1]):
             b = motors.B[k, i]
             if b != 0.0:
-                applied[w, first + i] = applied[w, first + i] + b * force
+                applied[w, first + i] = applied[w, first + i] - b * effort
 
 
 @wp.kernel

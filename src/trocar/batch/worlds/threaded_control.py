@@ -9,12 +9,14 @@ from trocar.batch.worlds.motor_table import MEMORY, MotorTable
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import COMPUTED_TORQUE, JOINT_PD, RAW, SERVO
 from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.law import Law
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
 
 _SERVO = on_arrays(Law(servo, PARAMETERS))
+_STATE, _EFFORT = on_arrays(Law(dahl_state)), on_arrays(Law(dahl_effort))
 
 
 class ThreadedControl:
@@ -153,10 +155,8 @@ class ThreadedControl:
     def _friction(self, qpos: Array) -> Array:
         """Constant forces and those of Dahl elements (n, nv), whose states follow the path since the last step."""
         here = qpos @ self._B[0].T
-        path, self.s = here - self.s, here
-        d = np.sign(path)
-        self.z = d + (self.z - d) * np.exp(self.dahl_rate * np.abs(path))
-        return np.asarray(self.constant - ((self.F + self.slope * here) * self.z) @ self._B[1])
+        self.z, self.s = _STATE(self.z, here - self.s, self.dahl_rate), here
+        return np.asarray(self.constant - _EFFORT(self.z, here, self.F, self.slope) @ self._B[1])
 
 
 def _spread(rows: Array, first: Array, width: int) -> Array:

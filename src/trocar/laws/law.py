@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -17,6 +17,7 @@ class Law:
     Args:
         equations: a function of nodes. Its arguments without default are the inputs.
         fixed: inputs that stay the same over many calls: parameters. What depends on them alone is computed once.
+        vectors: sizes of the arguments that are vectors; their inputs are called x0, x1, ...
         options: other arguments of the equations.
 
     Attributes:
@@ -24,11 +25,19 @@ class Law:
         outputs: nodes, in the order of the results.
     """
 
-    def __init__(self, equations: Equations, fixed: Sequence[str] = (), **options: Any) -> None:
+    def __init__(
+        self, equations: Equations, fixed: Sequence[str] = (), vectors: Mapping[str, int] | None = None, **options: Any
+    ) -> None:
         arguments = signature(equations).parameters.values()
         names = [argument.name for argument in arguments if argument.default is Parameter.empty]
-        graph = Graph()
+        graph, sizes = Graph(), vectors or {}
         self.name = equations.__name__
-        self.inputs = [graph.input(name, fixed=name in fixed) for name in names]
-        results = equations(*self.inputs, **options)
+        self.inputs: list[Node] = []
+        nodes: list[Node | list[Node]] = []
+        for name in names:
+            parts = [f"{name}{k}" for k in range(sizes[name])] if name in sizes else [name]
+            entries = [graph.input(part, fixed=name in fixed) for part in parts]
+            self.inputs += entries
+            nodes.append(entries if name in sizes else entries[0])
+        results = equations(*nodes, **options)
         self.outputs = list(results) if isinstance(results, tuple) else [results]

@@ -117,7 +117,7 @@ boards: $(TEST_STAMP)
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e '.[batch,gpu]'
 	$(BIN)/python -m pytest -q -rs tests/batch/test_batch_cuda.py
-	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs tests/batch/test_scene_batch.py
+	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs tests/batch/test_scene_batch.py tests/laws/test_laws_on_warp.py
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
 

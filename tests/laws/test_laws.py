@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+import trocar as tr
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
 from trocar.laws.graph import absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
 from trocar.laws.law import Law
+from trocar.laws.offset_wrist import NEAREST, POSE, nearest_joints, offset_wrist
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import ARRAYS, NUMBERS, WARP, function_source, on_arrays, on_numbers
 from trocar.mechanics.drives import dahl_states
+from trocar.spatial import inverse
 
 PERIOD = 1.0 / 1500.0
 LAWS = [Law(servo), Law(encoder), Law(rested_encoder), Law(dahl_state), Law(dahl_effort)]
@@ -23,15 +27,26 @@ LAWS = [Law(servo), Law(encoder), Law(rested_encoder), Law(dahl_state), Law(dahl
 def inputs(law: Law, count: int, seed: int = 0) -> np.ndarray:
     """Random inputs (inputs, count) of every size; some of those of a servo are zero."""
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=(len(law.inputs), count)) * 10.0 ** rng.uniform(-3.0, 1.0, (len(law.inputs), count))
+    shape = len(law.inputs), count
+    values = dict(
+        zip((x.name for x in law.inputs), rng.normal(size=shape) * 10.0 ** rng.uniform(-3.0, 1.0, shape), strict=True)
+    )
+    for name in {"dt", "age", "deadband", "output", "limit", "cutoff"} & set(values):
+        values[name] = np.abs(values[name])
     if law.name == "servo":
-        values[rng.random(values.shape) < 0.1] = 0.0
-    for k, node in enumerate(law.inputs):
-        if node.name in ("resolution", "dt", "age", "deadband", "output", "limit", "cutoff"):
-            values[k] = np.abs(values[k]) + (0.0 if node.name in ("deadband", "cutoff") else 1e-3)
-        if law.name == "dahl_state" and node.name in ("z", "rate"):
-            values[k] = np.tanh(values[k]) if node.name == "z" else -np.abs(values[k])
-    return values
+        for value in values.values():
+            value[rng.random(count) < 0.1] = 0.0
+    if law.name == "dahl_state":
+        values |= {"z": np.tanh(values["z"]), "rate": -np.abs(values["rate"])}
+    if "resolution" in values:  # positions that are not halfway between counts
+        values["resolution"] = 2.0 ** rng.integers(-9, -5, count)
+        values["s"] = values["resolution"] * (rng.integers(-20, 20, count) + rng.uniform(-0.4, 0.4, count))
+    if law.name == "encoder":
+        moves = rng.integers(-2, 3, count)
+        values["count"] = np.rint(values["s"] / values["resolution"]) - moves
+        values["position"] = values["resolution"] * (values["count"] + rng.uniform(-0.4, 0.4, count))
+        values["edge"] = values["resolution"] * (values["count"] - 0.5)
+    return np.array([np.broadcast_to(value, count) for value in values.values()])
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
@@ -113,6 +128,46 @@ def test_dahl_states_along_a_motion_are_those_of_the_law() -> None:
     for path in np.diff(s, axis=0):
         z.append(law(z[-1], path, -1.0 / delta))
     np.testing.assert_allclose(dahl_states(s, delta, z[0]), z, rtol=0.0, atol=2e-15)
+
+
+@pytest.mark.parametrize("quotients", [True, False])
+def test_all_branches_of_an_offset_wrist_have_its_pose(quotients: bool) -> None:
+    mechanism = tr.load_mechanism("PSM")
+    arm, rng = mechanism.arm, np.random.default_rng(3)
+    roll, a = arm.serial[3].placement[2, 3], arm.serial[5].placement[0, 3]
+    insertion = arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2]
+    q = rng.uniform(np.maximum(arm.lower, -3.0), np.minimum(arm.upper, 3.0), (100, 7))  # no whole turns
+    T = mechanism.forward_kinematics(q)
+    T_6 = T @ inverse(arm.T_last_tip)
+    law = Law(offset_wrist, vectors=POSE, quotients=quotients)
+    single, solutions = on_numbers(law), []
+    pose = T_6[:, :3].transpose(2, 1, 0).reshape(12, -1)
+    for flips in product([1.0, -1.0], repeat=2):
+        *joints, _, _ = on_arrays(law)(*pose, a, *flips, q[:, 0], q[:, 4], q[:, 5])
+        each = [single(*entries, a, *flips, 0.0, 0.0, 0.0)[:6] for entries in pose.T.tolist()]
+        np.testing.assert_allclose(np.transpose(joints), each, rtol=0.0, atol=1e-13)
+        joints[2] = joints[2] - insertion - roll
+        solutions.append(np.column_stack([*joints, q[:, 6]]))
+        np.testing.assert_allclose(mechanism.forward_kinematics(solutions[-1]), T, rtol=0.0, atol=1e-13)
+    apart = [np.abs(one - other).max(axis=1).min() for one, other in combinations(solutions, 2)]
+    assert min(apart) > 1e-3
+    np.testing.assert_allclose(solutions[0], q, rtol=0.0, atol=1e-11)  # the branch within the limits
+
+
+def test_the_nearest_joints_on_numbers_are_those_on_arrays() -> None:
+    law, rng = Law(nearest_joints, vectors=NEAREST), np.random.default_rng(4)
+    axes = Rotation.random(60, random_state=5).as_matrix().transpose(2, 1, 0).reshape(9, -1)
+    values = np.concatenate([axes, rng.normal(scale=0.1, size=(3, 60))])
+    lengths, seeds = np.full((4, 60), [[0.01], [0.1], [0.05], [1e-9]]), rng.normal(size=(6, 60))
+    limits = np.full((12, 60), np.repeat([-1.5, 1.5], 6)[:, None])
+    values = np.concatenate([values, lengths, seeds, limits])
+    values[9:12, 0] = 0.0  # at the remote centre
+    single = on_numbers(law)
+    together = np.transpose(on_arrays(law)(*values))
+    np.testing.assert_allclose(together, [single(*row) for row in values.T.tolist()], rtol=0.0, atol=1e-13)
+    assert together[0].tolist() == [*np.clip(seeds[:, 0], -1.5, 1.5), 0.0]
+    assert together[1:, 6].all()
+    assert (np.abs(together[:, :6]) <= 1.5).all()
 
 
 # -- the generator -----------------------------------------------------------------------------------------------------

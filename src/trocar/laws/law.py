@@ -17,27 +17,28 @@ class Law:
     Args:
         equations: a function of nodes. Its arguments without default are the inputs.
         fixed: inputs that stay the same over many calls: parameters. What depends on them alone is computed once.
-        vectors: sizes of the arguments that are vectors; their inputs are called x0, x1, ...
+        vectors: sizes of the arguments that are vectors; the entries of x are the inputs x0, x1, ...
         options: other arguments of the equations.
 
     Attributes:
-        name: of the equations, and of the generated functions. inputs: nodes, in the order of the arguments.
+        name: of the equations, and of the generated functions. vectors: as given.
+        arguments: nodes by the name of the argument. inputs: nodes, in the order of the arguments.
         outputs: nodes, in the order of the results.
     """
 
     def __init__(
         self, equations: Equations, fixed: Sequence[str] = (), vectors: Mapping[str, int] | None = None, **options: Any
     ) -> None:
-        arguments = signature(equations).parameters.values()
-        names = [argument.name for argument in arguments if argument.default is Parameter.empty]
-        graph, sizes = Graph(), vectors or {}
+        parameters = signature(equations).parameters.values()
+        names = [parameter.name for parameter in parameters if parameter.default is Parameter.empty]
+        graph, self.vectors = Graph(), vectors or {}
         self.name = equations.__name__
-        self.inputs: list[Node] = []
-        nodes: list[Node | list[Node]] = []
-        for name in names:
-            parts = [f"{name}{k}" for k in range(sizes[name])] if name in sizes else [name]
-            entries = [graph.input(part, fixed=name in fixed) for part in parts]
-            self.inputs += entries
-            nodes.append(entries if name in sizes else entries[0])
-        results = equations(*nodes, **options)
+        entries = {name: [f"{name}{k}" for k in range(self.vectors.get(name, 0))] or [name] for name in names}
+        self.arguments = {
+            name: [graph.input(entry, fixed=name in fixed) for entry in parts] for name, parts in entries.items()
+        }
+        self.inputs = [node for nodes in self.arguments.values() for node in nodes]
+        results = equations(
+            *(nodes if name in self.vectors else nodes[0] for name, nodes in self.arguments.items()), **options
+        )
         self.outputs = list(results) if isinstance(results, tuple) else [results]

@@ -13,6 +13,7 @@ wp.set_module_options({"enable_backward": False})
 
 NEAR = wp.constant(1e-5)  # distance from a singularity below which a pose has no solution [m, rad], for float32
 nearest_joints = on_warp(Law(offset_wrist.nearest_joints, vectors=offset_wrist.NEAREST))
+vec3 = wp.types.vector(length=3, dtype=float)
 vec6 = wp.types.vector(length=6, dtype=float)
 vec7 = wp.types.vector(length=7, dtype=float)
 
@@ -58,41 +59,12 @@ def tip_in_world(arm: Wrist, q: vec6) -> wp.mat44:
 def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> vec7:
     """Joints nearest to a seed, within limits if possible, else cut at them; the last entry is 0 if there are none."""
     T = arm.T_base_world * T_world * arm.T_tip_6
+    x = vec3(T[0, 0], T[1, 0], T[2, 0])
+    y = vec3(T[0, 1], T[1, 1], T[2, 1])
+    z = vec3(T[0, 2], T[1, 2], T[2, 2])
+    p = vec3(T[0, 3], T[1, 3], T[2, 3])
     q1, q2, q3, q4, q5, q6, solved = nearest_joints(
-        T[0, 0],
-        T[1, 0],
-        T[2, 0],
-        T[0, 1],
-        T[1, 1],
-        T[2, 1],
-        T[0, 2],
-        T[1, 2],
-        T[2, 2],
-        T[0, 3],
-        T[1, 3],
-        T[2, 3],
-        arm.offset,
-        arm.insertion,
-        arm.roll,
-        NEAR,
-        seed[0],
-        seed[1],
-        seed[2],
-        seed[3],
-        seed[4],
-        seed[5],
-        arm.lower[0],
-        arm.lower[1],
-        arm.lower[2],
-        arm.lower[3],
-        arm.lower[4],
-        arm.lower[5],
-        arm.upper[0],
-        arm.upper[1],
-        arm.upper[2],
-        arm.upper[3],
-        arm.upper[4],
-        arm.upper[5],
+        x, y, z, p, arm.offset, arm.insertion, arm.roll, NEAR, seed, arm.lower, arm.upper
     )
     return vec7(q1, q2, q3, q4, q5, q6, solved)
 

@@ -32,13 +32,12 @@ class Dialect:
 
     Attributes:
         calls: templates of operations as calls, in which no argument needs parentheses. both: operator of conditions.
-        kind: annotation of the arguments. constant: template of constants, which are then created once.
+        constant: template of constants, which are then created once.
         branches: test that a condition holds anywhere; values of shortcuts are computed only then. "": always.
     """
 
     calls: Mapping[str, str]
     both: str = "and"
-    kind: str = ""
     constant: str = ""
     branches: str = ""
 
@@ -78,8 +77,7 @@ WARP = Dialect(
         hypot="wp.sqrt({0} * {0} + {1} * {1})",
         sign="wp.where({0} > 0.0, 1.0, wp.where({0} < 0.0, -1.0, 0.0))",  # Warp's own is 1 at zero
         select="wp.where({0}, {1}, {2})",
-    ),
-    kind=": float",
+    )
 )
 
 
@@ -97,10 +95,11 @@ def on_numbers(law: Law) -> Callable[..., Any]:
 
 
 def on_warp(law: Law) -> Any:
-    """The law as a function that kernels of Warp can call, in float32, of all its inputs."""
+    """The law as a function that kernels of Warp can call, in float32, of all its arguments; vectors are Warp's."""
     import warp as wp
 
-    return wp.func(_loaded(law.name, function_source(law, WARP), {"wp": wp, "__name__": __name__}))
+    kinds = {f"vec{size}": wp.types.vector(length=size, dtype=float) for size in law.vectors.values()}
+    return wp.func(_loaded(law.name, function_source(law, WARP), {"wp": wp, "__name__": __name__, **kinds}))
 
 
 def function_source(law: Law, dialect: Dialect) -> str:
@@ -112,7 +111,11 @@ def function_source(law: Law, dialect: Dialect) -> str:
         constants = [node for node in schedule(law.outputs, branches=True) if node.is_constant]
         head = [f"c{k} = {dialect.constant.format(node.value)}" for k, node in enumerate(constants)]
         terms |= {node.index: f"c{k}" for k, node in enumerate(constants)}
-    if not fixed or dialect is WARP:
+    if dialect is WARP:
+        terms |= {law.arguments[x][k].index: f"{x}[{k}]" for x, size in law.vectors.items() for k in range(size)}
+        kinds = [f"{x}: vec{law.vectors[x]}" if x in law.vectors else f"{x}: float" for x in law.arguments]
+        return "\n".join(_definition(law.name, kinds, _Lines(dialect, terms, law.outputs)))
+    if not fixed:
         body = _definition(law.name, [node.name for node in law.inputs], _Lines(dialect, terms, law.outputs))
         return "\n".join([*head, *body])
     prepared, lines = [node for node in Program(law.inputs, law.outputs).fixed if node.args], []
@@ -126,9 +129,7 @@ def function_source(law: Law, dialect: Dialect) -> str:
 
 
 def _definition(name: str, arguments: Sequence[str], body: _Lines) -> list[str]:
-    kind = body.dialect.kind
-    head = f"def {name}({', '.join(f'{argument}{kind}' for argument in arguments)}):"
-    return [head, *body.lines, f"    return {', '.join(body.results)}"]
+    return [f"def {name}({', '.join(arguments)}):", *body.lines, f"    return {', '.join(body.results)}"]
 
 
 class _Lines:

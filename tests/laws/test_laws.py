@@ -13,7 +13,7 @@ import trocar as tr
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
 from trocar.laws.graph import absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import NEAREST, POSE, nearest_joints, offset_wrist
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import ARRAYS, NUMBERS, WARP, function_source, on_arrays, on_numbers
@@ -21,10 +21,10 @@ from trocar.mechanics.drives import dahl_states
 from trocar.spatial import inverse
 
 PERIOD = 1.0 / 1500.0
-LAWS = [Law(servo), Law(encoder), Law(rested_encoder), Law(dahl_state), Law(dahl_effort)]
+LAWS = [ScalarLaw(servo), ScalarLaw(encoder), ScalarLaw(rested_encoder), ScalarLaw(dahl_state), ScalarLaw(dahl_effort)]
 
 
-def inputs(law: Law, count: int, seed: int = 0) -> np.ndarray:
+def inputs(law: ScalarLaw, count: int, seed: int = 0) -> np.ndarray:
     """Random inputs (inputs, count) of every size; some of those of a servo are zero."""
     rng = np.random.default_rng(seed)
     shape = len(law.inputs), count
@@ -50,7 +50,7 @@ def inputs(law: Law, count: int, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_a_law_on_arrays_is_that_on_numbers(law: Law) -> None:
+def test_a_law_on_arrays_is_that_on_numbers(law: ScalarLaw) -> None:
     values = inputs(law, 200)
     together = np.atleast_2d(on_arrays(law)(*values))
     single = on_numbers(law)
@@ -63,15 +63,15 @@ def test_a_law_on_arrays_is_that_on_numbers(law: Law) -> None:
 @pytest.mark.parametrize("parts", list(product([True, False], repeat=3)))
 def test_a_servo_with_its_parameters_prepared_is_the_same(form: Callable, parts: tuple[bool, ...]) -> None:
     options = dict(zip(("deadbands", "integrals", "observers"), parts, strict=True))
-    law = Law(servo, **options)
-    plain, prepared = form(law), form(Law(servo, PARAMETERS, **options))
+    law = ScalarLaw(servo, **options)
+    plain, prepared = form(law), form(ScalarLaw(servo, PARAMETERS, **options))
     first = len(law.inputs) - len(PARAMETERS)
     for row in inputs(law, 50).T.tolist():
         assert prepared(*row[first:])(*row[:first]) == plain(*row)
 
 
 def test_parts_that_no_actuator_has_change_nothing() -> None:
-    law, bare = Law(servo), Law(servo, deadbands=False, integrals=False, observers=False)
+    law, bare = ScalarLaw(servo), ScalarLaw(servo, deadbands=False, integrals=False, observers=False)
     values = dict(zip((node.name for node in law.inputs), inputs(law, 100), strict=True))
     for name in ("ki", "deadband", "cutoff", "momentum", "observer"):
         values[name][:] = 0.0
@@ -80,7 +80,7 @@ def test_parts_that_no_actuator_has_change_nothing() -> None:
 
 
 def test_the_deadband_is_taken_off_the_error_and_stops_damping() -> None:
-    law = on_numbers(Law(servo))
+    law = on_numbers(ScalarLaw(servo))
     gains = {"kp": 10.0, "ki": 0.0, "kd": 2.0, "deadband": 0.1, "output": 5.0, "limit": 9.0}
     rest = {"dq_ref": 0.0, "q": 0.0, "dq": 1.0, "integral": 0.0, "explained": 0.0, "observer": 0.0, "active": 1.0}
     rest |= {"cutoff": 0.0, "momentum": 0.0, "dt": PERIOD}
@@ -90,7 +90,7 @@ def test_the_deadband_is_taken_off_the_error_and_stops_damping() -> None:
 
 
 def test_an_inactive_servo_forgets_its_integral_and_keeps_its_observer() -> None:
-    law = Law(servo)
+    law = ScalarLaw(servo)
     values = dict(zip((node.name for node in law.inputs), inputs(law, 50), strict=True)) | {"active": np.zeros(50)}
     _, _, integral, _, observer = on_arrays(law)(**values)
     assert not integral.any()
@@ -98,8 +98,8 @@ def test_an_inactive_servo_forgets_its_integral_and_keeps_its_observer() -> None
 
 
 def test_an_encoder_reports_the_speed_of_steady_motion_and_none_at_rest() -> None:
-    read, resolution = on_numbers(Law(encoder)), 1e-3
-    edge, count = on_numbers(Law(rested_encoder))(0.0, resolution)
+    read, resolution = on_numbers(ScalarLaw(encoder)), 1e-3
+    edge, count = on_numbers(ScalarLaw(rested_encoder))(0.0, resolution)
     s, position, age, v = 0.0, 0.0, RESTED, 0.0
     for speed, cycles in ((0.7, 200), (0.0, 3000)):
         for _ in range(cycles):
@@ -111,7 +111,7 @@ def test_an_encoder_reports_the_speed_of_steady_motion_and_none_at_rest() -> Non
 
 
 def test_dahl_states_depend_on_the_path_alone() -> None:
-    law = on_arrays(Law(dahl_state))
+    law = on_arrays(ScalarLaw(dahl_state))
     z, rate, rng = np.linspace(-1.0, 1.0, 21), -1.0 / 0.01, np.random.default_rng(0)
     for path in rng.normal(scale=0.01, size=20):
         whole_way = law(z, path, rate)
@@ -124,7 +124,7 @@ def test_dahl_states_along_a_motion_are_those_of_the_law() -> None:
     """`mechanics` computes whole motions, with the parts that do not depend on z ahead of the recurrence."""
     rng, delta = np.random.default_rng(1), np.array([2e-3, 1e-2, 5e-2])
     s = np.cumsum(rng.normal(scale=3e-3, size=(400, 3)), axis=0)
-    law, z = on_arrays(Law(dahl_state)), [np.array([0.5, -0.2, 0.0])]
+    law, z = on_arrays(ScalarLaw(dahl_state)), [np.array([0.5, -0.2, 0.0])]
     for path in np.diff(s, axis=0):
         z.append(law(z[-1], path, -1.0 / delta))
     np.testing.assert_allclose(dahl_states(s, delta, z[0]), z, rtol=0.0, atol=2e-15)
@@ -139,7 +139,7 @@ def test_all_branches_of_an_offset_wrist_have_its_pose(quotients: bool) -> None:
     q = rng.uniform(np.maximum(arm.lower, -3.0), np.minimum(arm.upper, 3.0), (100, 7))  # no whole turns
     T = mechanism.forward_kinematics(q)
     T_6 = T @ inverse(arm.T_last_tip)
-    law = Law(offset_wrist, vectors=POSE, quotients=quotients)
+    law = ScalarLaw(offset_wrist, vectors=POSE, quotients=quotients)
     single, solutions = on_numbers(law), []
     pose = T_6[:, :3].transpose(2, 1, 0).reshape(12, -1)
     for flips in product([1.0, -1.0], repeat=2):
@@ -155,7 +155,7 @@ def test_all_branches_of_an_offset_wrist_have_its_pose(quotients: bool) -> None:
 
 
 def test_the_nearest_joints_on_numbers_are_those_on_arrays() -> None:
-    law, rng = Law(nearest_joints, vectors=NEAREST), np.random.default_rng(4)
+    law, rng = ScalarLaw(nearest_joints, vectors=NEAREST), np.random.default_rng(4)
     axes = Rotation.random(60, random_state=5).as_matrix().transpose(2, 1, 0).reshape(9, -1)
     values = np.concatenate([axes, rng.normal(scale=0.1, size=(3, 60))])
     lengths, seeds = np.full((4, 60), [[0.01], [0.1], [0.05], [1e-9]]), rng.normal(size=(6, 60))
@@ -178,7 +178,7 @@ def test_a_shortcut_on_arrays_is_computed_only_where_it_is_needed() -> None:
         needed = unequal(x, 0.0)
         return tuple(shortcuts(needed, [select(needed, y / x, y), x * y], [y, x]))
 
-    law = Law(guarded)
+    law = ScalarLaw(guarded)
     assert "if np.count_nonzero(" in function_source(law, ARRAYS)
     x, y = np.zeros(3), np.arange(3.0)
     with np.errstate(all="raise"):
@@ -190,8 +190,8 @@ def test_values_of_a_choice_between_numbers_are_computed_when_chosen() -> None:
     def quotient(x, y):  # type: ignore[no-untyped-def]
         return select(absolute(y) > 0.0, x / y, 0.0)
 
-    assert on_numbers(Law(quotient))(1.0, 0.0) == 0.0
-    assert on_numbers(Law(quotient))(1.0, 4.0) == 0.25
+    assert on_numbers(ScalarLaw(quotient))(1.0, 0.0) == 0.0
+    assert on_numbers(ScalarLaw(quotient))(1.0, 4.0) == 0.25
 
 
 def test_every_operation_has_a_form_on_arrays_and_on_numbers() -> None:
@@ -199,7 +199,7 @@ def test_every_operation_has_a_form_on_arrays_and_on_numbers() -> None:
         chosen = select((x < y) > 0.0, rint(x), maximum(x, y))
         return atan2(x, y), hypot(x, y), sign(x) - chosen, -(x / (y * whole(x + y))), whole(x * y)
 
-    law, (x, y) = Law(operations), np.random.default_rng(2).normal(size=(2, 40)) * 3.0
+    law, (x, y) = ScalarLaw(operations), np.random.default_rng(2).normal(size=(2, 40)) * 3.0
     expected = [
         *(np.arctan2(x, y), np.hypot(x, y), np.sign(x) - np.where(x < y, np.rint(x), np.maximum(x, y))),
         *(-(x / (y * (x + y))), x * y),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.laws.test_laws import LAWS, inputs
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays, on_warp
 
 COMPILES = "Warp compiles kernels for many seconds; TROCAR_WARP_TESTS=1 or make gpu runs them"
@@ -30,7 +30,7 @@ def kernel_of(law):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_a_law_of_warp_is_that_on_arrays(law: Law, tmp_path: Path) -> None:
+def test_a_law_of_warp_is_that_on_arrays(law: ScalarLaw, tmp_path: Path) -> None:
     import warp as wp
 
     values = inputs(law, 64).astype(np.float32)

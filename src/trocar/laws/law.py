@@ -11,7 +11,7 @@ from trocar.laws.graph import Graph, Node
 Equations = Callable[..., Node | tuple[Node, ...]]
 
 
-class Law:
+class ScalarLaw:
     """A function from scalars to scalars as a graph; `trocar.laws.sources.function_source` has its generated forms.
 
     Args:

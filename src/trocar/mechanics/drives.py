@@ -11,11 +11,11 @@ from trocar.arms import Arm
 from trocar.arms.parameters import DRIVE_TERMS, CableTorque, Drive, Elastic, LeverSpring
 from trocar.errors import TrocarError, check_known
 from trocar.laws.dahl import dahl_effort
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
 
-_EFFORT = on_arrays(Law(dahl_effort))
+_EFFORT = on_arrays(ScalarLaw(dahl_effort))
 
 
 def dahl_states(s: ArrayLike, delta: ArrayLike, z0: ArrayLike = 0.0) -> Array:

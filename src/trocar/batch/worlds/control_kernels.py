@@ -12,7 +12,7 @@ import warp as wp
 
 from trocar.batch.worlds import status
 from trocar.laws.dahl import dahl_effort, dahl_state
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import servo
 from trocar.laws.sources.function_source import on_warp
 
@@ -23,9 +23,9 @@ SERVO = wp.constant(status.SERVO)
 JOINT_PD = wp.constant(status.JOINT_PD)
 COMPUTED_TORQUE = wp.constant(status.COMPUTED_TORQUE)
 
-servo_law = on_warp(Law(servo))
-dahl_state_law = on_warp(Law(dahl_state))
-dahl_effort_law = on_warp(Law(dahl_effort))
+servo_law = on_warp(ScalarLaw(servo))
+dahl_state_law = on_warp(ScalarLaw(dahl_state))
+dahl_effort_law = on_warp(ScalarLaw(dahl_effort))
 
 
 @wp.struct

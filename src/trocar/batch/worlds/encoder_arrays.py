@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
 
-_READING, _RESTED_READING = on_arrays(Law(encoder)), on_arrays(Law(rested_encoder))
+_READING, _RESTED_READING = on_arrays(ScalarLaw(encoder)), on_arrays(ScalarLaw(rested_encoder))
 EDGES = ("count", "position", "edge", "age")  # memory of the encoders, arrays (n, N)
 
 

@@ -10,14 +10,14 @@ import warp as wp
 
 from trocar.batch.worlds.control_kernels import Control
 from trocar.laws import encoder
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_warp
 
 wp.set_module_options({"enable_backward": False})
 
 RESTED = wp.constant(encoder.RESTED)
-reading = on_warp(Law(encoder.encoder))
-rested_reading = on_warp(Law(encoder.rested_encoder))
+reading = on_warp(ScalarLaw(encoder.encoder))
+rested_reading = on_warp(ScalarLaw(encoder.rested_encoder))
 
 
 @wp.struct

@@ -10,13 +10,13 @@ from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import COMPUTED_TORQUE, JOINT_PD, RAW, SERVO
 from trocar.batch.worlds.torque_law import TorqueLaw
 from trocar.laws.dahl import dahl_effort, dahl_state
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
 
-_SERVO = on_arrays(Law(servo, PARAMETERS))
-_STATE, _EFFORT = on_arrays(Law(dahl_state)), on_arrays(Law(dahl_effort))
+_SERVO = on_arrays(ScalarLaw(servo, PARAMETERS))
+_STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
 
 
 class ThreadedControl:

@@ -14,7 +14,7 @@ import numpy as np
 from trocar.batch.worlds.layout import ArmLayout, WristLayout
 from trocar.errors import TrocarError
 from trocar.laws import offset_wrist as law
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array, inverse
 
@@ -67,4 +67,4 @@ def nearest_joints(arm: ArmLayout, T_world: Array, seed: Array) -> tuple[Array, 
 
 @cache
 def _nearest() -> Callable[..., Any]:
-    return on_arrays(Law(law.nearest_joints, vectors=law.NEAREST))
+    return on_arrays(ScalarLaw(law.nearest_joints, vectors=law.NEAREST))

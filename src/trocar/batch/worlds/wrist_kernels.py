@@ -6,13 +6,13 @@
 import warp as wp
 
 from trocar.laws import offset_wrist
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_warp
 
 wp.set_module_options({"enable_backward": False})
 
 NEAR = wp.constant(1e-5)  # distance from a singularity below which a pose has no solution [m, rad], for float32
-nearest_joints = on_warp(Law(offset_wrist.nearest_joints, vectors=offset_wrist.NEAREST))
+nearest_joints = on_warp(ScalarLaw(offset_wrist.nearest_joints, vectors=offset_wrist.NEAREST))
 vec3 = wp.types.vector(length=3, dtype=float)
 vec6 = wp.types.vector(length=6, dtype=float)
 vec7 = wp.types.vector(length=7, dtype=float)

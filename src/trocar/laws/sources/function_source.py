@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from trocar.laws.graph import Branch, Node, ordered, schedule
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.program import Program
 
 _OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
@@ -81,7 +81,7 @@ WARP = Dialect(
 )
 
 
-def on_arrays(law: Law) -> Callable[..., Any]:
+def on_arrays(law: ScalarLaw) -> Callable[..., Any]:
     """The law on NumPy arrays that broadcast: a function of its inputs that returns its outputs.
 
     A law with parameters becomes a function of these, which returns a function of the other inputs.
@@ -89,12 +89,12 @@ def on_arrays(law: Law) -> Callable[..., Any]:
     return _loaded(law.name, function_source(law, ARRAYS), {"np": np})
 
 
-def on_numbers(law: Law) -> Callable[..., Any]:
+def on_numbers(law: ScalarLaw) -> Callable[..., Any]:
     """Like `on_arrays`, for numbers."""
     return _loaded(law.name, function_source(law, NUMBERS), {"math": math})
 
 
-def on_warp(law: Law) -> Any:
+def on_warp(law: ScalarLaw) -> Any:
     """The law as a function that kernels of Warp can call, in float32, of all its arguments; vectors are Warp's."""
     import warp as wp
 
@@ -102,7 +102,7 @@ def on_warp(law: Law) -> Any:
     return wp.func(_loaded(law.name, function_source(law, WARP), {"wp": wp, "__name__": __name__, **kinds}))
 
 
-def function_source(law: Law, dialect: Dialect) -> str:
+def function_source(law: ScalarLaw, dialect: Dialect) -> str:
     """Source of a function of the law's inputs, or of its parameters, which then returns a function of the others."""
     terms = {node.index: node.name for node in law.inputs}
     fixed = [node.name for node in law.inputs if node.fixed]

@@ -14,14 +14,14 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, WristedShaft
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import POSE, TURN, offset_wrist
 from trocar.laws.sources.function_source import on_numbers
 from trocar.mechanics.inverse_kinematics.descent import NEAR
 from trocar.mechanics.inverse_kinematics.remote_centre import wrist_flips
 from trocar.spatial import Array, inverse
 
-_BRANCH = on_numbers(Law(offset_wrist, vectors=POSE, quotients=True))
+_BRANCH = on_numbers(ScalarLaw(offset_wrist, vectors=POSE, quotients=True))
 
 Solver = Callable[[Array, Array], Array | None]
 

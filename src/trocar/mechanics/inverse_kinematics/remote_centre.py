@@ -11,7 +11,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.structure import SnakeShaft
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import POSE, VANISHING, offset_wrist
 from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics.inverse_kinematics.descent import NEAR, IkBranch, refined
@@ -19,7 +19,7 @@ from trocar.spatial import Array, inverse, mdh
 
 HALF_TURN_RANGE = np.pi / 2 - 2e-3  # a joint that stays below it is determined by its sine alone [rad]
 MAX_BEND = np.pi  # largest bend of a snake wrist in the search [rad]; a larger one is outside any limit
-_BRANCH = on_arrays(Law(offset_wrist, vectors=POSE))
+_BRANCH = on_arrays(ScalarLaw(offset_wrist, vectors=POSE))
 
 
 def wristed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:

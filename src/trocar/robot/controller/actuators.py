@@ -12,7 +12,7 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import CURRENT_NOISE
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import on_arrays
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
@@ -21,7 +21,7 @@ from trocar.spatial import Array
 
 DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
 _PERIOD = np.array(PERIOD)
-_READING, _RESTED_READING = on_arrays(Law(encoder)), on_arrays(Law(rested_encoder))
+_READING, _RESTED_READING = on_arrays(ScalarLaw(encoder)), on_arrays(ScalarLaw(rested_encoder))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +244,7 @@ class Servo(Remembering):
 @cache
 def _law(deadbands: bool, integrals: bool, observers: bool) -> Callable[..., Any]:
     """The law of actuators of which some have these parts."""
-    return on_arrays(Law(servo, PARAMETERS, deadbands=deadbands, integrals=integrals, observers=observers))
+    return on_arrays(ScalarLaw(servo, PARAMETERS, deadbands=deadbands, integrals=integrals, observers=observers))
 
 
 def _gains(arm: Arm, kind: str) -> Array:

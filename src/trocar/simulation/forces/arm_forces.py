@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError
 from trocar.laws.dahl import dahl_effort, dahl_state
-from trocar.laws.law import Law
+from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort, check_dissipative
@@ -24,7 +24,7 @@ from trocar.spatial import Array
 
 # Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
 RESOLVED = 1.0
-_STATE, _EFFORT = on_arrays(Law(dahl_state)), on_arrays(Law(dahl_effort))
+_STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
 
 
 class Hysteresis:

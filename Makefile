@@ -137,7 +137,8 @@ boards: $(TEST_STAMP)
 gpu: $(TEST_STAMP)
 	@$(INSTALL) -e 'packages/trocar[batch,gpu]'
 	$(BIN)/python -m pytest -q -rs packages/trocar/tests/batch/test_batch_cuda.py
-	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs packages/trocar/tests/batch/test_scene_batch.py packages/trocar-learning/tests/envs/test_worlds.py
+	TROCAR_WARP_TESTS=1 $(BIN)/python -m pytest -q -rs packages/trocar/tests/batch/test_scene_batch.py \
+	  packages/trocar/tests/laws/test_laws_on_warp.py packages/trocar-learning/tests/envs/test_worlds.py
 	$(BIN)/trocar bench batch --gpu
 	$(BIN)/python -m tools.bench gpu
 

@@ -16,8 +16,8 @@ from trocar import batch
 from trocar.batch.backends import jax as jax_backend
 from trocar.batch.c_export import c_files
 from trocar.batch.equations.programs import step_program
-from trocar.batch.sources.c_source import c_source
 from trocar.cli import app
+from trocar.laws.sources.c_source import c_source
 from trocar.mechanics import Mechanism
 
 DT = 1e-3

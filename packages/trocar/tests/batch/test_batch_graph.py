@@ -8,9 +8,9 @@ import pytest
 from trocar import batch
 from trocar.batch.equations.dynamics import Factor
 from trocar.batch.equations.simplification import regrouped, shortest
-from trocar.batch.graph import Graph, cos, schedule, shortcuts, sin, whole, within
-from trocar.batch.program import Program
-from trocar.batch.sources import array_source
+from trocar.laws.graph import Graph, cos, schedule, shortcuts, sin, whole, within
+from trocar.laws.program import Program
+from trocar.laws.sources import array_source
 
 GRAPH = Graph()
 P = [GRAPH.input(f"p@{k}", fixed=True) for k in range(4)]

@@ -13,9 +13,9 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch import backends
-from trocar.batch.program import Program
-from trocar.batch.sources import array_source
 from trocar.errors import TrocarError, check_known
+from trocar.laws.program import Program
+from trocar.laws.sources import array_source
 
 BACKENDS = tuple(sorted(module.name for module in iter_modules(backends.__path__)))
 PRECISIONS = ("float64", "float32")

@@ -13,9 +13,9 @@ import numpy as np
 from trocar import checks
 from trocar.batch.arms import BatchArms
 from trocar.batch.equations.programs import QUERIES, query_program, step_program
-from trocar.batch.program import Program
-from trocar.batch.sources import array_source
-from trocar.batch.sources.c_source import c_function, written
+from trocar.laws.program import Program
+from trocar.laws.sources import array_source
+from trocar.laws.sources.c_source import c_function, written
 
 _DESCRIPTIONS = {
     "forward_dynamics": "ddq (n) without friction, from q, dq and tau (n each, one after the other)",

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.graph import Branch, Graph, Node, above, cos, ordered, rebuilt, schedule, shortcuts, sign, sin
 from trocar.batch.parameters import BatchParameters, named_entry
-from trocar.batch.program import Program
-from trocar.batch.sources import array_source
+from trocar.laws.graph import Branch, Graph, Node, above, cos, ordered, rebuilt, schedule, shortcuts, sign, sin
+from trocar.laws.program import Program
+from trocar.laws.sources import array_source
 from trocar.spatial import Array
 
 

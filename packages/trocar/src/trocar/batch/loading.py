@@ -15,8 +15,8 @@ from trocar.batch.arms import BatchArms
 from trocar.batch.backend import backend as new_backend
 from trocar.batch.contact import TipSurface
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.errors import TrocarError, shown
+from trocar.laws.sources.c_source import MAX_THREADS
 from trocar.mechanics import ArmOptions, Mechanism, load_mechanism
 from trocar.mechanics.drives import check_dissipative
 from trocar.mechanics.inertia import check_consistent

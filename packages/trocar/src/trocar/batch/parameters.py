@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from trocar import checks
-from trocar.batch.graph import Graph, Node
 from trocar.errors import TrocarError, check_known
+from trocar.laws.graph import Graph, Node
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 

@@ -19,10 +19,10 @@ from mujoco.rollout import Rollout
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.sources.c_source import MAX_THREADS
 from trocar.batch.state import REMEDY, BatchLog, NotFinite
 from trocar.errors import MAX_LISTED, TrocarError, shown
 from trocar.files import check_memory
+from trocar.laws.sources.c_source import MAX_THREADS
 from trocar.simulation import Simulator
 from trocar.simulation.engine import MAX_EFFORT, RUNAWAY
 from trocar.spatial import Array

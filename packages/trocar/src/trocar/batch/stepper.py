@@ -10,9 +10,9 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.program import Program
 from trocar.batch.state import Layout
 from trocar.errors import TrocarError
+from trocar.laws.program import Program
 from trocar.mechanics import Mechanism
 
 # Largest product of local frequency and time step: an elastic force held over a step is stable up to 2.

@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import Arm
 from trocar.batch.equations.programs import TERMS, query_program
-from trocar.batch.graph import Node, schedule
 from trocar.batch.parameters import BatchParameters, ParameterNumbers, named_entry
 from trocar.errors import TrocarError, check_known
+from trocar.laws.graph import Node, schedule
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.spatial import Array
 

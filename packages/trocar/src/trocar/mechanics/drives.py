@@ -10,14 +10,18 @@ from numpy.typing import ArrayLike
 from trocar.arms import Arm
 from trocar.arms.parameters import DRIVE_TERMS, CableTorque, Drive, Elastic, LeverSpring
 from trocar.errors import TrocarError, check_known
+from trocar.laws.dahl import dahl_effort
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
+
+_EFFORT = on_arrays(ScalarLaw(dahl_effort))
 
 
 def dahl_states(s: ArrayLike, delta: ArrayLike, z0: ArrayLike = 0.0) -> Array:
     """z (T, ...) of Dahl elements along paths s (T, ...) [rad, m], time first.
 
-    z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds): exact if s is monotone between samples, and independent
-    of speed.
+    The law is `trocar.laws.dahl`, exact if s is monotone between samples.
 
     Args:
         delta: delta of each path [rad, m]; broadcasts against the trailing axes, like z0.
@@ -27,6 +31,7 @@ def dahl_states(s: ArrayLike, delta: ArrayLike, z0: ArrayLike = 0.0) -> Array:
     if not (delta > 0).all():
         raise TrocarError(f"delta of a Dahl element must be positive [rad, m], got {delta!r}")
     ds = np.diff(s, axis=0)
+    # The law as decay z + gained, in two operations per sample instead of six; expm1 is exact for short paths.
     decay = np.exp(-np.abs(ds) / delta)
     gained = -np.expm1(-np.abs(ds) / delta) * np.sign(ds)
     z = np.empty_like(s)
@@ -125,7 +130,7 @@ class Drives:
         effort = self.Fv * ds + self.coulomb(q, load) * np.sign(ds)
         if self.owner.size:
             z = np.sign(ds[..., self.owner]) if z is None else z
-            effort = effort + ((self.F + self.slope * s[..., self.owner]) * z) @ self.S.T
+            effort = effort + _EFFORT(z, s[..., self.owner], self.F, self.slope) @ self.S.T
         return effort @ self.A
 
     def states(self, q: Array, z0: ArrayLike | None = None) -> Array:

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
-from trocar.batch.program import Program
-from trocar.batch.sources.c_source import c_source
 from trocar.errors import TrocarError
 from trocar.files import scratch_folder, write_whole
+from trocar.laws.program import Program
+from trocar.laws.sources.c_source import c_source
 from trocar.spatial import Array
 
 _POINTER, _LONG = ctypes.c_void_p, ctypes.c_long

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
-from trocar.batch.program import Program
-from trocar.batch.sources.c_source import BLOCK, KernelForm, cuda_source, tiles
 from trocar.errors import TrocarError
+from trocar.laws.program import Program
+from trocar.laws.sources.c_source import BLOCK, KernelForm, cuda_source, tiles
 from trocar.spatial import Array
 
 try:

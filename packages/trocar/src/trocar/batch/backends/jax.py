@@ -11,10 +11,10 @@ import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
 from trocar.batch.gradients import adjoint
-from trocar.batch.program import Program
-from trocar.batch.sources import array_source
 from trocar.batch.state import BatchState, Layout
 from trocar.errors import TrocarError
+from trocar.laws.program import Program
+from trocar.laws.sources import array_source
 
 try:
     jax: Any = import_module("jax")

@@ -12,8 +12,8 @@ from trocar.batch.equations.dynamics import BodyInertia, Matrix, bias, mass_matr
 from trocar.batch.equations.orientation import Frames, GroupedBody, Orientations
 from trocar.batch.equations.simplification import shortest
 from trocar.batch.equations.vector import UPPER, Symmetric, Vector, cleaned
-from trocar.batch.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
 from trocar.batch.parameters import BatchParameters
+from trocar.laws.graph import Graph, Node, cos, maximum, minimum, sin, sqrt, total
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations
 from trocar.batch.equations.vector import cleaned
-from trocar.batch.graph import Node, maximum, minimum, total
 from trocar.batch.parameters import ParameterNumbers
+from trocar.laws.graph import Node, maximum, minimum, total
 
 
 @dataclass(frozen=True)

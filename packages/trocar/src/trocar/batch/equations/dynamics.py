@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from trocar.batch.equations import vector
 from trocar.batch.equations.orientation import Frames, GroupedBody, form
 from trocar.batch.equations.vector import Symmetric, Vector
-from trocar.batch.graph import Node, total
+from trocar.laws.graph import Node, total
 
 Matrix = list[list[Node]]
 

@@ -34,7 +34,8 @@ from trocar.batch.equations import vector
 from trocar.batch.equations.arm import ArmEquations, Row, TipKinematics, add_along, add_outer, along
 from trocar.batch.equations.dynamics import Matrix
 from trocar.batch.equations.vector import Vector
-from trocar.batch.graph import Node, absolute, exp2, maximum, minimum, outside, shortcuts, sign, sqrt, within
+from trocar.laws.dahl import dahl_effort, dahl_state
+from trocar.laws.graph import Node, absolute, exp2, maximum, minimum, outside, shortcuts, sign, sqrt, within
 from trocar.spatial import Array
 
 RESTING_SPEED = 1e-9  # velocities below this count as rest [rad/s, m/s]
@@ -201,20 +202,19 @@ class DahlElements:
         arm = self._arm
         by_drive: dict[int, Node] = {}
         for e, row, z in zip(self.index, self._rows, self.z, strict=True):
-            F = arm.parameter("dahl_F", e) + arm.parameter("dahl_slope", e) * arm.along(row, arm.q)
+            effort = dahl_effort(z, arm.along(row, arm.q), arm.parameter("dahl_F", e), arm.parameter("dahl_slope", e))
             drive = int(arm.tree.drives.dahl_drive[e])
-            by_drive[drive] = by_drive.get(drive, arm.graph.zero) + F * z
+            by_drive[drive] = by_drive.get(drive, arm.graph.zero) + effort
         for drive, effort in by_drive.items():
             add_along(tau, -effort, arm.A[drive])
 
     def moved(self, path: Sequence[Node]) -> list[Node]:
-        """States after the joints moved by `path` (n): z+ = d + (z - d) exp(-|ds| / delta), d = sign(ds)."""
-        arm, states = self._arm, []
-        for e, row, z in zip(self.index, self._rows, self.z, strict=True):
-            ds = arm.along(row, path)
-            d = sign(ds)
-            states.append(d + (z - d) * exp2(absolute(ds) * (-LOG2_E / arm.parameter("dahl_delta", e))))
-        return states
+        """States after the joints moved by `path` (n); GPUs have the exponential of base 2 in hardware."""
+        arm = self._arm
+        return [
+            dahl_state(z, arm.along(row, path), -LOG2_E / arm.parameter("dahl_delta", e), exp2)
+            for e, row, z in zip(self.index, self._rows, self.z, strict=True)
+        ]
 
 
 # -- contact -----------------------------------------------------------------------------------------------------------

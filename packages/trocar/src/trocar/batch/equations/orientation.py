@@ -15,7 +15,7 @@ import numpy as np
 
 from trocar.batch.equations import vector
 from trocar.batch.equations.vector import Symmetric, Vector, cleaned
-from trocar.batch.graph import Graph, Node, cos, sin, total
+from trocar.laws.graph import Graph, Node, cos, sin, total
 from trocar.mechanics.tree_arrays import TreeArrays
 from trocar.spatial import Array
 

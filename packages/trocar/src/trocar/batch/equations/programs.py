@@ -20,10 +20,10 @@ from trocar.batch.equations.arm import ArmEquations, TipKinematics, add_along, a
 from trocar.batch.equations.control import CONTROLS, limited
 from trocar.batch.equations.dynamics import Factor
 from trocar.batch.equations.simplification import regrouped
-from trocar.batch.graph import Node, total, whole
 from trocar.batch.parameters import BatchParameters
-from trocar.batch.program import Program
 from trocar.batch.state import Layout
+from trocar.laws.graph import Node, total, whole
+from trocar.laws.program import Program
 from trocar.mechanics.tree_arrays import TreeArrays
 
 # An arm beyond these has diverged. Free joints may turn many times.

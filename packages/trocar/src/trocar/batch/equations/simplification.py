@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from trocar.batch.graph import FUNCTIONS, Node, cos, is_fixed, rebuilt, schedule
+from trocar.laws.graph import FUNCTIONS, Node, cos, is_fixed, rebuilt, schedule
 
 MAX_TERMS = 250  # in one polynomial
 ZERO = 1e-10  # relative size of a coefficient that is zero but for rounding

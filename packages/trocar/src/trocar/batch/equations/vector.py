@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trocar.batch.graph import Graph, Node
+from trocar.laws.graph import Graph, Node
 from trocar.spatial import Array
 
 Vector = tuple[Node, Node, Node]

@@ -6,11 +6,26 @@ length, as in MuJoCo Warp.
 """
 
 # mypy: ignore-errors
-# ruff: noqa: UP018 - float(0.0) declares a variable that a kernel changes
+# ruff: noqa: UP018, SIM109 - float(0.0) declares a variable that a kernel changes; a kernel has no `in`
 
 import warp as wp
 
+from trocar.batch.worlds import status
+from trocar.laws.dahl import dahl_effort, dahl_state
+from trocar.laws.law import ScalarLaw
+from trocar.laws.servo import servo
+from trocar.laws.sources.function_source import on_warp
+
 wp.set_module_options({"enable_backward": False})
+
+RAW = wp.constant(status.RAW)
+SERVO = wp.constant(status.SERVO)
+JOINT_PD = wp.constant(status.JOINT_PD)
+COMPUTED_TORQUE = wp.constant(status.COMPUTED_TORQUE)
+
+servo_law = on_warp(ScalarLaw(servo))
+dahl_state_law = on_warp(ScalarLaw(dahl_state))
+dahl_effort_law = on_warp(ScalarLaw(dahl_effort))
 
 
 @wp.struct
@@ -81,7 +96,7 @@ def joint_value(motors: MotorConstants, x: wp.array2d(dtype=float), w: int, k: i
 def move_references(dt: float, now: Control):
     """References of the PID and of PD move at their rates by one step, before they act."""
     w, m = wp.tid()
-    if now.mode[m] == 1 or now.mode[m] == 3:
+    if now.mode[m] == SERVO or now.mode[m] == JOINT_PD:
         now.ref[w, m] = now.ref[w, m] + dt * now.rate[w, m]
 
 
@@ -90,25 +105,28 @@ def servo_effort(
     motors: MotorConstants, now: Control, dt: float, kp: float, ki: float, kd: float, w: int, m: int
 ) -> float:
     """Effort of the dVRK's PID with its deadband and disturbance observer."""
-    ds = now.measured_rate[w, m]
-    e = now.ref[w, m] - now.measured[w, m]
-    de = now.rate[w, m] - ds
-    if motors.deadband[m] > 0.0:
-        e = e - wp.clamp(e, -motors.deadband[m], motors.deadband[m])
-        if e == 0.0:
-            de = 0.0
-    tau = kp * e + kd * de
-    if ki != 0.0:
-        now.integral[w, m] = now.integral[w, m] + dt * e
-        tau = tau + ki * now.integral[w, m]
-    cutoff = motors.cutoff[m]
-    if cutoff > 0.0:
-        p = motors.momentum[m] * ds
-        now.observer[w, m] = now.observer[w, m] + (now.explained[w, m] + p - now.observer[w, m]) * cutoff * dt
-        tau = tau + now.observer[w, m] - p
-    tau = wp.clamp(tau, -motors.output[m], motors.output[m])
-    if cutoff > 0.0:
-        now.explained[w, m] = wp.clamp(tau, -motors.limit[m], motors.limit[m])
+    tau, _e, integral, explained, observer = servo_law(
+        now.ref[w, m],
+        now.rate[w, m],
+        now.measured[w, m],
+        now.measured_rate[w, m],
+        now.integral[w, m],
+        now.explained[w, m],
+        now.observer[w, m],
+        1.0,
+        kp,
+        ki,
+        kd,
+        motors.deadband[m],
+        motors.output[m],
+        motors.limit[m],
+        motors.cutoff[m],
+        motors.momentum[m],
+        dt,
+    )
+    now.integral[w, m] = integral
+    now.explained[w, m] = explained
+    now.observer[w, m] = observer
     return tau
 
 
@@ -126,20 +144,20 @@ def control_motors(
     w, m = wp.tid()
     kind = now.mode[m]
     tau = float(0.0)
-    if kind == 1:
+    if kind == SERVO:
         p = w % kp.shape[0]
         i = w % ki.shape[0]
         d = w % kd.shape[0]
         tau = servo_effort(motors, now, dt, kp[p, m], ki[i, m], kd[d, m], w, m)
-    elif kind == 3 or kind == 4:
+    elif kind == JOINT_PD or kind == COMPUTED_TORQUE:
         u = motors.first_u[m]
-        if kind == 4:
+        if kind == COMPUTED_TORQUE:
             tau = now.effort[w, m]
         for j in range(motors.joints[m]):
             k = u + j
             share = motors.coupling[k, m - u]
             if share != 0.0:
-                if kind == 4:
+                if kind == COMPUTED_TORQUE:
                     tau = tau + share * now.model_effort[w, k]
                 else:
                     e = now.ref[w, k] - joint_value(motors, now.measured, w, k)
@@ -147,7 +165,7 @@ def control_motors(
                     tau = tau + share * (kp[w % kp.shape[0], k] * e + kd[w % kd.shape[0], k] * de)
     else:
         tau = now.effort[w, m]
-    if kind != 0:
+    if kind != RAW:
         tau = wp.clamp(tau, -motors.limit[m], motors.limit[m])
     now.applied[w, m] = now.applied[w, m] + tau
     ctrl[w, m] = tau
@@ -171,19 +189,15 @@ def apply_dahl(
         applied[w, i] = constant[w % constant.shape[0], i]
     for k in range(motors.B.shape[0]):
         here = row_product(motors.B, k, qpos, w, motors.element_q[k])
-        path = here - now.s[w, k]
+        state = dahl_state_law(now.z[w, k], here - now.s[w, k], rate[v, k])
         now.s[w, k] = here
-        d = wp.sign(path)
-        if path == 0.0:
-            d = 0.0
-        state = d + (now.z[w, k] - d) * wp.exp(rate[v, k] * wp.abs(path))
         now.z[w, k] = state
-        force = -(F[v, k] + slope[v, k] * here) * state
+        effort = dahl_effort_law(state, here, F[v, k], slope[v, k])
         first = motors.element_v[k]
         for i in range(motors.B.shape[1]):
             b = motors.B[k, i]
             if b != 0.0:
-                applied[w, first + i] = applied[w, first + i] + b * force
+                applied[w, first + i] = applied[w, first + i] - b * effort
 
 
 @wp.kernel
@@ -233,7 +247,7 @@ def reset_control(
     now.commanded[w, m] = row_product(motors.D, m, qpos, w, motors.first_q[m])
     now.measured[w, m] = row_product(motors.A, m, qpos, w, motors.first_q[m])
     now.measured_rate[w, m] = row_product(motors.A, m, qvel, w, motors.first_v[m])
-    if now.mode[m] == 3 or now.mode[m] == 4:
+    if now.mode[m] == JOINT_PD or now.mode[m] == COMPUTED_TORQUE:
         now.ref[w, m] = now.commanded[w, m]
     else:
         now.ref[w, m] = now.measured[w, m]

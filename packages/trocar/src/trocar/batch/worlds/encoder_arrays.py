@@ -1,8 +1,4 @@
-"""Encoders of many worlds in NumPy: quantised positions, and velocities from the time between edges.
-
-The readings are those of `robot.controller.actuators.ActuatorSensors`, with a row per world; `encoder_kernels` has them
-for Warp.
-"""
+"""Encoders of many worlds in NumPy; `encoder_kernels` has them for Warp."""
 
 from __future__ import annotations
 
@@ -10,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trocar.laws.encoder import RESTED, encoder, rested_encoder
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
 
-MIN_INTERVAL = 1e-6  # time between edges [s]
-RESTED = 1.0  # time since the last edge of an arm that was placed [s]
+_READING, _RESTED_READING = on_arrays(ScalarLaw(encoder)), on_arrays(ScalarLaw(rested_encoder))
 EDGES = ("count", "position", "edge", "age")  # memory of the encoders, arrays (n, N)
 
 
@@ -42,23 +40,14 @@ class EncoderArrays:
     def place(self, rows: Array, s: Array) -> Array:
         """Readings (k, N) of worlds that were placed at positions s (k, N), at rest."""
         s = s + self.bias[rows]
-        count = np.rint(s / self.resolution)
-        q = count * self.resolution
+        q, count = _RESTED_READING(s, self.resolution)
         self.count[rows], self.position[rows], self.edge[rows], self.age[rows] = count, s, q, RESTED
         return np.asarray(q)
 
     def read(self, s: Array, v: Array, dt: float) -> tuple[Array, Array]:
         """Positions and velocities (n, N) one cycle after the last reading; s: positions, v: last velocities."""
         s = s + self.bias
-        count = np.rint(s / self.resolution)
-        steps = count - self.count
-        moved = steps != 0.0
-        edge = (count - 0.5 * np.sign(steps)) * self.resolution
-        since = dt * (s - edge) / np.where(moved, s - self.position, 1.0)
-        age = self.age + dt
-        v = np.where(moved, (edge - self.edge) / np.maximum(age - since, MIN_INTERVAL), v)
-        self.edge, self.age = np.where(moved, edge, self.edge), np.where(moved, since, age)
-        # no edge for a while: it cannot be faster than one count in that time
-        bound = np.where(moved, np.inf, self.resolution / np.maximum(self.age, MIN_INTERVAL))
-        self.count, self.position = count, s
-        return count * self.resolution, np.clip(v, -bound, bound)
+        last = self.count, self.position, self.edge, self.age
+        q, v, self.count, self.edge, self.age = _READING(s, *last, v, self.resolution, dt)
+        self.position = s
+        return q, v

@@ -1,4 +1,4 @@
-"""Warp kernels of encoders: quantised positions, and velocities from the time between edges; see `encoder_arrays`.
+"""Warp kernels of encoders; see `encoder_arrays`.
 
 In float32 the time of an edge is less exact than in double precision: in a cycle, a slow motor moves by a few units of
 the last place only.
@@ -9,11 +9,15 @@ the last place only.
 import warp as wp
 
 from trocar.batch.worlds.control_kernels import Control
+from trocar.laws import encoder
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_warp
 
 wp.set_module_options({"enable_backward": False})
 
-MIN_INTERVAL = wp.constant(1.0e-6)  # time between edges [s]
-RESTED = wp.constant(1.0)  # time since the last edge of an arm that was placed [s]
+RESTED = wp.constant(encoder.RESTED)
+reading = on_warp(ScalarLaw(encoder.encoder))
+rested_reading = on_warp(ScalarLaw(encoder.rested_encoder))
 
 
 @wp.struct
@@ -36,13 +40,13 @@ def place_encoders(mask: wp.array(dtype=wp.bool), encoders: Encoders, now: Contr
     if not mask[w]:
         return
     s = now.measured[w, m] + encoders.bias[w, m]
-    count = wp.rint(s / encoders.resolution[m])
+    q, count = rested_reading(s, encoders.resolution[m])
     encoders.count[w, m] = count
     encoders.position[w, m] = s
-    encoders.edge[w, m] = count * encoders.resolution[m]
+    encoders.edge[w, m] = q
     encoders.age[w, m] = RESTED
     encoders.last_rate[w, m] = 0.0
-    now.measured[w, m] = count * encoders.resolution[m]
+    now.measured[w, m] = q
     now.measured_rate[w, m] = 0.0
 
 
@@ -50,24 +54,21 @@ def place_encoders(mask: wp.array(dtype=wp.bool), encoders: Encoders, now: Contr
 def read_encoders(dt: float, encoders: Encoders, now: Control):
     """Readings one cycle after the last ones; `now` has the positions, and is given the readings."""
     w, m = wp.tid()
-    resolution = encoders.resolution[m]
     s = now.measured[w, m] + encoders.bias[w, m]
-    count = wp.rint(s / resolution)
-    steps = count - encoders.count[w, m]
-    age = encoders.age[w, m] + dt
-    v = encoders.last_rate[w, m]
-    if steps != 0.0:
-        edge = (count - 0.5 * wp.sign(steps)) * resolution
-        since = dt * (s - edge) / (s - encoders.position[w, m])
-        v = (edge - encoders.edge[w, m]) / wp.max(age - since, MIN_INTERVAL)
-        encoders.edge[w, m] = edge
-        age = since
-    else:  # no edge for a while: it cannot be faster than one count in that time
-        bound = resolution / wp.max(age, MIN_INTERVAL)
-        v = wp.clamp(v, -bound, bound)
-    encoders.age[w, m] = age
+    q, v, count, edge, age = reading(
+        s,
+        encoders.count[w, m],
+        encoders.position[w, m],
+        encoders.edge[w, m],
+        encoders.age[w, m],
+        encoders.last_rate[w, m],
+        encoders.resolution[m],
+        dt,
+    )
     encoders.count[w, m] = count
     encoders.position[w, m] = s
+    encoders.edge[w, m] = edge
+    encoders.age[w, m] = age
     encoders.last_rate[w, m] = v
-    now.measured[w, m] = count * resolution
+    now.measured[w, m] = q
     now.measured_rate[w, m] = v

@@ -9,7 +9,14 @@ from trocar.batch.worlds.motor_table import MEMORY, MotorTable
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import COMPUTED_TORQUE, JOINT_PD, RAW, SERVO
 from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.laws.dahl import dahl_effort, dahl_state
+from trocar.laws.law import ScalarLaw
+from trocar.laws.servo import PARAMETERS, servo
+from trocar.laws.sources.function_source import on_arrays
 from trocar.spatial import Array
+
+_SERVO = on_arrays(ScalarLaw(servo, PARAMETERS))
+_STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
 
 
 class ThreadedControl:
@@ -134,27 +141,22 @@ class ThreadedControl:
 
     def _servo(self) -> Array:
         """Efforts (n, N) of the dVRK's PID with its deadband and disturbance observer."""
-        gains, dt = self.table.gains, self.dt
-        ds = self.measured_rate
-        e, de = self.ref - self.measured, self.rate - ds
-        e = e - np.clip(e, -gains["deadband"], gains["deadband"])
-        de = np.where((e == 0.0) & (gains["deadband"] > 0.0), 0.0, de)
-        self.integral += np.where((self.mode == SERVO) & (self.ki != 0.0), dt * e, 0.0)
-        tau = self.kp * e + self.kd * de + self.ki * self.integral
-        observes = (gains["cutoff"] > 0.0) & (self.mode == SERVO)
-        momentum = gains["momentum"] * ds
-        self.observer += np.where(observes, (self.explained + momentum - self.observer) * gains["cutoff"] * dt, 0.0)
-        tau = np.clip(tau + np.where(observes, self.observer - momentum, 0.0), -gains["output"], gains["output"])
-        self.explained = np.where(observes, np.clip(tau, -self.table.limit, self.table.limit), self.explained)
-        return tau
+        gains, limit = self.table.gains, self.table.limit
+        caps, observer = (gains["deadband"], gains["output"], limit), (gains["cutoff"], gains["momentum"])
+        law = _SERVO(self.kp, self.ki, self.kd, *caps, *observer, self.dt)
+        memory = self.integral, self.explained, self.observer
+        tau, _, *new = law(self.ref, self.rate, self.measured, self.measured_rate, *memory, 1.0)
+        acts = self.mode == SERVO
+        self.integral, self.explained, self.observer = (
+            np.where(acts, after, before) for after, before in zip(new, memory, strict=True)
+        )
+        return np.asarray(tau)
 
     def _friction(self, qpos: Array) -> Array:
         """Constant forces and those of Dahl elements (n, nv), whose states follow the path since the last step."""
         here = qpos @ self._B[0].T
-        path, self.s = here - self.s, here
-        d = np.sign(path)
-        self.z = d + (self.z - d) * np.exp(self.dahl_rate * np.abs(path))
-        return np.asarray(self.constant - ((self.F + self.slope * here) * self.z) @ self._B[1])
+        self.z, self.s = _STATE(self.z, here - self.s, self.dahl_rate), here
+        return np.asarray(self.constant - _EFFORT(self.z, here, self.F, self.slope) @ self._B[1])
 
 
 def _spread(rows: Array, first: Array, width: int) -> Array:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from trocar.batch.equations.arm import ArmEquations, add_along
-from trocar.batch.graph import Node, sign, total
 from trocar.batch.parameters import ParameterNumbers
-from trocar.batch.program import Program
-from trocar.batch.sources.array_source import loaded, step_source
-from trocar.batch.sources.warp_source import warp_statements
 from trocar.errors import TrocarError, check_type
+from trocar.laws.graph import Node, sign, total
+from trocar.laws.program import Program
+from trocar.laws.sources.array_source import loaded, step_source
+from trocar.laws.sources.warp_source import warp_statements
 from trocar.mechanics import Mechanism
 from trocar.spatial import Array
 

@@ -5,10 +5,15 @@
 
 import warp as wp
 
+from trocar.laws import offset_wrist
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_warp
+
 wp.set_module_options({"enable_backward": False})
 
-NEAR = 1e-5  # distance from a singularity below which a pose has no solution [m, rad]: float32 resolves no less
-TURN = 6.283185307179586
+NEAR = wp.constant(1e-5)  # distance from a singularity below which a pose has no solution [m, rad], for float32
+nearest_joints = on_warp(ScalarLaw(offset_wrist.nearest_joints, vectors=offset_wrist.NEAREST))
+vec3 = wp.types.vector(length=3, dtype=float)
 vec6 = wp.types.vector(length=6, dtype=float)
 vec7 = wp.types.vector(length=7, dtype=float)
 
@@ -51,75 +56,17 @@ def tip_in_world(arm: Wrist, q: vec6) -> wp.mat44:
 
 
 @wp.func
-def nearest_turn(angle: float, near: float, low: float, high: float) -> float:
-    """The angle moved by whole turns to the one nearest to `near`, within the limits if any is."""
-    moved = angle + wp.round((near - angle) / TURN) * TURN
-    if moved < low:
-        moved = moved + TURN
-    if moved > high:
-        moved = moved - TURN
-    return moved
-
-
-@wp.func
 def joints_of(arm: Wrist, T_world: wp.mat44, seed: vec6) -> vec7:
     """Joints nearest to a seed, within limits if possible, else cut at them; the last entry is 0 if there are none."""
     T = arm.T_base_world * T_world * arm.T_tip_6
-    x = wp.vec3(T[0, 0], T[1, 0], T[2, 0])
-    y = wp.vec3(T[0, 1], T[1, 1], T[2, 1])
-    z = wp.vec3(T[0, 2], T[1, 2], T[2, 2])
-    p = wp.vec3(T[0, 3], T[1, 3], T[2, 3])
-    px = wp.dot(p, x)
-    py = wp.dot(p, y)
-    pz = wp.dot(p, z)
-    rho = wp.sqrt(px * px + py * py)
-    best = vec6()
-    best_cost = float(1.0e30)
-    for branch in range(4):
-        yaw_sign = float(1.0)
-        if branch >= 2:
-            yaw_sign = -1.0
-        sign = float(1.0)
-        if branch == 1 or branch == 3:
-            sign = -1.0
-        reach = yaw_sign * rho
-        q6 = wp.atan2(yaw_sign * px, yaw_sign * py)
-        L = sign * wp.sqrt((reach - arm.offset) * (reach - arm.offset) + pz * pz)
-        q5 = wp.atan2(-sign * pz, sign * (reach - arm.offset))
-        s6 = wp.sin(q6)
-        c6 = wp.cos(q6)
-        s5 = wp.sin(q5)
-        c5 = wp.cos(q5)
-        s = c5 * (s6 * x + c6 * y) - s5 * z
-        flat = wp.sqrt(s[0] * s[0] + s[2] * s[2])
-        if wp.abs(L) > NEAR and rho > NEAR and flat > NEAR:
-            sin1 = s[0] / flat
-            cos1 = -s[2] / flat
-            q1 = wp.atan2(s[0], -s[2])
-            q2 = wp.atan2(-s[1], flat)
-            sin2 = wp.sin(q2)
-            cos2 = wp.cos(q2)
-            z5 = c6 * x - s6 * y
-            along = -sin1 * sin2 * z5[0] - cos2 * z5[1] + cos1 * sin2 * z5[2]
-            q4 = wp.atan2(-along, -cos1 * z5[0] - sin1 * z5[2])
-            q = vec6(q1, q2, L - arm.insertion - arm.roll, q4, q5, q6)
-            cost = float(0.0)
-            for i in range(6):
-                if i != 2:
-                    q[i] = nearest_turn(q[i], seed[i], arm.lower[i], arm.upper[i])
-                d = q[i] - seed[i]
-                cost += d * d
-                if q[i] < arm.lower[i] or q[i] > arm.upper[i]:
-                    cost += 1.0e6  # only if no branch is within the limits
-            if cost < best_cost:
-                best_cost = cost
-                best = q
-    solved = float(1.0)
-    if best_cost >= 1.0e30:
-        solved = 0.0
-    for i in range(6):
-        best[i] = wp.clamp(best[i], arm.lower[i], arm.upper[i])
-    return vec7(best[0], best[1], best[2], best[3], best[4], best[5], solved)
+    x = vec3(T[0, 0], T[1, 0], T[2, 0])
+    y = vec3(T[0, 1], T[1, 1], T[2, 1])
+    z = vec3(T[0, 2], T[1, 2], T[2, 2])
+    p = vec3(T[0, 3], T[1, 3], T[2, 3])
+    q1, q2, q3, q4, q5, q6, solved = nearest_joints(
+        x, y, z, p, arm.offset, arm.insertion, arm.roll, NEAR, seed, arm.lower, arm.upper
+    )
+    return vec7(q1, q2, q3, q4, q5, q6, solved)
 
 
 @wp.kernel

@@ -14,11 +14,14 @@ import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.structure import GimballedArm, WristedShaft
+from trocar.laws.law import ScalarLaw
+from trocar.laws.offset_wrist import POSE, TURN, offset_wrist
+from trocar.laws.sources.function_source import on_numbers
 from trocar.mechanics.inverse_kinematics.descent import NEAR
+from trocar.mechanics.inverse_kinematics.remote_centre import wrist_flips
 from trocar.spatial import Array, inverse
 
-TURN = 2.0 * math.pi
-HALF_TURN_RANGE = math.pi / 2 - 2e-3  # a joint that stays below it is determined by its sine alone [rad]
+_BRANCH = on_numbers(ScalarLaw(offset_wrist, vectors=POSE, quotients=True))
 
 Solver = Callable[[Array, Array], Array | None]
 
@@ -34,52 +37,32 @@ def platform_solver(arm: Arm) -> OneGimballed | None:
 
 
 class OneWristed:
-    """A shaft with an offset wrist (PSM). Same formulas as `remote_centre.offset_wrist`."""
+    """A shaft with an offset wrist (PSM)."""
 
     def __init__(self, arm: Arm) -> None:
         self._T_tip_6 = inverse(arm.T_last_tip)
         self._d_roll, self._a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
         self._d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
         self._limits = _limits(arm, 6)
-        self._both = [max(-low, high) >= HALF_TURN_RANGE for low, high in self._limits]
+        self._flips = wrist_flips(arm)
 
     def __call__(self, T: Array, seed: Array) -> Array | None:
         """Joints of a tip pose (4, 4) in the base for a seed (6,) or (7,); the jaw is the seed's."""
-        r0, r1, r2, _ = T.dot(self._T_tip_6).tolist()
-        x0, y0, z0, p0 = r0
-        x1, y1, z1, p1 = r1
-        x2, y2, z2, p2 = r2
-        px, py, pz = p0 * x0 + p1 * x1 + p2 * x2, p0 * y0 + p1 * y1 + p2 * y2, p0 * z0 + p1 * z1 + p2 * z2
-        rho, a = math.hypot(px, py), self._a
-        near = seed.tolist()
+        (x0, y0, z0, p0), (x1, y1, z1, p1), (x2, y2, z2, p2), _ = T.dot(self._T_tip_6).tolist()
+        pose, near = (x0, x1, x2, y0, y1, y2, z0, z1, z2, p0, p1, p2), seed.tolist()
         best, best_cost = None, math.inf
-        for yaw_sign in (1.0, -1.0) if self._both[5] else (1.0 if py >= 0.0 else -1.0,):
-            q6 = math.atan2(yaw_sign * px, yaw_sign * py)
-            reach = yaw_sign * rho
-            for sign in (1.0, -1.0) if self._both[4] else (1.0 if reach - a >= 0.0 else -1.0,):
-                L = sign * math.hypot(reach - a, pz)
-                if abs(L) < NEAR or abs(reach) < NEAR:
-                    return None
-                insertion = L - self._d_insertion - self._d_roll
-                if not self._limits[2][0] <= insertion <= self._limits[2][1]:  # a length, which has no whole turns
-                    continue
-                q5 = math.atan2(-sign * pz, sign * (reach - a))
-                s6, c6, s5, c5 = math.sin(q6), math.cos(q6), math.sin(q5), math.cos(q5)
-                s0 = c5 * (s6 * x0 + c6 * y0) - s5 * z0
-                s1 = c5 * (s6 * x1 + c6 * y1) - s5 * z1
-                s2 = c5 * (s6 * x2 + c6 * y2) - s5 * z2
-                horizontal = math.hypot(s0, s2)
-                if horizontal < NEAR:
-                    return None
-                sin1, cos1 = s0 / horizontal, -s2 / horizontal
-                q1, q2 = math.atan2(s0, -s2), math.atan2(-s1, horizontal)
-                sin2, cos2 = math.sin(q2), math.cos(q2)
-                z50, z51, z52 = c6 * x0 - s6 * y0, c6 * x1 - s6 * y1, c6 * x2 - s6 * y2
-                along_x3 = -sin1 * sin2 * z50 - cos2 * z51 + cos1 * sin2 * z52
-                q4 = math.atan2(-along_x3, -cos1 * z50 - sin1 * z52)
-                joints = _within((q1, q2, insertion, q4, q5, q6), near, self._limits)
-                if joints is not None and joints[1] < best_cost:
-                    best, best_cost = joints
+        for flips in self._flips:
+            q1, q2, L, q4, q5, q6, reach, horizontal = _BRANCH(*pose, self._a, *flips, near[0], near[4], near[5])
+            if abs(L) < NEAR or abs(reach) < NEAR:
+                return None
+            insertion = L - self._d_insertion - self._d_roll
+            if not self._limits[2][0] <= insertion <= self._limits[2][1]:  # a length, which has no whole turns
+                continue
+            if horizontal < NEAR:
+                return None
+            joints = _within((q1, q2, insertion, q4, q5, q6), near, self._limits)
+            if joints is not None and joints[1] < best_cost:
+                best, best_cost = joints
         return None if best is None else np.array(best + near[6:])
 
 

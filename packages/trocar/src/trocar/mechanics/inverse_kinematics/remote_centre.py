@@ -11,51 +11,33 @@ import numpy as np
 from trocar.arms import Arm
 from trocar.arms.arm import poses_at_zero
 from trocar.arms.structure import SnakeShaft
+from trocar.laws.law import ScalarLaw
+from trocar.laws.offset_wrist import POSE, VANISHING, offset_wrist
+from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics.inverse_kinematics.descent import NEAR, IkBranch, refined
 from trocar.spatial import Array, inverse, mdh
 
-# Below this the quantity that determines a joint is rounding error, and the joint is copied from the seed [m].
-VANISHING = 1e-12
+HALF_TURN_RANGE = np.pi / 2 - 2e-3  # a joint that stays below it is determined by its sine alone [rad]
 MAX_BEND = np.pi  # largest bend of a snake wrist in the search [rad]; a larger one is outside any limit
+_BRANCH = on_arrays(ScalarLaw(offset_wrist, vectors=POSE))
 
 
 def wristed(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
-    """Branches of a PSM: offset wrist of length a between the pitch and yaw axes.
-
-    The yaw axis z6 and the shaft span a plane through the remote centre that also holds x5, the direction from the
-    pitch to the yaw axis. So x5 is along the part of p normal to z6, which gives q6 up to a half turn. The rest of the
-    wrist is a planar triangle: p - a x5 = L s gives L up to sign, and q5. Joint ranges of less than a half turn
-    determine both signs; wider ones give one branch for each.
-    """
+    """Branches of a PSM: offset wrist of length a between the pitch and yaw axes."""
     d_roll, a = float(arm.serial[3].placement[2, 3]), float(arm.serial[5].placement[0, 3])
-    return offset_wrist(arm, T @ inverse(arm.T_last_tip), q_seed, d_roll, a)
+    return wrist_branches(arm, T @ inverse(arm.T_last_tip), q_seed, d_roll, a)
 
 
-def offset_wrist(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -> list[IkBranch]:
+def wrist_branches(arm: Arm, T_6: Array, q_seed: Array, d_roll: float, a: float) -> list[IkBranch]:
     """Branches that bring the wrist yaw frame to T_6 (N, 4, 4), with the lengths d_roll and a >= 0 [m]."""
     d_insertion = float(arm.serial[2].placement[:3, 3] @ arm.serial[2].placement[:3, 2])
-    p, x6, y6, z6 = (np.ascontiguousarray(T_6[:, :3, k].T) for k in (3, 0, 1, 2))
-    p_x, p_y, p_z = _dot(p, x6), _dot(p, y6), _dot(p, z6)
-    rho = np.hypot(p_x, p_y)
-    s5_seed, c5_seed = np.sin(q_seed[:, 4]), np.cos(q_seed[:, 4])
+    pose = [T_6[:, row, column] for column in range(4) for row in range(3)]
     branches = []
-    for yaw_sign in _signs(arm, 5, p_y):
-        sure = rho > VANISHING
-        q6 = np.where(sure, np.arctan2(yaw_sign * p_x, yaw_sign * p_y), q_seed[:, 5])
-        reach = np.where(sure, yaw_sign * rho, 0.0)  # p . x5 = L cos q5 + a
-        for depth_sign in _signs(arm, 4, reach - a):
-            L = depth_sign * np.hypot(reach - a, p_z)
-            sure = np.abs(L) > VANISHING
-            q5 = np.arctan2(
-                np.where(sure, -depth_sign * p_z, s5_seed), np.where(sure, depth_sign * (reach - a), c5_seed)
-            )
-            s6, c6, s5, c5 = np.sin(q6), np.cos(q6), np.sin(q5), np.cos(q5)
-            x5, z5 = s6 * x6 + c6 * y6, c6 * x6 - s6 * y6
-            q1, q2, x3, y3 = _pivot(c5 * x5 - s5 * z6, q_seed[:, 0])
-            q4 = np.arctan2(-_dot(z5, x3), _dot(z5, y3))
-            q = np.column_stack([q1, q2, L - d_insertion - d_roll, q4, q5, q6, q_seed[:, 6:]])
-            singular = (np.abs(L) < NEAR) | (np.abs(reach) < NEAR) | (np.cos(q2) < NEAR)
-            branches.append(IkBranch(q, singular, {}))
+    for flips in wrist_flips(arm):
+        *joints, reach, horizontal = _BRANCH(*pose, a, *flips, q_seed[:, 0], q_seed[:, 4], q_seed[:, 5])
+        singular = (np.abs(joints[2]) < NEAR) | (np.abs(reach) < NEAR) | (horizontal < NEAR)
+        joints[2] = joints[2] - d_insertion - d_roll
+        branches.append(IkBranch(np.column_stack([*joints, q_seed[:, 6:]]), singular, {}))
     return branches
 
 
@@ -105,7 +87,7 @@ def _snake_guesses(arm: Arm, T: Array, q_seed: Array) -> list[IkBranch]:
     d_roll = float(arm.serial[3].placement[2, 3]) + 0.5 * arm.structure.length
     T_insertion_6 = mdh(d=d_roll) @ mdh(alpha=-half, theta=-half) @ mdh(alpha=-half, theta=-half)
     T_6_tip = inverse(at["insertion"] @ T_insertion_6) @ at[arm.serial[-1].name] @ arm.T_last_tip
-    return offset_wrist(arm, T @ inverse(T_6_tip), q_seed, d_roll, 0.0)
+    return wrist_branches(arm, T @ inverse(T_6_tip), q_seed, d_roll, 0.0)
 
 
 def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:
@@ -119,11 +101,11 @@ def _pivot(s: Array, q1_seed: Array) -> tuple[Array, Array, Array, Array]:
     return q1, q2, x3, y3
 
 
-def _signs(arm: Arm, joint: int, cosine: Array) -> list[Array | float]:
-    """Signs to try for a joint that is determined up to a half turn: only one if its range cannot contain both."""
-    if max(-arm.lower[joint], arm.upper[joint]) < np.pi / 2 - 2e-3:
-        return [np.where(cosine >= 0.0, 1.0, -1.0)]
-    return [1.0, -1.0]
+def wrist_flips(arm: Arm) -> list[tuple[float, float]]:
+    """Branches of wrist yaw and pitch: only one of a joint whose range is below a half turn."""
+    wide = (max(-arm.lower[joint], arm.upper[joint]) >= HALF_TURN_RANGE for joint in (5, 4))
+    yaw, pitch = ((1.0, -1.0) if both else (1.0,) for both in wide)
+    return [(y, p) for y in yaw for p in pitch]
 
 
 def _dot(u: Array, v: Array) -> Array:

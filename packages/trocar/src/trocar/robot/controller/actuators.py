@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from trocar.arms import Arm
 from trocar.arms.arm import CURRENT_NOISE
+from trocar.laws.encoder import RESTED, encoder, rested_encoder
+from trocar.laws.law import ScalarLaw
+from trocar.laws.servo import PARAMETERS, servo
+from trocar.laws.sources.function_source import on_arrays
 from trocar.robot.controller.constants import CALIBRATION_SAMPLES, PERIOD, POTS_LATENCY
 from trocar.robot.controller.memory import Remembering
 from trocar.spatial import Array
 
-MIN_INTERVAL = 1e-6  # time between encoder edges [s]
 DEFAULT_RESOLUTION = 1e-9  # resolution of encoders with unpublished counts [rad, m]
+_PERIOD = np.array(PERIOD)
+_READING, _RESTED_READING = on_arrays(ScalarLaw(encoder)), on_arrays(ScalarLaw(rested_encoder))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +97,13 @@ class ActuatorSensors(Remembering):
 
     def place(self, part: slice, s: Array) -> None:
         """Read an arm that was placed at true positions s (k,), at rest."""
-        s, age = s + self.bias[part], self._age
-        counts = np.rint(s / self._resolution[part])
-        q = counts * self._resolution[part] if self._options.encoders else s
+        s = s + self.bias[part]
+        q, counts = _RESTED_READING(s, self._resolution[part])
         self.q, self.dq = self.q.copy(), self.dq.copy()
-        self.q[part], self.dq[part] = q, 0.0
+        self.q[part], self.dq[part] = q if self._options.encoders else s, 0.0
         if self._counts is not None:
-            self._counts, self._true = self._counts.copy(), self._true.copy()
-            self._counts[part], self._true[part], self._edge[part], age[part] = counts, s, q, 1.0
+            self._counts, self._true, self._edge = self._counts.copy(), self._true.copy(), self._edge.copy()
+            self._counts[part], self._true[part], self._edge[part], self._age[part] = counts, s, q, RESTED
 
     def measure(self, s: Array, ds: Array) -> None:
         """Measure true positions and velocities (N,), one period after the last time."""
@@ -106,30 +112,12 @@ class ActuatorSensors(Remembering):
             self.q, self.dq = s, ds.copy()
             return
         resolution = self._resolution
-        counts = np.rint(s / resolution)
         if self._counts is None:
-            self._counts, self._true, self._edge = counts, s, counts * resolution
-            self._age[:] = 1.0
-        steps = counts - self._counts
-        moved = steps != 0.0
-        age = self._age
-        age += PERIOD
-        v = self.dq
-        if np.count_nonzero(moved):
-            edge = (counts - 0.5 * np.sign(steps)) * resolution  # the last boundary crossed
-            travelled = s - self._true
-            np.putmask(travelled, ~moved, 1.0)
-            since = PERIOD * (s - edge) / travelled  # time since it was crossed
-            v = v.copy()
-            np.putmask(v, moved, (edge - self._edge) / np.maximum(age - since, MIN_INTERVAL))
-            np.putmask(self._edge, moved, edge)
-            np.putmask(age, moved, since)
-        # no edge for a while: it cannot be faster than one count in that time
-        bound = resolution / np.maximum(age, MIN_INTERVAL)
-        np.putmask(bound, moved, np.inf)
-        self.dq = np.minimum(np.maximum(v, -bound), bound)
-        self._counts, self._true = counts, s
-        self.q = counts * resolution
+            self._true, self._age = s, np.full(len(s), RESTED)
+            self._edge, self._counts = _RESTED_READING(s, resolution)
+        last = self._counts, self._true, self._edge, self._age, self.dq
+        self.q, self.dq, self._counts, self._edge, self._age = _READING(s, *last, resolution, _PERIOD)
+        self._true = s
 
     def compare_pots(self, true: Array, encoders: Array, part: slice) -> None:
         """Compare the encoders of an arm, which may be wrong, with its potentiometers, once per control cycle.
@@ -167,10 +155,8 @@ def _resolution(arm: Arm) -> Array:
 
 
 class Servo(Remembering):
-    """tau = clip(kp e + kd e' + ki int(e)) + feed-forward, or a given effort; within the motors' limits.
+    """Efforts of `trocar.laws.servo` + feed-forward, or a given effort; within the motors' limits.
 
-    As in sawControllers, the deadband is subtracted from e, and inside it e' is also 0. A disturbance observer adds the
-    low-passed part of previous efforts that the motion of a nominal mass does not explain; the cap applies to the sum.
     All arrays are (N,) over the actuators [rad, m; N m, N]. Arms write to slices of the public ones.
 
     Attributes:
@@ -203,18 +189,16 @@ class Servo(Remembering):
         self._published_gains = np.array(
             [np.concatenate([_gains(arm, k) for arm in arms]) for k in ("kp", "ki", "kd")], dtype=float
         )
-        self._scale_gains()
         self._limit = np.concatenate([arm.motors.effort for arm in arms])
+        self._minus_limit = -self._limit
         self._deadband = np.concatenate([c.deadband for c in published])
         self._output = np.concatenate([c.output for c in published])
         self._output = np.where(np.isfinite(self._output), self._output, 1e300)
-        self._minus_deadband, self._minus_output, self._minus_limit = -self._deadband, -self._output, -self._limit
-        self._has_deadband = self._deadband != 0.0
         self._tracking = np.concatenate([c.tracking for c in published])
-        self._dead = bool(self._deadband.any())
         self._cutoff = np.concatenate([c.cutoff for c in published])
         self._momentum = self._cutoff * np.concatenate([c.nominal_mass for c in published])
         self.observed = observed and bool(self._cutoff.any())
+        self._scale_gains()
 
     def tune(self, part: slice, kp: float = 1.0, ki: float = 1.0, kd: float = 1.0) -> None:
         """Scale the published gains of an arm; its integral restarts."""
@@ -223,40 +207,26 @@ class Servo(Remembering):
         self._scale_gains()
 
     def _scale_gains(self) -> None:
-        self._kp, self._ki, self._kd = self._scale * self._published_gains
-        self._integrates = bool(self._ki.any())
+        gains = self._scale * self._published_gains
+        parts = bool(self._deadband.any()), bool(gains[1].any()), self.observed
+        self._remembers = any(parts[1:])
+        constants = self._deadband, self._output, self._limit, self._cutoff, self._momentum, _PERIOD
+        self._law = _law(*parts)(*gains, *constants)
 
     def efforts(self, q: Array, dq: Array) -> Array:
         """Actuator efforts (N,) for measured positions and velocities."""
-        e = self.q_ref - q
-        de = self.dq_ref - dq
-        if self._dead:
-            e -= np.minimum(np.maximum(e, self._minus_deadband), self._deadband)
-            np.putmask(de, (e == 0.0) & self._has_deadband, 0.0)
-        self._error = e
-        tau = self._kp * e
-        tau += self._kd * de
-        if self._integrates:
-            self._integral += e * PERIOD
-            self._integral *= self.on & ~self.in_effort
-            tau += self._ki * self._integral
+        active = self.on & ~self.in_effort if self._remembers else self.on
+        memory = self._integral, self._explained, self._observer
+        tau, self._error, self._integral, explained, self._observer = self._law(
+            self.q_ref, self.dq_ref, q, dq, *memory, active
+        )
         if self.observed:
-            tau += self._disturbance(dq)
-        np.minimum(np.maximum(tau, self._minus_output, out=tau), self._output, out=tau)
-        if self.observed:
-            self._explained = np.where(self.on, np.clip(tau, -self._limit, self._limit), 0.0)
+            self._explained = np.where(self.on, explained, 0.0)
         np.putmask(tau, self.in_effort, self.effort)
         tau += self.feed_forward
         np.minimum(np.maximum(tau, self._minus_limit, out=tau), self._limit, out=tau)
         np.putmask(tau, ~self.on, 0.0)
-        return tau
-
-    def _disturbance(self, dq: Array) -> Array:
-        """Efforts (N,) against the observed disturbance; observers are inactive under given efforts."""
-        momentum = self._momentum * dq
-        change = (self._explained + momentum - self._observer) * self._cutoff * PERIOD
-        self._observer += change * (self.on & ~self.in_effort)
-        return (self._observer - momentum) * (self._cutoff > 0.0)
+        return np.asarray(tau)
 
     def lost(self) -> Array:
         """Mask (N,) of the actuators with a tracking error beyond the tolerance in the last cycle."""
@@ -269,6 +239,12 @@ class Servo(Remembering):
         self.on[part] = self.in_effort[part] = self.checked[part] = False
         self.effort[part] = self.feed_forward[part] = self.dq_ref[part] = self._integral[part] = 0.0
         self._explained[part] = self._observer[part] = 0.0
+
+
+@cache
+def _law(deadbands: bool, integrals: bool, observers: bool) -> Callable[..., Any]:
+    """The law of actuators of which some have these parts."""
+    return on_arrays(ScalarLaw(servo, PARAMETERS, deadbands=deadbands, integrals=integrals, observers=observers))
 
 
 def _gains(arm: Arm, kind: str) -> Array:

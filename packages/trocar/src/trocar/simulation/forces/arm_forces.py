@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 
 from trocar.arms.parameters import CableTorque
 from trocar.errors import TrocarError
+from trocar.laws.dahl import dahl_effort, dahl_state
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort, check_dissipative
 from trocar.simulation.engine import ArmSlice
@@ -21,6 +24,7 @@ from trocar.spatial import Array
 
 # Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
 RESOLVED = 1.0
+_STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
 
 
 class Hysteresis:
@@ -83,7 +87,7 @@ class Hysteresis:
     def force_ahead(self, qvel: Array) -> Array:
         """Change of `force` (nv,) over half a step ahead, to add to it for a Runge-Kutta step."""
         path = self._half * self._B.dot(qvel)
-        z = _moved(self._z, path, self._rate)
+        z = _STATE(self._z, path, self._rate)
         return self._effort(z, self._s + path) - self._effort(self._z, self._s)
 
     def _follow(self, qpos: Array) -> None:
@@ -91,11 +95,11 @@ class Hysteresis:
         self._B.dot(qpos, path)
         path -= self._s
         self._s += path
-        self._z = _moved(self._z, path, self._rate)
+        self._z = _STATE(self._z, path, self._rate)
 
     def _effort(self, z: Array, s: Array) -> Array:
-        F = self._F if self._slope is None else self._F + self._slope * s
-        return np.asarray(self._pull.dot(F * z))
+        effort = self._F * z if self._slope is None else _EFFORT(z, s, self._F, self._slope)
+        return np.asarray(self._pull.dot(effort))
 
 
 def check_resolved(equations: Mechanism, timestep: float) -> None:
@@ -111,12 +115,6 @@ def check_resolved(equations: Mechanism, timestep: float) -> None:
             f"rad/s, mostly drive '{drives.drives[drives.owner[e]].name}' with delta = {drives.delta[e]:.3g}; use "
             f"{RESOLVED / fastest:.2g} s or less, or replace it by Coulomb friction (Fc)"
         )
-
-
-def _moved(z: Array, path: Array, rate: Array) -> Array:
-    """z after a monotone path; rate = -1 / delta."""
-    d = np.sign(path)
-    return np.asarray(d + (z - d) * np.exp(rate * np.abs(path)))
 
 
 class VaryingFriction:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trocar.batch.graph import Node
-from trocar.batch.program import Program, arithmetic
+from trocar.laws.graph import Node
+from trocar.laws.program import Program, arithmetic
 
 
 def warp_statements(program: Program) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from trocar.batch.graph import Node
-from trocar.batch.program import Program, arithmetic
+from trocar.laws.graph import Node
+from trocar.laws.program import Program, arithmetic
 
 BETWEEN_BARRIERS = 100
 TOGETHER = 8192  # arms whose fixed values are computed together

@@ -9,7 +9,7 @@ from itertools import count
 
 import numpy as np
 
-from trocar.batch.graph import Node, is_fixed, ordered, schedule
+from trocar.laws.graph import Node, is_fixed, ordered, schedule
 from trocar.spatial import Array
 
 Statement = Callable[[str, str], str]  # line that assigns a value to a name

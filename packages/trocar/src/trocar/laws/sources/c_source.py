@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trocar.batch.graph import Node
-from trocar.batch.program import BranchSource, Program, arithmetic
+from trocar.laws.graph import Node
+from trocar.laws.program import BranchSource, Program, arithmetic
 from trocar.spatial import Array
 
 MAX_THREADS = 256

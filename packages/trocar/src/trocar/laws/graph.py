@@ -24,6 +24,8 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sqrt": math.sqrt,
     "abs": abs,
     "sign": lambda x: float((x > 0) - (x < 0)),
+    "exp": math.exp,
+    "rint": lambda x: float(round(x)),
 }
 
 
@@ -73,6 +75,13 @@ class Node:
     def __neg__(self) -> Node:
         return _negate(self)
 
+    def __gt__(self, other: Node | Number) -> Node:
+        """A condition, for `select`."""
+        return _comparison("greater", self, other)
+
+    def __lt__(self, other: Node | Number) -> Node:
+        return _comparison("less", self, other)
+
 
 class Graph:
     """All nodes of one set of equations."""
@@ -114,8 +123,8 @@ def _function(op: str, x: Node) -> Node:
     return x.graph.constant(FUNCTIONS[op](x.value)) if x.is_constant else x.graph.operation(op, x)
 
 
-# exp2 is the exponential that GPUs have in hardware; sign is -1, 0 or 1
-sin, cos, exp2, sqrt, absolute, sign = (partial(_function, op) for op in FUNCTIONS)
+# exp2 is the exponential that GPUs have in hardware; sign is -1, 0 or 1; rint rounds to the nearest whole number
+sin, cos, exp2, sqrt, absolute, sign, exp, rint = (partial(_function, op) for op in FUNCTIONS)
 
 
 def above(x: Node, y: Node) -> Node:
@@ -133,6 +142,38 @@ def _extremum(op: str, choose: Callable[[float, float], float], x: Node, y: Node
 
 
 minimum, maximum = partial(_extremum, "min", min), partial(_extremum, "max", max)
+
+
+def atan2(y: Node, x: Node) -> Node:
+    return y.graph.operation("atan2", y, x)
+
+
+def hypot(x: Node, y: Node) -> Node:
+    """sqrt(x^2 + y^2)."""
+    return x.graph.operation("hypot", x, y)
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def _comparison(op: str, x: Node, y: Node | Number) -> Node:
+    return x.graph.operation(op, x, x.graph.node(y))
+
+
+equal, unequal = partial(_comparison, "equal"), partial(_comparison, "unequal")
+
+
+def both(first: Node, second: Node) -> Node:
+    """The condition that two conditions hold."""
+    return first.graph.operation("both", first, second)
+
+
+def select(condition: Node, x: Node | Number, y: Node | Number) -> Node:
+    """x where the condition holds, else y."""
+    graph = condition.graph
+    x, y = graph.node(x), graph.node(y)
+    return x if x is y else graph.operation("select", condition, x, y)
+
 
 # -- shortcuts ---------------------------------------------------------------------------------------------------------
 
@@ -283,7 +324,9 @@ def _divide(x: Node, y: Node) -> Node:
     return graph.operation("divide", x, y)
 
 
-_OPERATIONS: dict[str, Callable[..., Node]] = {op: partial(_function, op) for op in FUNCTIONS} | {
+_OPERATIONS: dict[str, Callable[..., Node]] = {
+    **{op: partial(_function, op) for op in FUNCTIONS},
+    **{op: partial(_comparison, op) for op in ("greater", "less", "equal", "unequal")},
     "add": _add,
     "subtract": _subtract,
     "multiply": _multiply,
@@ -292,6 +335,10 @@ _OPERATIONS: dict[str, Callable[..., Node]] = {op: partial(_function, op) for op
     "above": above,
     "min": minimum,
     "max": maximum,
+    "atan2": atan2,
+    "hypot": hypot,
+    "both": both,
+    "select": select,
 }
 
 # -- order -------------------------------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ def measured(path: Path) -> Any:
 def manifest() -> list[bytes]:
     """The manifest of a sweep."""
     with TemporaryDirectory() as folder:
-        tr.sweep(lambda x: {"y": x}, {"x": [1.0, 2.0]}, folder)
+        tr.sweep.run(lambda x: {"y": x}, {"x": [1.0, 2.0]}, folder)
         return [(Path(folder) / "manifest.json").read_bytes()]
 
 

@@ -51,6 +51,11 @@ REPLACED = {
         "Session": "trocar.robot.Robot",
         "Settings": "trocar.robot.ArmSettings",
     },
+    "trocar.simulation": {
+        "Grasp": "trocar.simulation.skills.Picked",
+        "pick_up": "trocar.simulation.skills.pick",
+    },
+    "trocar.sweep": {"sweep": "trocar.sweep.run"},
     "trocar.sweep.executors": {
         "EXECUTORS": "trocar.sweep.executors.REQUIRED",
         "Executor": "trocar.sweep.executors.load_executor",

@@ -17,7 +17,7 @@ from trocar.errors import TrocarError, shown
 from trocar.files import check_writable, read_json, write_json
 from trocar.sweep.executors import check_executor
 from trocar.sweep.results import locked
-from trocar.sweep.run import Progress
+from trocar.sweep.running import Progress
 
 WRITERS = {
     "lerobot3": lerobot3.write,

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from trocar import sweep
 from trocar.envs.bench import POLICIES, own_task
 from trocar.envs.policies import environment_options, load_policy
 from trocar.envs.registration import make_task
@@ -30,7 +31,7 @@ from trocar.episodes.rollout import PolicyOf, rollout
 from trocar.episodes.statistics import of_pixels
 from trocar.errors import TrocarError
 from trocar.files import read_json, write_json, write_whole
-from trocar.sweep.run import Progress, sweep
+from trocar.sweep.running import Progress
 from trocar.sweep.study import Study
 
 STAGING = ".recording"
@@ -89,7 +90,7 @@ class Staging:
         place_of_rows = self.folder / "sweep"
         begun = (place_of_rows / "manifest.json").exists()
         options: Any = {"executor": executor, "workers": workers, "resume": begun, "progress": progress}
-        results = sweep(study, {"index": list(range(recipe.count))}, place_of_rows, **options)
+        results = sweep.run(study, {"index": list(range(recipe.count))}, place_of_rows, **options)
         if errors := results.errors:
             shutil.rmtree(place_of_rows)  # episodes that are there are kept; the others are tried again
             row, error = errors[0]

@@ -1,4 +1,4 @@
-"""`tr.view`: a simulator or a scene under one's own controllers in the browser, from a script or a notebook."""
+"""`tr.show`: a simulator or a scene under one's own controllers in the browser, from a script or a notebook."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class View:
         )
 
 
-def view(
+def show(
     sim: Simulator | Scene,
     controller: Any,
     reference: Any = None,
@@ -242,7 +242,7 @@ def view(
         the view; `view.recording` is what `tr.simulate` returns, `view.close()` ends it.
     """
     if not isinstance(sim, Simulator | Scene):
-        raise TrocarError(f"view needs a Simulator or a Scene, got {type(sim).__name__}")
+        raise TrocarError(f"show needs a Simulator or a Scene, got {type(sim).__name__}")
     if not callable(controller) and not isinstance(controller, Mapping):
         raise TrocarError(f"controller must be a function (state, setpoint) -> effort, got {type(controller).__name__}")
     duration, speed = checks.positive("duration", duration), checks.positive("speed", speed)

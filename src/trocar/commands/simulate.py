@@ -148,8 +148,8 @@ def sim(
         model["instrument"] = instrument
     tilt = None if mounting is None else math.radians(mounting)
     wrench = None if push is None else [*options.numbers("push", push, (3,), "a force in N"), 0.0, 0.0, 0.0]
-    engine_options: Any = {"engine": engine, "timestep": timestep, "accuracy": accuracy}
-    simulator = tr.Simulator(arm, parameters, mounting=tilt, **engine_options, **model)
+    simulator_class: Any = tr.ReducedSimulator if engine == "reduced" else tr.Simulator
+    simulator = simulator_class(arm, parameters, mounting=tilt, timestep=timestep, accuracy=accuracy, **model)
     mechanism = simulator.mechanism
     about = mechanism.arm.home
     if start is not None:

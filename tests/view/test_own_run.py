@@ -55,7 +55,7 @@ def test_a_run_keeps_the_pace_pauses_and_starts_again(sim):
         assert time.perf_counter() - begun >= 0.19  # real time, or slower on a busy machine
         assert run.frame().time == pytest.approx(0.2)
         assert len(calls) == 100
-        run.playing = False
+        run.pace.pause()
         run.again()
         deadline = time.monotonic() + 30.0
         while not (run.result is None and run.frame().time < 0.01):

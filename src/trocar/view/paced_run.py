@@ -56,5 +56,6 @@ class PacedRun(ABC):
     def frame(self, arms: Collection[str] | None = None) -> Frame:
         """The latest moment."""
         pace = self.pace
-        moment = {"playing": pace.playing and not self.ended, "speed": pace.speed, "factor": pace.factor}
-        return replace(self._latest, number=next(self._numbers), **moment)
+        playing = pace.playing and not self.ended
+        number = next(self._numbers)
+        return replace(self._latest, number=number, playing=playing, speed=pace.speed, factor=pace.factor)

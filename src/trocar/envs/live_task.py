@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
-from trocar.arms import Arm
+from trocar.arms import Arm, load_arm
 from trocar.closing import Closable
 from trocar.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
 from trocar.envs.registration import make_task, task_kind
@@ -96,7 +96,7 @@ class LiveTask(Closable):
 
     def __init__(self, task: str, *, limit: float, speed: str | float = "real", seed: int = 0) -> None:
         kind = task_kind(task)
-        if kind.extra or not all(arm == "PSM" for arm in kind.arms.values()):
+        if kind.extra or not all(load_arm(arm).role == "PSM" for arm in kind.arms.values()):
             raise TrocarError(f"the task {task} cannot be teleoperated: it needs more than the poses and jaws of PSMs")
         self.env: TaskEnv = make_task(task, mode=MODE, duration=limit)  # people are slower than experts
         self.env.reset(seed=seed)

@@ -13,6 +13,7 @@ from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Box, CableBreak, MotorLoss, Simulator, Solid
+from trocar.simulation.scene_file import arms_of, timestep_of
 from trocar.spatial import inverse, pose, rotation
 
 FACING = pose(rotation("z", np.pi), [0.0, 0.12, 0.0])  # of a second PSM whose instrument meets that of the first
@@ -95,6 +96,23 @@ def test_a_wrench_in_base_axes_acts_on_an_arm_as_it_does_alone(cart):
         cart.step({name: np.zeros(a.n) for name, a in cart.arms.items()})
         sim.step(np.zeros(7))
     np.testing.assert_allclose(arm.q, sim.q, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", tr.ARMS)
+def test_the_name_of_an_arm_is_a_scene_of_this_arm_at_the_controllers_period(name):
+    scene = tr.load_scene(name)
+    assert tuple(scene.arms) == arms_of(name) == (name,)
+    assert scene.timestep == timestep_of(name) == 1 / 1500
+    np.testing.assert_allclose(scene.arms[name].gravity_vector, tr.load_mechanism(name).gravity_vector)
+    with pytest.raises(TrocarError, match=f"arm of the scene {name}"):
+        tr.load_scene(name, arms=["PSM9"])
+
+
+def test_a_scene_of_an_arm_takes_parameters_and_objects():
+    block = Solid("block", Box([0.0, 0.0, -0.3], [0.1, 0.1, 0.02]))
+    scene = tr.load_scene("PSM", parameters={"PSM": "wang2019"}, objects=lambda arms, cart: [block])
+    assert scene.arms["PSM"].parameters.name == "wang2019"
+    assert set(scene.objects) == {"block"}
 
 
 def test_two_instruments_that_touch_push_each_other_equally():

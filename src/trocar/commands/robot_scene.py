@@ -14,14 +14,9 @@ def built_scene(scene: str, arms: list[str], parameters: list[str] | None, *, on
         arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
         parameters: parameter sets or files, as ARM=SET.
     """
-    from trocar.arms import ARMS
     from trocar.robot.controller.constants import PERIOD
-    from trocar.robot.settings import ArmSettings
     from trocar.simulation.scene_file import arms_of
 
-    if scene in ARMS:
-        check_known("arm of the scene", (scene,), *arms)
-        return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()
     known = arms_of(scene)
     check_known("arm of the scene", known, *arms)
     loaded = arms if arms and only else known

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms import ARMS, Arm, gravity_vector, load_arm
+from trocar.arms import ARMS, gravity_vector, load_arm
 from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
-from trocar.errors import TrocarError, UnknownName, check_known, check_type
+from trocar.errors import TrocarError, UnknownName, check_known
 from trocar.mechanics.cart import load_cart
 from trocar.simulation.modelling.arm_model import INTEGRATORS
 from trocar.simulation.objects import KINDS, SceneObject
@@ -86,8 +86,9 @@ def arm_scene(
     Args:
         gravity: (3,) [m/s^2] in base axes. Default: as the arm is usually mounted. model: other arguments of `Scene`.
     """
+    if options.arm is None:
+        raise TrocarError(f"a scene of one arm needs arm= ({', '.join(ARMS)}, or an Arm)")
     facts = load_arm(options.arm) if isinstance(options.arm, str) else options.arm
-    check_type("arm", facts, Arm, "the name of an arm or an Arm")
     arms = {facts.name: replace(options, base=np.eye(4))}
     return Scene(arms, gravity=gravity_vector(facts, gravity), timestep=timestep, **model)
 

@@ -4,14 +4,15 @@ import numpy as np
 
 import trocar as tr
 from trocar.appearance import render, save_png
-from trocar.simulation import Box, Solid, needle, pick_up
-from trocar.simulation.manipulation import move_tip
+from trocar.simulation import Box, Solid, needle
+from trocar.simulation.skills import Hands, pick
 from trocar.spatial import inverse, pose, rotation
 
 psm = tr.load_mechanism("PSM")
 low = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.6])
-T_world_needle = psm.forward_kinematics(low) @ pose(p=[0.0, 0.0, 0.0075])  # 7.5 mm along the jaws
-z = T_world_needle[2, 3]
+REACH = 0.0075  # distance of the needle along the jaws, from their axis [m]
+T_world_grip = psm.forward_kinematics(low)  # tip pose of the grip
+z = T_world_grip[2, 3] - REACH
 
 # The needle lies across two rails.
 rails = [Box((0.0, y, z - 0.0045), (0.03, 0.008, 0.008)) for y in (-0.01, 0.01)]
@@ -30,16 +31,17 @@ def report(what):
 np.set_printoptions(precision=2, suppress=True)
 print(f"needle of {1e6 * thing.thing.mass:.0f} mg, weight {1e3 * 9.81 * thing.thing.mass:.3f} mN")
 sim.reset(low - [0, 0, 0.05, 0, 0, 0, 0])
-grasp = pick_up(sim.scene, "PSM", T_world_needle, force=4.0)  # approach, close with 4 N, lift by 30 mm
-print(f"holds the {grasp.object}; jaw effort {grasp.effort:.3f} N m")
+hands = Hands(sim.scene)
+picked = pick(hands, "PSM", T_world_grip, 4.0 * REACH, approach=0.03, lift=0.03)  # close with 4 N, lift by 30 mm
+print(f"holds the {picked.object}; jaws open by {picked.opening:.3f} rad")
 report("lifted")
-turned = sim.scene.T_world_tip("PSM") @ pose(rotation("z", 0.8))
-move_tip(sim.scene, "PSM", turned, 0.8, grip=grasp.effort)
-move_tip(sim.scene, "PSM", turned, 1.0, grip=grasp.effort)
+turned = hands.tip("PSM") @ pose(rotation("z", 0.8))
+hands.move("PSM", turned, hands.gentle("PSM", turned))
+hands.hold(1.0)
 report("turned, held for 1 s")
 try:
     print("wrote", save_png("grasp_needle.png", render(sim, "tip")))
 except tr.TrocarError as error:  # no OpenGL on this machine
     print("no picture:", error)
-sim.scene.move_tip("PSM", turned, 0.4, jaw=0.6)
+hands.open("PSM")
 report("jaws opened")

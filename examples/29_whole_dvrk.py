@@ -12,7 +12,7 @@ robot = Robot("dvrk")  # Classic; or dvrk_si
 print("devices:", ", ".join(f"{name} ({kind})" for name, kind in robot.devices.items() if "/" not in name))
 print(f"{len(robot.bus.topics)} topics, {len(robot.bus.services)} services")
 
-arms = {name: robot.arm(name) for name in robot.controllers}
+arms = {name: robot.arm(name) for name in robot.arms}
 robot.system().home()
 robot.wait_for(lambda: all(arm.is_homed() for arm in arms.values()), timeout=20)
 print(f"all homed at {robot.time:.2f} s")

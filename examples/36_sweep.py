@@ -40,7 +40,7 @@ def run(push, sideways):
 
 
 if __name__ == "__main__":
-    results = tr.sweep(__file__, None, "pushes", rows=8, executor="processes", workers=1)
+    results = tr.sweep.run(__file__, None, "pushes", rows=8, executor="processes", workers=1)
     print(results)
     for push, force in zip(results["push"], results["force"], strict=True):
         print(f"push {push:.2f} N, force on the plate {force:.2f} N")

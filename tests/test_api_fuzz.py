@@ -75,7 +75,7 @@ def simulated(mech: tr.Mechanism, call: Caller) -> Any:
 
 def reduced(mech: tr.Mechanism, call: Caller) -> Any:
     """One arm, whose code is compiled once."""
-    sim = simulator("ECM", "reduced")
+    sim = simulator("ECM", tr.ReducedSimulator)
     return stepped(sim, Caller(call.rng, sim.arm))
 
 
@@ -90,9 +90,9 @@ def stepped(sim: tr.Simulator, call: Caller) -> Any:
 
 
 @cache
-def simulator(arm: str, engine: str = "mujoco") -> tr.Simulator:
+def simulator(arm: str, kind: Any = tr.Simulator) -> Any:
     """One simulator of each arm and engine; its state carries over from one input to the next."""
-    return tr.Simulator(arm, engine=engine)
+    return kind(arm)
 
 
 def reduced_timestep(_mech: tr.Mechanism, call: Caller) -> None:
@@ -101,7 +101,7 @@ def reduced_timestep(_mech: tr.Mechanism, call: Caller) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if call.rng.integers(300):
             patch.setattr(reduced_simulator, "load", generated_arms)
-        tr.Simulator("ECM", engine="reduced", timestep=timestep)
+        tr.ReducedSimulator("ECM", timestep=timestep)
 
 
 def generated_arms(mechanism: tr.Mechanism, **options: Any) -> Any:

@@ -43,6 +43,7 @@ def test_dir_lists_exactly_the_public_names_and_packages():
     rooms = {
         "appearance",
         "arms",
+        "batch",
         "calibration",
         "control",
         "errors",
@@ -51,7 +52,7 @@ def test_dir_lists_exactly_the_public_names_and_packages():
         "recording",
         "robot",
     }
-    assert listed == {*tr.__all__, *rooms, "simulation", "__doc__", "__version__"}
+    assert listed == {*tr.__all__, *rooms, "simulation", "view", "__doc__", "__version__"}
 
 
 def test_the_public_names_are_unchanged():
@@ -59,9 +60,9 @@ def test_the_public_names_are_unchanged():
         *("ARMS", "Arm", "load_arm", "load_instrument", "load_endoscope"),
         *("Mechanism", "load_mechanism", "Cart", "Placement", "load_cart"),
         *("Scene", "SceneArm", "Simulator", "load_scene", "simulate", "Cable", "Compliance", "Diverged", "render"),
-        *("ElasticMount", "Robot"),
+        *("ElasticMount", "ReducedSimulator", "Robot"),
         *("ComputedTorque", "GravityCompensation", "JointPD", "JointPID", "Setpoint", "State", "hold"),
-        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "view"),
+        *("Recording", "load_recording", "identify", "calibrate", "sweep", "Robot", "show"),
         *("Inaccurate", "NearLimit", "NearSingular", "TrocarError", "Unreachable", "Unsolved"),
     }
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import TrocarError
+from trocar.sweep import run
 from trocar.sweep.packages import optional
-from trocar.sweep.run import sweep
 
 ROOT = Path(__file__).parents[2]
 STEPS = 20_000  # per item of the speed-up, about 5 ms in generated code
@@ -34,10 +34,10 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) / 1e3
 
 folder, rows = sys.argv[1], int(sys.argv[2])
-tr.sweep(light, {"x": [float(x) for x in range(1000)]}, folder + "/few")
+tr.sweep.run(light, {"x": [float(x) for x in range(1000)]}, folder + "/few")
 sum(len(batch) for batch in Results(folder + "/few").batches())
 few, begin = peak(), time.perf_counter()
-results = tr.sweep(light, {"x": [float(x) for x in range(rows)]}, folder + "/many")
+results = tr.sweep.run(light, {"x": [float(x) for x in range(rows)]}, folder + "/many")
 written, begin = time.perf_counter() - begin, time.perf_counter()
 total = sum(batch["y"].to_numpy().sum() for batch in results.batches())
 assert len(results) == rows and total > 0
@@ -114,7 +114,7 @@ def _seconds(function: Callable[..., Any], rows: int, place: Path, executor: str
     folder = place / "sweep"
     name = "push" if function is heavy else "x"
     begin = time.perf_counter()
-    sweep(function, {name: np.linspace(0.0, 0.1, rows)}, folder, executor=executor, workers=workers)
+    run(function, {name: np.linspace(0.0, 0.1, rows)}, folder, executor=executor, workers=workers)
     seconds = time.perf_counter() - begin
     shutil.rmtree(folder)
     return seconds

@@ -95,7 +95,7 @@ def _recorded(env: TaskEnv) -> list[Array]:
 
 def _bare_period(env: TaskEnv, action: Array) -> None:
     """One period of the control loop with the same controller."""
-    world, modes, place = env.world, env.modes.values(), 0
+    world, modes, place = env.stepped, env.modes.values(), 0
     for mode in modes:
         mode.accept(world, action[place : place + mode.size])
         place += mode.size

@@ -8,6 +8,8 @@ import pytest
 from trocar.identification import covariance
 from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.mechanics import load_mechanism
+from trocar_learning.contest import contest_scene, seeded_setting
+from trocar_learning.contest.peg_board import PEGS
 from trocar_learning.envs import levels, make_task
 
 VIBRATING = 27  # a seed whose first sample is unstable under the PID
@@ -90,3 +92,12 @@ def test_the_limit_of_stability_is_that_of_one_joint():
     for share, stable in ((1.01, True), (0.99, False)):
         Joint.m = share * m
         assert (levels.servo_radius(Joint()) < 1.0) == stable
+
+
+def test_the_contest_has_the_board_and_pegs_of_the_environment_with_its_seed():
+    env = make_task("PegTransfer")
+    for seed in (0, 3):
+        env.reset(seed=seed)
+        played, contest = env.world.scene, contest_scene(seeded_setting(seed))
+        for name in ("board", *PEGS):
+            np.testing.assert_array_equal(played.objects[name].pose, contest.objects[name].pose)

@@ -23,14 +23,11 @@ __all__ = list(_ORIGINS)
 
 def __getattr__(name: str) -> object:
     """Import names on first use: `trocar --help` needs no engine and must start quickly."""
-    if not name.startswith("_") and find_spec(f"trocar.{name}") is not None:  # `sweep` is a package and is called
+    if not name.startswith("_") and find_spec(f"trocar.{name}") is not None:
         return import_module(f"trocar.{name}")
-    value = loaded(__name__, _ORIGINS, name)
-    if name == "Simulator":
-        import_module("trocar.batch.reduced_simulator")  # adds the reduced engine
-    return value
+    return loaded(__name__, _ORIGINS, name)
 
 
 def __dir__() -> list[str]:
-    rooms = {module.split(".")[1] for module, _ in _ORIGINS.values()}
+    rooms = {module.split(".")[1] for module, _ in _ORIGINS.values() if "." in module}
     return sorted({*__all__, *rooms, "__doc__", "__version__"})

@@ -1,6 +1,8 @@
+from trocar import sweep as sweep
 from trocar.appearance import render
 from trocar.arms import ARMS, Arm, load_arm
 from trocar.arms.instruments import load_endoscope, load_instrument
+from trocar.batch.reduced_simulator import ReducedSimulator
 from trocar.calibration import calibrate
 from trocar.control import ComputedTorque, GravityCompensation, JointPD, JointPID, Setpoint, State, hold
 from trocar.errors import Inaccurate, NearLimit, NearSingular, TrocarError, Unreachable, Unsolved
@@ -19,14 +21,14 @@ from trocar.simulation import (
     load_scene,
     simulate,
 )
-from trocar.sweep import sweep
-from trocar.view import view
+from trocar.view import show
 
 __version__: str
 
 __all__ = ["ARMS", "Arm", "Cable", "Cart", "Compliance", "ComputedTorque", "Diverged", "ElasticMount"]
 __all__ += ["GravityCompensation", "Inaccurate", "JointPD", "JointPID", "Mechanism", "NearLimit", "NearSingular"]
-__all__ += ["Placement", "Recording", "Robot", "Scene", "SceneArm", "Setpoint", "Simulator", "State", "TrocarError"]
+__all__ += ["Placement", "Recording", "ReducedSimulator", "Robot", "Scene", "SceneArm", "Setpoint"]
+__all__ += ["Simulator", "State", "TrocarError"]
 __all__ += ["Unreachable", "Unsolved", "calibrate", "hold", "identify", "load_arm", "load_cart", "load_endoscope"]
 __all__ += ["load_instrument", "load_mechanism", "load_recording", "load_scene", "render"]
-__all__ += ["simulate", "sweep", "view"]
+__all__ += ["show", "simulate", "sweep"]

@@ -43,19 +43,19 @@ def test_rates_that_no_arm_has_diverge(backend):
         arms.rollout(arms.state(np.tile(np.array(arms.mechanism.arm.home)[:, None], 4)), tau, 1e-3, steps=200)
 
 
-@pytest.mark.parametrize("engine", ["mujoco", "reduced"])
+@pytest.mark.parametrize("simulator", [tr.Simulator, tr.ReducedSimulator])
 @pytest.mark.filterwarnings("ignore::trocar.errors.Inaccurate", "ignore::trocar.errors.Unsolved")
-def test_joints_far_beyond_their_stops_diverge_in_both_engines(engine):
-    sim, rng = tr.Simulator("PSM", engine=engine), np.random.default_rng(1)
+def test_joints_far_beyond_their_stops_diverge_in_both_engines(simulator):
+    sim, rng = simulator("PSM"), np.random.default_rng(1)
     sim.reset(HOME)
     efforts = 1e4 * np.array([3, 3, 30, 0.1, 0.1, 0.1, 0.1]) * rng.normal(size=(100, 7))
     with pytest.raises(Diverged, match="the simulation of PSM diverged"):
         deque(map(sim.step, efforts), maxlen=0)
 
 
-@pytest.mark.parametrize("engine", ["mujoco", "reduced"])
-def test_efforts_that_mujoco_would_ignore_are_refused(engine):
-    sim = tr.Simulator("PSM", engine=engine)
+@pytest.mark.parametrize("simulator", [tr.Simulator, tr.ReducedSimulator])
+def test_efforts_that_mujoco_would_ignore_are_refused(simulator):
+    sim = simulator("PSM")
     sim.reset(HOME)
     with pytest.raises(TrocarError, match=r"must be (finite and )?below 1e\+09"):
         sim.step(np.full(7, 1e11))

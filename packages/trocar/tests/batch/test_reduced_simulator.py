@@ -1,4 +1,4 @@
-"""`Simulator(engine="reduced")`: the interface of the simulator on the compiled step."""
+"""`ReducedSimulator`: the interface of the simulator on the compiled step."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def pushed(sim, seconds=0.1):
 
 @pytest.mark.parametrize(("arm", "tolerance"), [("PSM", 1e-5), ("ECM", 1e-6), ("MTML", 2e-5)])
 def test_a_recording_is_that_of_the_closed_chain(arm, tolerance):
-    ours, theirs = (pushed(tr.Simulator(arm, engine=engine)) for engine in ("reduced", "mujoco"))
+    ours, theirs = (pushed(simulator(arm)) for simulator in (tr.ReducedSimulator, tr.Simulator))
     np.testing.assert_allclose(ours.q, theirs.q, rtol=0, atol=tolerance)
     assert np.ptp(ours.q, axis=0).max() > 100 * tolerance
     np.testing.assert_allclose(ours.extra["tip"], theirs.extra["tip"], rtol=0, atol=tolerance)
@@ -30,7 +30,7 @@ def test_a_recording_is_that_of_the_closed_chain(arm, tolerance):
 
 
 def test_step_reports_efforts_accelerations_and_time():
-    sim = tr.Simulator("PSM", engine="reduced", timestep=2e-3)
+    sim = tr.ReducedSimulator("PSM", timestep=2e-3)
     assert isinstance(sim, batch.ReducedSimulator)
     q, tau = np.array(sim.arm.home), sim.mechanism.gravity(sim.arm.home) + 0.5
     sim.reset(q)
@@ -47,7 +47,7 @@ def test_step_reports_efforts_accelerations_and_time():
 
 
 def test_restoring_a_snapshot_is_bit_exact():
-    sim = tr.Simulator("PSM", engine="reduced")
+    sim = tr.ReducedSimulator("PSM")
     sim.reset(sim.arm.home)
     sim.apply_wrench([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     sim.step(np.full(7, 0.1))
@@ -64,8 +64,8 @@ def test_restoring_a_snapshot_is_bit_exact():
 
 def test_wrenches_and_motor_limits_act_as_in_the_closed_chain():
     ends = []
-    for engine in ("reduced", "mujoco"):
-        sim = tr.Simulator("PSM", engine=engine, motor_limits=True)
+    for simulator in (tr.ReducedSimulator, tr.Simulator):
+        sim = simulator("PSM", motor_limits=True)
         sim.reset(sim.arm.home)
         sim.apply_wrench([0.0, 3.0, 0.0, 0.0, 0.0, 0.0])
         tau = sim.mechanism.gravity(sim.arm.home)
@@ -95,13 +95,13 @@ def test_efforts_of_a_batch_are_clipped_in_the_motors():
     "use",
     [
         lambda sim: sim.apply_wrench(np.zeros(6), "yaw"),
-        lambda sim: tr.Simulator("PSM", engine="reduced", accuracy="exact"),
-        lambda sim: tr.Simulator("PSM", engine="reduced", transmission="mirrored"),
+        lambda sim: tr.ReducedSimulator("PSM", accuracy="exact"),
+        lambda sim: tr.ReducedSimulator("PSM", transmission="mirrored"),
     ],
 )
 def test_missing_features_of_the_reduced_engine_are_reported_in_one_line(use):
-    sim = tr.Simulator("PSM", engine="reduced")
-    with pytest.raises(tr.TrocarError, match="reduced") as caught:
+    sim = tr.ReducedSimulator("PSM")
+    with pytest.raises(tr.TrocarError, match="ReducedSimulator") as caught:
         use(sim)
     assert "\n" not in str(caught.value)
 
@@ -109,18 +109,18 @@ def test_missing_features_of_the_reduced_engine_are_reported_in_one_line(use):
 def test_a_missing_compiler_and_bad_arguments_are_reported_in_one_line(monkeypatch):
     for timestep in (0.0, -1e-3, np.nan):
         with pytest.raises(tr.TrocarError, match="timestep"):
-            tr.Simulator("PSM", engine="reduced", timestep=timestep)
+            tr.ReducedSimulator("PSM", timestep=timestep)
     with pytest.raises(tr.TrocarError, match="reset: joint 1"):
-        tr.Simulator("PSM", engine="reduced").reset(np.full(7, 9.0))
+        tr.ReducedSimulator("PSM").reset(np.full(7, 9.0))
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(tr.TrocarError, match=r"engine=.reduced. compiles its equations: CC names") as caught:
-        tr.Simulator("ECM", engine="reduced")
+    with pytest.raises(tr.TrocarError, match=r"ReducedSimulator compiles its equations: CC names") as caught:
+        tr.ReducedSimulator("ECM")
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_engine_is_refused():
-    with pytest.raises(tr.TrocarError, match="engine"):
-        tr.Simulator("PSM", engine="bullet")
+def test_an_engine_is_a_class_not_an_option():
+    with pytest.raises(tr.TrocarError, match="option of a simulated arm 'engine' is unknown"):
+        tr.Simulator("PSM", engine="reduced")
 
 
 def test_the_command_sim_runs_the_reduced_engine(tmp_path):

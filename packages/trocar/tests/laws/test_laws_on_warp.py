@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laws.test_laws import LAWS, inputs
 
-from tests.laws.test_laws import LAWS, inputs
 from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays, on_warp
 

@@ -1,13 +1,14 @@
-"""The clients have a method for every row of the interface table, and the committed stub has their types."""
+"""The clients have a method for every row of the interface table, written by the generator."""
 
 import inspect
 
 import numpy as np
 import pytest
 
-from tools import client_stub
+from tools import client_rows
+from trocar.robot import interface
 from trocar.robot import messages as m
-from trocar.robot.clients import devices
+from trocar.robot.clients import devices, rows
 from trocar.robot.clients.device import DeviceClient
 from trocar.robot.clients.methods import methods
 from trocar.robot.interface import INTERFACES, SIMULATED_ARM, SIMULATION, Direction, Interface, Service, Topic
@@ -52,16 +53,23 @@ class FakeRobot:
         return condition()
 
 
-def test_the_committed_stub_is_that_of_the_classes():
-    assert client_stub.STUB.read_text(encoding="utf-8") == client_stub.stub()
+def test_the_committed_methods_are_those_of_the_table():
+    assert client_rows.ROWS.read_text(encoding="utf-8") == client_rows.source()
+
+
+def test_a_method_has_source_code_of_its_own():
+    source = inspect.getsource(devices.PSMClient.move_jp)
+    assert source.splitlines()[0] == "    def move_jp(self, setpoint: ArrayLike) -> MoveHandle:"
+    assert devices.PSMClient.row("move_jp").first[0] == "move_jp"
+    assert devices.PSMClient.row("insert_jp") is None
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_every_row_of_the_table_has_a_method(kind):
     client = CLIENTS[kind]
-    rows = {**INTERFACES, "SIMULATION": SIMULATION, "SIMULATED_ARM": SIMULATED_ARM}[kind]
-    unread = {t.name for t in rows.topics if t.message in UNREAD and t.direction is not Direction.command}
-    for row in (*rows.topics, *rows.services):
+    table = {**INTERFACES, "SIMULATION": SIMULATION, "SIMULATED_ARM": SIMULATED_ARM}[kind]
+    unread = {t.name for t in table.topics if t.message in UNREAD and t.direction is not Direction.command}
+    for row in (*table.topics, *table.services):
         space, _, end = row.name.rpartition("/")
         owner, name = (client.parts[space], end) if space in client.parts else (client, row.name.replace("/", "_"))
         there = hasattr(owner, name) or hasattr(client, row.name.replace("/", "_"))
@@ -70,11 +78,11 @@ def test_every_row_of_the_table_has_a_method(kind):
 
 def test_every_client_of_the_table_is_tested():
     generated = {kind for kind, client in vars(devices).items() if inspect.isclass(client) and kind.endswith("Client")}
-    parts = {"DeviceClient", "JawClient", "GripperClient"}
+    parts = {"JawClient", "GripperClient"}
     assert generated - parts == {client.__name__ for client in CLIENTS.values()}
 
 
-def test_a_new_row_is_a_method_with_its_namespace_type_and_time():
+def test_a_new_row_is_a_method_with_its_namespace_type_and_time(monkeypatch):
     table = Interface(
         (
             Topic("torch/measured_cp", m.Pose, Direction.state, "geometry_msgs/PoseStamped"),
@@ -85,7 +93,11 @@ def test_a_new_row_is_a_method_with_its_namespace_type_and_time():
         (Service("aim/inverse_kinematics", "crtk_msgs/QueryInverseKinematics"),),
     )
 
-    class Lamp(DeviceClient, interface=table):
+    monkeypatch.setattr(interface, "LAMP", table, raising=False)
+    namespace = vars(rows).copy()
+    exec(client_rows.class_source("LampRows", client_rows.Rows("LAMP")), namespace)
+
+    class Lamp(namespace["LampRows"]):
         default_name = "lamp"
 
     robot = FakeRobot(m.Pose(T=np.eye(4), stamp=2_000_000_000))

@@ -78,6 +78,15 @@ def wait(condition, timeout=TIMEOUT):
 # -- time ------------------------------------------------------------------------------------------------------------
 
 
+def test_a_robot_of_one_arm_is_opened_by_the_arms_name():
+    named, built = Robot("PSM", start="ready"), Robot(ArmSettings(arm="PSM").build(), start="ready")
+    assert named.arms == built.arms == ("PSM",)
+    for robot in (named, built):
+        robot.psm("PSM").move_jp([0.1, 0.1, 0.12, 0.0, 0.0, 0.0])
+        robot.run(0.2)
+    np.testing.assert_array_equal(named.scene.data.qpos, built.scene.data.qpos)
+
+
 def test_time_of_a_real_robot_passes_only_while_it_plays(real):
     sim = real.simulation()
     wait(lambda: sim.frame().time > 0.05)

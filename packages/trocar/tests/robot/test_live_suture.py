@@ -66,6 +66,6 @@ def test_the_task_of_suturing_has_a_needle_at_rest_on_a_tray():
     scene = robot.scene
     assert set(scene.arms) == {"PSM1", "PSM2", "ECM"}
     np.testing.assert_allclose(scene.objects["needle"].pose, start, atol=1e-4)
-    touching = {contact.second for contact in scene.touching()} | {contact.first for contact in scene.touching()}
+    touching = {part.name for contact in scene.touching() for part in (contact.first, contact.second)}
     assert {"needle", "tray"} <= touching
     assert scene.unconverged == 0

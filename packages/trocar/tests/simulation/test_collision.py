@@ -9,6 +9,8 @@ import pytest
 import trocar as tr
 from trocar.errors import TrocarError
 from trocar.simulation import Box, Capsule, CollisionScene, Cylinder, Sphere
+from trocar.simulation.objects.scene_object import Part
+from trocar.simulation.planning.collision import ObstaclePart
 from trocar.spatial import pose, rotation
 
 ARM = tr.load_arm("PSM")
@@ -43,7 +45,8 @@ def test_distance_to_the_shaft_is_that_of_geometry(name):
     scene = CollisionScene(ARM, {name: BESIDE[name]})
     nearest = scene.clearance(HOME)
     assert nearest.distance == pytest.approx(0.03 - SHAFT, abs=1e-6)
-    assert (nearest.first, nearest.second) == ("roll of PSM", f"obstacle '{name}'")
+    assert (nearest.first, nearest.second) == (Part("roll", "PSM"), ObstaclePart(name))
+    assert str(nearest) == f"roll of PSM is {1e3 * nearest.distance:.3g} mm from obstacle '{name}'"
     assert scene.contact(HOME) is None
     assert not scene.collides(HOME, margin=0.0259)
     assert scene.collides(HOME, margin=0.0261)
@@ -117,7 +120,7 @@ def test_two_arms_placed_in_contact_touch():
     # the two bars are boxes of half width 48 mm
     assert apart.clearance(q).distance == pytest.approx(0.3 - 2 * 0.048, abs=1e-6)
     found = together.contact(q)
-    assert {found.first.split()[-1], found.second.split()[-1]} == {"left", "right"}
+    assert {found.first.arm, found.second.arm} == {"left", "right"}
 
 
 def test_two_arms_move_by_their_own_joints_in_their_own_bases():
@@ -134,7 +137,7 @@ def test_two_arms_move_by_their_own_joints_in_their_own_bases():
 def test_obstacles_and_arms_are_distinguished():
     scene = CollisionScene({"left": ARM, "right": ARM}, {"ball": BESIDE["sphere"]}, {"right": pose(p=[0.4, 0.0, 0.0])})
     found = scene.clearance(np.concatenate([HOME, HOME]))
-    assert (found.first, found.second) == ("roll of left", "obstacle 'ball'")
+    assert (found.first, found.second) == (Part("roll", "left"), ObstaclePart("ball"))
 
 
 def test_levers_bound_the_displacement_of_the_shapes():

@@ -12,7 +12,7 @@ from tests.support.adf_reader import AdfModel, transform
 from tests.support.sdf_reader import SdfModel
 from tests.support.sdformat import check_sdf
 from trocar.simulation import Simulator
-from trocar.simulation.export import default_formats, model_files, write_model
+from trocar.simulation.export import DEFAULT_FORMATS, model_files, write_model
 from trocar.simulation.export.sdf import with_discs
 
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
@@ -217,6 +217,6 @@ def test_adf_limits_belong_to_joints_that_are_commanded(sim, adf):
 
 
 def test_ambf_is_written_on_request_and_for_single_arms_only(sim):
-    assert "ambf" not in default_formats(sim)
+    assert "ambf" not in DEFAULT_FORMATS
     with pytest.raises(tr.TrocarError, match="single arms only"):
         model_files(tr.load_scene("cart_classic"), ["ambf"])

@@ -14,7 +14,7 @@ import trocar as tr
 from trocar.robot import Robot, messages
 from trocar.robot.interface import ARM, PSM
 from trocar.simulation import Simulator
-from trocar.simulation.export import default_formats, model_files, write_model
+from trocar.simulation.export import DEFAULT_FORMATS, model_files, write_model
 from trocar.simulation.export.yaml import yaml_text
 
 
@@ -245,11 +245,10 @@ def test_the_relay_interpolates_as_the_trajectory_defines(relayed):
 # -- formats -----------------------------------------------------------------------------------------------------------
 
 
-def test_moveit_comes_with_the_urdf_and_for_single_arms_only(sim, folder):
-    assert "moveit" in default_formats(sim)
+def test_moveit_is_written_on_request_with_the_urdf_and_for_single_arms_only(sim, folder):
+    assert "moveit" not in DEFAULT_FORMATS
     assert (folder / f"{sim.arm.name.lower()}.urdf").is_file()
     scene = tr.load_scene("cart_classic")
-    assert "moveit" not in default_formats(scene)
     with pytest.raises(tr.TrocarError, match="single arms only"):
         model_files(scene, ["moveit"])
 

@@ -25,11 +25,11 @@ def tip_effort(mech, force):
     return np.append(mech.jacobian(Q)[:3].T @ force, 0.0)
 
 
-@pytest.mark.parametrize("engine", ["mujoco", "reduced"])
+@pytest.mark.parametrize("simulator", [tr.Simulator, tr.ReducedSimulator])
 @pytest.mark.parametrize(("joint", "axis"), [(0, 0), (1, 1)], ids=["yaw", "pitch"])
-def test_breakaway_grows_with_a_force_at_the_tip(si, engine, joint, axis):
+def test_breakaway_grows_with_a_force_at_the_tip(si, simulator, joint, axis):
     """Coulomb friction is Fc + mu |gravity - J' F|: in zhou2025 0.633 N m and 0.153 at yaw."""
-    sim = tr.Simulator("PSM_Si", engine=engine)
+    sim = simulator("PSM_Si")
     Fc, mu = ((0.633, 0.153), (0.908, 0.136))[joint]
     breakaways = []
     for size in (0.0, 10.0, 30.0):

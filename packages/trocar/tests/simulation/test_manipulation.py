@@ -5,7 +5,8 @@ import pytest
 
 import trocar as tr
 from trocar.errors import TrocarError, Unreachable
-from trocar.simulation import Box, Solid, needle, pick_up
+from trocar.simulation import Box, Solid, needle
+from trocar.simulation.skills import Hands, pick
 from trocar.spatial import inverse, pose, pose_error
 
 PSM = tr.load_mechanism("PSM")
@@ -93,11 +94,11 @@ def test_one_call_picks_up_a_needle_and_an_empty_place_yields_nothing():
     sim = needle_scene()
     arm = next(iter(sim.scene.arms))
     T = sim.scene.T_world_tip(arm)
-    T[:3, 3] = [0.0, 0.0, Z]
-    grasp = pick_up(sim.scene, arm, T, force=4.0)
-    assert grasp.object == "needle"
-    assert grasp.effort == pytest.approx(0.03)
+    T[:3, 3] = [0.0, 0.0, Z + 0.0075]
+    picked = pick(Hands(sim.scene), arm, T, effort=0.03, approach=0.03, lift=0.03)
+    assert picked.object == "needle"
     assert sim.objects["needle"].pose[2, 3] - Z == pytest.approx(0.03, abs=1.5e-3)
     in_jaws = (inverse(sim.tip_pose()) @ sim.objects["needle"].pose)[:3, 3]
     assert in_jaws[2] == pytest.approx(0.0075, abs=1e-3)
-    assert not pick_up(needle_scene().scene, arm, T @ pose(p=[0.0, 0.0, -0.012])).held
+    empty = pick(Hands(needle_scene().scene), arm, T @ pose(p=[0.0, 0.0, -0.012]), effort=0.03)
+    assert empty.object is None

@@ -13,6 +13,7 @@ from trocar.cli import app
 from trocar.control import GravityCompensation, JointPID
 from trocar.errors import TrocarError, UnknownName
 from trocar.simulation import Box, CableBreak, MotorLoss, Simulator, Solid
+from trocar.simulation.scene_file import arms_of, timestep_of
 from trocar.spatial import inverse, pose, rotation
 
 FACING = pose(rotation("z", np.pi), [0.0, 0.12, 0.0])  # of a second PSM whose instrument meets that of the first
@@ -97,6 +98,23 @@ def test_a_wrench_in_base_axes_acts_on_an_arm_as_it_does_alone(cart):
     np.testing.assert_allclose(arm.q, sim.q, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", tr.ARMS)
+def test_the_name_of_an_arm_is_a_scene_of_this_arm_at_the_controllers_period(name):
+    scene = tr.load_scene(name)
+    assert tuple(scene.arms) == arms_of(name) == (name,)
+    assert scene.timestep == timestep_of(name) == 1 / 1500
+    np.testing.assert_allclose(scene.arms[name].gravity_vector, tr.load_mechanism(name).gravity_vector)
+    with pytest.raises(TrocarError, match=f"arm of the scene {name}"):
+        tr.load_scene(name, arms=["PSM9"])
+
+
+def test_a_scene_of_an_arm_takes_parameters_and_objects():
+    block = Solid("block", Box([0.0, 0.0, -0.3], [0.1, 0.1, 0.02]))
+    scene = tr.load_scene("PSM", parameters={"PSM": "wang2019"}, objects=lambda arms, cart: [block])
+    assert scene.arms["PSM"].parameters.name == "wang2019"
+    assert set(scene.objects) == {"block"}
+
+
 def test_two_instruments_that_touch_push_each_other_equally():
     scene = facing(0.04)
     kp, kd = np.array([60, 60, 600, 1, 1, 1, 1.0]), np.array([6, 6, 60, 0.05, 0.05, 0.05, 0.05])
@@ -105,7 +123,7 @@ def test_two_instruments_that_touch_push_each_other_equally():
         goal = leaning(0.04 + 0.035 * min(1.0, k / 400))
         scene.step({name: kp * (goal - a.q) - kd * a.dq + gravity[name](a.q) for name, a in scene.arms.items()})
     first = scene.touching()[0]
-    assert {first.first.split(" of ")[1], first.second.split(" of ")[1]} == {"A", "B"}
+    assert {first.first.arm, first.second.arm} == {"A", "B"}
     on_a = scene.arms["A"].contact_wrench(about=[0.0, 0.0, 0.0])
     on_b = scene.arms["B"].contact_wrench(about=inverse(FACING)[:3, 3])  # the same point of the world
     R = FACING[:3, :3]
@@ -124,7 +142,7 @@ def test_links_of_one_arm_do_not_touch_each_other_but_an_object_stops_them():
     assert not scene.touching()
     for _ in range(1000):  # it bounces before it rests
         scene.step({"A": [0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0]})
-    assert {contact.second for contact in scene.touching()} | {c.first for c in scene.touching()} >= {"block"}
+    assert "block" in {part.name for c in scene.touching() for part in (c.first, c.second)}
     assert scene.arms["A"].contact_wrench(of="block")[2] > 1.0
 
 

@@ -167,7 +167,4 @@ def test_the_edges_of_a_wound_push_each_other_apart_and_are_named():
         scene.step({"PSM": np.zeros(7)})
     gap = scene.objects["right"].position([-0.005, 0.0, 0.0]) - scene.objects["left"].position([0.005, 0.0, 0.0])
     assert gap[0] > -1e-4  # they overlapped by 0.2 mm
-    assert {contact.first for contact in scene.touching()} | {contact.second for contact in scene.touching()} == {
-        "left",
-        "right",
-    }
+    assert {part.name for contact in scene.touching() for part in (contact.first, contact.second)} == {"left", "right"}

@@ -118,7 +118,7 @@ def test_studies_that_ship_are_listed() -> None:
 
 
 def study_results(name: str, table: Any, folder: Path) -> Results:
-    results = tr.sweep(load_study(name), table, folder)
+    results = tr.sweep.run(load_study(name), table, folder)
     assert results.errors == []
     return results
 

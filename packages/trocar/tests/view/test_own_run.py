@@ -1,4 +1,4 @@
-"""`tr.view`: a simulation under its user's own controller, in the page of a script or a notebook."""
+"""`tr.show`: a simulation under its user's own controller, in the page of a script or a notebook."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hold(sim):
 
 def test_the_recording_is_that_of_simulate(sim, capsys):
     sim.reset(START)
-    with tr.view(sim, hold(sim), tr.hold(START), 0.1, speed=100.0, wait=False, browser=False) as shown:
+    with tr.show(sim, hold(sim), tr.hold(START), 0.1, speed=100.0, wait=False, browser=False) as shown:
         recording = shown.recording
         address = shown.address
     assert address in capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_a_run_keeps_the_pace_pauses_and_starts_again(sim):
         assert time.perf_counter() - begun >= 0.19  # real time, or slower on a busy machine
         assert run.frame().time == pytest.approx(0.2)
         assert len(calls) == 100
-        run.playing = False
+        run.pace.pause()
         run.again()
         deadline = time.monotonic() + 30.0
         while not (run.result is None and run.frame().time < 0.01):
@@ -96,6 +96,6 @@ def test_the_page_shows_curves_and_the_error_of_a_controller(sim):
 
 def test_what_cannot_be_viewed_is_refused():
     with pytest.raises(TrocarError, match="Simulator or a Scene, got Mechanism"):
-        tr.view(tr.load_mechanism("PSM"), hold, None)
+        tr.show(tr.load_mechanism("PSM"), hold, None)
     with pytest.raises(TrocarError, match="controller must be a function"):
-        tr.view(object.__new__(tr.Simulator), 3.0)
+        tr.show(object.__new__(tr.Simulator), 3.0)

@@ -20,6 +20,7 @@ from trocar.simulation.objects.solid import GRIP_IMPRATIO, GRIP_SOLIMP, Box, Cyl
 from trocar.simulation.scene import Scene
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array, inverse, pose, rotation
+from trocar_learning.contest.episode_draws import RobotDraws
 from trocar_learning.contest.layouts import LAYOUTS, LEFT, RIGHT, BoardLayout
 
 PEGS = ("blue", "red")
@@ -88,13 +89,9 @@ def draw_setting(rng: np.random.Generator, variant: str = "contest") -> ContestS
 
 
 def seeded_setting(seed: int) -> ContestSetting:
-    """The setting of a seed: that of the nominal environment `trocar/PegTransfer-v0`.
-
-    An environment draws its robot first: seeds of both arms and their sensors, and the factor of friction.
-    """
+    """The setting of a seed: that of the nominal environment `trocar/PegTransfer-v0`."""
     rng = np.random.default_rng(seed)
-    rng.integers(2**31, size=len(HAND) + 1)
-    rng.uniform()
+    RobotDraws.of(rng, len(HAND))  # which the nominal robot ignores
     return draw_setting(rng)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from trocar.simulation.objects import blade
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array
 from trocar_learning.contest.layouts import RIGHT
@@ -18,7 +19,7 @@ MAX_TILT = np.cos(np.radians(15.0))
 STILL = 5e-3  # fastest motion of a placed peg [m/s]
 REST = 0.5  # time for which a placed peg is released and still [s]
 LOST = 0.3  # time after which a released peg that is on no post counts as dropped [s]
-FINGERS = {"finger_left", "finger_right"}
+FINGERS = frozenset(blade.FINGERS)
 MARGIN = 0.01  # beyond the board's edge or below it, a peg is outside the workspace [m]
 
 
@@ -175,8 +176,8 @@ def fingers_on(scene: Scene) -> dict[str, dict[str, set[str]]]:
     """Links of instruments that touched each peg in the last step, by arm; both fingers hold it."""
     links: dict[str, dict[str, set[str]]] = {name: {} for name in PEGS}
     for contact in scene.touching():
-        for part, thing in ((contact.first, contact.second), (contact.second, contact.first)):
-            if thing in links and " of " in part:
-                link, arm = part.split(" of ", 1)
-                links[thing].setdefault(arm, set()).add(link)
+        if contact.link_and_object is not None:
+            link, thing = contact.link_and_object
+            if thing in links:
+                links[thing].setdefault(str(link.arm), set()).add(link.name)
     return links

@@ -17,7 +17,7 @@ from trocar.mechanics import load_mechanism
 from trocar.robot.controller.trajectory import JointTrajectory
 from trocar.spatial import Array
 from trocar_learning.envs.levels import NOMINAL
-from trocar_learning.envs.world import PERIOD, World
+from trocar_learning.envs.world import PERIOD, SteppedWorld
 
 # Largest increments of the tip per second: 50 mm/s, the cap of SurRoL's tasks, and 150 degrees/s, SurgicAI's 3 degrees
 # at 50 Hz. The jaws open and close at up to 3 rad/s.
@@ -38,7 +38,7 @@ class ActionMode(ABC):
 
     size: int
 
-    def __init__(self, world: World, arm: str, period: float, reference: Reference | None) -> None:
+    def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         self.arm = arm
         self._period = period
 
@@ -48,10 +48,10 @@ class ActionMode(ABC):
         return np.zeros(self.size)
 
     @abstractmethod
-    def accept(self, world: World, action: Array) -> None:
+    def accept(self, world: SteppedWorld, action: Array) -> None:
         """Take the action (size,) of a control period."""
 
-    def command(self, world: World) -> None:  # noqa: B027 - constant commands need nothing
+    def command(self, world: SteppedWorld) -> None:  # noqa: B027 - constant commands need nothing
         """Command one cycle."""
 
     @property
@@ -63,12 +63,12 @@ class ActionMode(ABC):
 class JointEffort(ActionMode):
     """Joint efforts: a share of the largest efforts of the motors at the joints, held over the period."""
 
-    def __init__(self, world: World, arm: str, period: float, reference: Reference | None) -> None:
+    def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         super().__init__(world, arm, period, reference)
         facts = world.arms[arm].arm
         self.size, self.limits = facts.n, joint_limits(facts.motors.coupling, facts.motors.effort)
 
-    def accept(self, world: World, action: Array) -> None:
+    def accept(self, world: SteppedWorld, action: Array) -> None:
         world.arms[self.arm].exert(self.limits * action)
 
 
@@ -79,7 +79,7 @@ class ResidualEffort(JointEffort):
         nominal: the nominal model.
     """
 
-    def __init__(self, world: World, arm: str, period: float, reference: Reference | None) -> None:
+    def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         super().__init__(world, arm, period, reference)
         if reference is None:
             raise TrocarError("this task has no reference for residual efforts; use another action mode")
@@ -89,10 +89,10 @@ class ResidualEffort(JointEffort):
         self.nominal = load_mechanism(kind, NOMINAL[kind])
         self._law = ComputedTorque(self.nominal, COMPUTED_KP, COMPUTED_KD, friction=True)
 
-    def accept(self, world: World, action: Array) -> None:
+    def accept(self, world: SteppedWorld, action: Array) -> None:
         self._residual = self.limits * action
 
-    def command(self, world: World) -> None:
+    def command(self, world: SteppedWorld) -> None:
         tau = self._law(world.state(self.arm), self._reference(world.time))
         world.arms[self.arm].exert(tau + self._residual)
 
@@ -100,7 +100,7 @@ class ResidualEffort(JointEffort):
 class JointTarget(ActionMode):
     """A goal for every joint within its range, approached as the dVRK's move_jp does, under its PID."""
 
-    def __init__(self, world: World, arm: str, period: float, reference: Reference | None) -> None:
+    def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         super().__init__(world, arm, period, reference)
         self._facts = facts = world.arms[arm].arm
         self.size, self._middle, self._half = facts.n, (facts.lower + facts.upper) / 2, (facts.upper - facts.lower) / 2
@@ -109,13 +109,13 @@ class JointTarget(ActionMode):
         self._start: tuple[Array, Array, Array] | None = None  # start, its rates and goal of the current motion
         self._cycles = 0  # of it
 
-    def accept(self, world: World, action: Array) -> None:
+    def accept(self, world: SteppedWorld, action: Array) -> None:
         goal, path = self._middle + self._half * action, self._trajectory
         if not np.array_equal(goal, path.goal):
             self._start, self._cycles = (path.q, path.dq, goal), 0
             path.start(*self._start)
 
-    def command(self, world: World) -> None:
+    def command(self, world: SteppedWorld) -> None:
         path = self._trajectory
         if path.active:
             path.advance(PERIOD)
@@ -157,7 +157,7 @@ class TipIncrement(ActionMode):
 
     size = 7
 
-    def __init__(self, world: World, arm: str, period: float, reference: Reference | None) -> None:
+    def __init__(self, world: SteppedWorld, arm: str, period: float, reference: Reference | None) -> None:
         super().__init__(world, arm, period, reference)
         hardware = world.arms[arm]
         if hardware.arm.joint_names[-1] != "jaw" or hardware.arm.tip_joints != 6:
@@ -166,7 +166,7 @@ class TipIncrement(ActionMode):
         self._from, self._step, self._k, self._clipped = self.q, np.zeros(7), 0, False
         self._cycles = round(period / PERIOD)
 
-    def accept(self, world: World, action: Array) -> None:
+    def accept(self, world: SteppedWorld, action: Array) -> None:
         T = self.T.copy()
         T[:3, 3] += self._period * TIP_SPEED * action[:3]
         T[:3, :3] = Rotation.from_rotvec(self._period * TURN_SPEED * action[3:6]).as_matrix() @ T[:3, :3]
@@ -184,7 +184,7 @@ class TipIncrement(ActionMode):
         self.q = np.append(q[:6], self._from[6] + min(max(opening - self._from[6], -reach), reach))
         self._step, self._k = (self.q - self._from) / self._cycles, 0
 
-    def command(self, world: World) -> None:
+    def command(self, world: SteppedWorld) -> None:
         self._k += 1
         world.arms[self.arm].track(self._from + self._k * self._step, self._step / PERIOD)
 

@@ -6,12 +6,12 @@ one period old when it is observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.appearance.stereo_camera import Lighting
 from trocar.errors import check_known
+from trocar.mechanics import Cart
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose
 
@@ -83,6 +84,43 @@ class ImageOptions:
         return entries
 
 
+@dataclass
+class SceneAt:
+    """A scene at positions of its own: the simulation goes on while a picture is drawn. See `PicturedScene`."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    cart: Cart | None
+    gravity: Array
+    _scene: Scene
+
+    @classmethod
+    def of(cls, scene: Scene) -> SceneAt:
+        """A scene at its current positions."""
+        at = cls(scene.model, mujoco.MjData(scene.model), scene.cart, scene.gravity, scene)
+        at.data.qpos[:] = scene.data.qpos
+        return at
+
+    @property
+    def spec(self) -> mujoco.MjSpec:
+        return self._scene.spec
+
+    @property
+    def arms(self) -> Mapping[str, Any]:
+        return self._scene.arms
+
+    def T_world_base(self, arm: str) -> Array:
+        return self._scene.T_world_base(arm)
+
+    def T_world_tip(self, arm: str) -> Array:
+        mujoco.mj_kinematics(self.model, self.data)
+        site = self.data.site(f"{self._scene.stepped[arm].prefix}tip")
+        return pose(site.xmat.reshape(3, 3), site.xpos)
+
+    def fixed_poses(self) -> dict[str, Array]:
+        return self._scene.fixed_poses()
+
+
 class EpisodeCamera:
     """The stereo camera of an episode.
 
@@ -101,16 +139,7 @@ class EpisodeCamera:
         self._scene, self._place, self._marks = scene, place, marks
         seen = place()
         self._T = seen.T_world_middle
-        # the simulation goes on while a picture is drawn, so the camera sees a copy of the positions
-        self._drawn: Any = SimpleNamespace(
-            model=scene.model,
-            data=SimpleNamespace(qpos=np.array(scene.data.qpos)),
-            spec=scene.spec,
-            cart=scene.cart,
-            arms=scene.arms,
-            gravity=scene.gravity,
-            fixed_poses=scene.fixed_poses,
-        )
+        self._drawn = SceneAt.of(scene)
         self.camera = seen.camera(self._drawn, size, lambda: self._T)
         self.camera.lighting = lighting
 

@@ -16,6 +16,7 @@ from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.robot.controller.actuators import Sensors
 from trocar.simulation.forces.arm_forces import check_resolved
+from trocar_learning.contest.episode_draws import RobotDraws, branch
 from trocar_learning.envs.world import PERIOD
 
 # Sets of the simulated arms. The PSM's was identified with a covariance; the ECM's comes from CAD and has none.
@@ -66,25 +67,25 @@ def draw(level: str, arms: Mapping[str, str], rng: np.random.Generator) -> Draw:
     """Draw a robot; `arms`: kind of every arm (PSM or ECM) by name."""
     check_known("level of randomisation", LEVELS, level)
     setting = LEVELS[level]
-    seeds = rng.integers(2**31, size=len(arms) + 1).tolist()
-    delay = int(rng.integers(setting.delay + 1))
-    factor = float(WRIST_FRICTION ** (setting.sigma / 3.0 * rng.uniform(-1.0, 1.0)))
+    drawn = RobotDraws.of(rng, len(arms), setting.delay)
+    factor = float(WRIST_FRICTION ** (setting.sigma / 3.0 * drawn.friction))
     if not setting.sigma:
         return Draw(dict.fromkeys(arms), 0, Sensors.ideal(), 1.0)
     parameters = {
-        name: _drawn(kind, setting.sigma, seed, factor) for (name, kind), seed in zip(arms.items(), seeds, strict=False)
+        name: _drawn(kind, setting.sigma, seed, factor)
+        for (name, kind), seed in zip(arms.items(), drawn.seeds, strict=False)
     }
-    return Draw(parameters, delay, Sensors(seed=seeds[-1], bias=False), factor)
+    return Draw(parameters, drawn.delay, Sensors(seed=drawn.seeds[-1], bias=False), factor)
 
 
 def lighting(sigma: float, rng: np.random.Generator) -> Lighting | None:
     """Light of an episode's images: brightness, colour and direction vary with the level; None for the nominal one.
 
-    Drawn from the state of the generator, which it leaves as it is: images do not change an episode.
+    It leaves the generator as it is: images do not change an episode.
     """
     if not sigma:
         return None
-    own = np.random.default_rng(rng.bit_generator.state["state"]["state"])
+    own = branch(rng)
     share = min(sigma / 3.0, 1.0)
     brightness = float(BRIGHTNESS ** (share * own.uniform(-1.0, 1.0)))
     red, green, blue = (COLOUR ** (share * own.uniform(-1.0, 1.0, 3))).tolist()
@@ -97,7 +98,7 @@ def _drawn(kind: str, sigma: float, seed: int, wrist_friction: float) -> Paramet
         samples = _samples(kind)
         for attempt in range(MAX_DRAWS):
             parameters = samples.parameters(samples.draw(sigma, seed + attempt)[0])
-            parameters = replace(parameters, drives=_rubbing(parameters.drives, WRIST, wrist_friction))
+            parameters = replace(parameters, drives=with_scaled_friction(parameters.drives, WRIST, wrist_friction))
             mechanism = load_mechanism(kind, parameters)
             try:
                 check_resolved(mechanism, PERIOD)
@@ -107,7 +108,9 @@ def _drawn(kind: str, sigma: float, seed: int, wrist_friction: float) -> Paramet
                 return parameters
         raise TrocarError(f"none of {MAX_DRAWS} samples at {sigma:g} standard deviations can be simulated")
     parameters = load_parameters(kind, NOMINAL[kind])
-    return replace(parameters, drives=_rubbing(parameters.drives, [d.name for d in parameters.drives], wrist_friction))
+    return replace(
+        parameters, drives=with_scaled_friction(parameters.drives, [d.name for d in parameters.drives], wrist_friction)
+    )
 
 
 def servo_radius(mechanism: Mechanism) -> float:
@@ -128,7 +131,7 @@ def _samples(kind: str) -> DrawnParameters:
     return DrawnParameters(load_mechanism(kind, NOMINAL[kind]))
 
 
-def _rubbing(drives: Sequence[Drive], names: Sequence[str], factor: float) -> tuple[Drive, ...]:
+def with_scaled_friction(drives: Sequence[Drive], names: Sequence[str], factor: float) -> tuple[Drive, ...]:
     """Drives with the friction of the named ones multiplied by a factor."""
     return tuple(
         replace(

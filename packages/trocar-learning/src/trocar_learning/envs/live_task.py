@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
-from trocar.arms import Arm
+from trocar.arms import Arm, load_arm
 from trocar.closing import Closable
 from trocar.errors import TrocarError
 from trocar.robot import Robot
-from trocar.robot.controller.tip import Tip
 from trocar.robot.messages import JointState, Pose
 from trocar.spatial import Array, inverse, pose
 from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
@@ -27,8 +26,6 @@ MODE = "tip_increment"  # the action mode of these episodes
 SAMPLE, FORCE_SAMPLES = 2e-3, 5  # interval of measured efforts [s], and samples of them between contact forces
 MOVED = 1e-4  # change of a joint set-point that begins the episode [rad, m]
 FRAME = "task_camera"  # frame of the poses of the arms
-
-Value = TypeVar("Value")
 
 
 class Rows(Protocol):
@@ -75,20 +72,13 @@ class LiveWorld(World):
     """The scene of a live robot as the world of a task; it is only read."""
 
     def __init__(self, robot: Robot) -> None:
-        self._robot, self.scene = robot, robot.scene
-        arms: Any = {name: LiveArm(robot, name) for name in robot.scene.arms}
-        self.arms = arms
-        self.tips = {name: Tip(arm.arm) for name, arm in arms.items()}
-        self.T_world_base = {name: robot.scene.T_world_base(name) for name in robot.scene.arms}
-        self._readings = {}
-        self._faults = {}
+        self._robot = robot
+        self.live_arms = {name: LiveArm(robot, name) for name in robot.scene.arms}
+        super().__init__(robot.scene, self.live_arms)
 
-    def once(self, what: str, of: str, read: Callable[[], Value]) -> Value:
-        now, value = self._readings.get((what, of), (-1, None))
-        if now != self._robot.now:
-            value = read()
-            self._readings[what, of] = self._robot.now, value
-        return value
+    @property
+    def cycle(self) -> int:
+        return self._robot.now
 
 
 class LiveTask(Closable):
@@ -106,10 +96,9 @@ class LiveTask(Closable):
 
     def __init__(self, task: str, *, limit: float, speed: str | float = "real", seed: int = 0) -> None:
         kind = task_kind(task)
-        if kind.extra or not all(arm == "PSM" for arm in kind.arms.values()):
+        if kind.extra or not all(load_arm(arm).role == "PSM" for arm in kind.arms.values()):
             raise TrocarError(f"the task {task} cannot be teleoperated: it needs more than the poses and jaws of PSMs")
-        self.env: TaskEnv = make_task(task, mode=MODE)
-        self._limit = limit
+        self.env: TaskEnv = make_task(task, mode=MODE, duration=limit)  # people are slower than experts
         self.env.reset(seed=seed)
         sensors = replace(self.env.draw.sensors, bias=False)  # as in the environment
         self.robot = Robot(self.env.world.scene, start="ready", speed=speed, sensors=sensors)
@@ -128,9 +117,9 @@ class LiveTask(Closable):
         robot.pause()
         with robot.bus.lock:
             env.reset(seed=seed)
-            env.task.duration = self._limit  # type: ignore[misc]  # of this object; people are slower than experts
             robot.simulation().replace(env.world.scene)
-            env.follow(LiveWorld(robot))
+            self._world = LiveWorld(robot)
+            env.follow(self._world)
             T_camera = inverse(env.camera_place().T_world_middle @ pose(R_TIP_OPTICAL))
             for arm in env.world.arms:
                 base = Pose(T=T_camera @ env.world.T_world_base[arm], frame_id=FRAME)
@@ -152,9 +141,9 @@ class LiveTask(Closable):
         """Take the measured efforts, and now and then the contact force."""
         if self._rows is None:
             return
-        world = self.env.world
-        for arm, hardware in world.arms.items():
-            self._efforts[arm].append(hardware.tau)
+        world = self._world
+        for arm, sensors in world.live_arms.items():
+            self._efforts[arm].append(sensors.tau)
         self._samples += 1
         if self._samples % FORCE_SAMPLES == 0:
             self._force = max([self._force, *(world.contact_force(arm) for arm in self.env.task.force_arms)])

@@ -40,7 +40,7 @@ class Task(ABC):
 
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({"PSM": "PSM"})
     mode: ClassVar[str] = "tip_increment"
-    duration: ClassVar[float] = 5.0
+    duration: float = 5.0
     extra: ClassVar[tuple[str, ...]] = ()
     held: ClassVar[float] = HELD
     force_arms: ClassVar[tuple[str, ...]] = ()

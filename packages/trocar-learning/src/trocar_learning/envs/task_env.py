@@ -21,7 +21,7 @@ from trocar_learning.envs.actions import MODES, ActionMode
 from trocar_learning.envs.cameras import EpisodeCamera, ImageOptions, Images
 from trocar_learning.envs.levels import LEVELS, Draw, draw, lighting
 from trocar_learning.envs.task import Policy, Task, nominal_options
-from trocar_learning.envs.world import FREQUENCY, World
+from trocar_learning.envs.world import FREQUENCY, SteppedWorld, World
 
 RATE = 50  # control rate [Hz]
 FORCE_CYCLES = 15  # cycles between readings of the contact force; the last is at the end of the period
@@ -54,8 +54,10 @@ class TaskEnv(gymnasium.Env):
             left camera. Images show the state at the beginning of the last control period; see `envs.cameras`.
         image_size: (width, height) [pixels]. image_rate: largest number of new images per second; between them the
             observation repeats the last ones.
+        duration: longest time of an episode [s]. Default: the task's own.
 
     Attributes:
+        world: what the task reads. stepped: the same with the control loop that `step` advances.
         labels: names of the numbers of a segmentation.
     """
 
@@ -73,6 +75,7 @@ class TaskEnv(gymnasium.Env):
         images: str | Sequence[str] = (),
         image_size: tuple[int, int] = IMAGE_SIZE,
         image_rate: float = RATE,
+        duration: float | None = None,
     ) -> None:
         self.task, self.mode, self.level = task, task.mode if mode is None else mode, level
         check_known("action mode", MODES, self.mode)
@@ -83,6 +86,8 @@ class TaskEnv(gymnasium.Env):
             raise TrocarError("this task has no goal to condition on; use reward='dense' or 'sparse'")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise TrocarError(f"render_mode must be None or 'rgb_array', got {shown(render_mode)}")
+        if duration is not None:
+            task.duration = checks.positive("duration", duration)
         self.observation_kind, self.reward_kind, self.render_mode = observation, reward, render_mode
         self._cycles = FREQUENCY // RATE
         self._image_options = ImageOptions.of(images, image_size, image_rate) if images else None
@@ -146,7 +151,8 @@ class TaskEnv(gymnasium.Env):
     def _begin(self, rng: np.random.Generator, level: str = "nominal") -> None:
         task = self.task
         self.draw: Draw = draw(level, task.arms, rng)
-        self.world = world = World(self._scene(rng), self.draw.sensors)
+        self.stepped = world = SteppedWorld(self._scene(rng), self.draw.sensors)
+        self.world: World = world
         task.start(world, rng, LEVELS[level].sigma)
         # the sensors start where the task placed the arms; motors hold that place until the first action
         for hardware in world.arms.values():
@@ -190,7 +196,9 @@ class TaskEnv(gymnasium.Env):
         if not self._running:
             raise gymnasium.error.ResetNeeded("the episode has not started; call reset first")
         values = self._checked(action)
-        world, task, modes = self.world, self.task, self._modes
+        world, task, modes = self.stepped, self.task, self._modes
+        if self.world is not world:
+            raise TrocarError("this environment follows another world, which its user steps; call judge")
         self._pending.append(values)
         acting = self._pending.popleft()
         place = 0
@@ -263,7 +271,7 @@ class TaskEnv(gymnasium.Env):
 
     def _measure(self, applied: Array) -> None:
         """Read the current sensors after mean actuator efforts."""
-        self._efforts = {name: hardware.measured_efforts(applied) for name, hardware in self.world.arms.items()}
+        self._efforts = {name: hardware.measured_efforts(applied) for name, hardware in self.stepped.arms.items()}
 
     def _checked(self, action: Any) -> Array:
         shape = self.action_space.shape

@@ -1,12 +1,14 @@
-"""A scene under the control loop of the live robot, stepped by an environment."""
+"""The world of a task: readings of a scene; an environment steps its own under the control loop of the live robot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from trocar.arms import Arm
 from trocar.control import State
 from trocar.robot.controller.actuators import Sensors
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
@@ -17,30 +19,47 @@ from trocar.simulation import Scene
 from trocar.simulation.forces.faults import Fault
 from trocar.spatial import Array, inverse
 
-__all__ = ["FREQUENCY", "PERIOD", "World"]
+__all__ = ["FREQUENCY", "PERIOD", "SteppedWorld", "World"]
 
 Value = TypeVar("Value")
 
 
-class World:
-    """The simulated side of an environment: scene, 1500 Hz loop and motors of every arm.
+class MeasuredArm(Protocol):
+    """Sensors of an arm, and its set-point."""
+
+    @property
+    def arm(self) -> Arm: ...
+
+    @property
+    def q(self) -> Array: ...
+
+    @property
+    def dq(self) -> Array: ...
+
+    def setpoint(self) -> Array: ...
+
+
+class World(ABC):
+    """A scene as a task reads it.
 
     Attributes:
-        scene: the scene. loop: the dVRK's control loop on it. arms: motors and sensors by name.
-        tips: kinematics of the tips by name. T_world_base: bases (4, 4) by name.
+        scene: the scene. arms: sensors by name. tips: kinematics of the tips by name.
+        T_world_base: bases (4, 4) by name.
     """
 
-    def __init__(self, scene: Scene, sensors: Sensors) -> None:
-        self._open(scene, sensors)
-        self._faults: dict[str, tuple[Fault, ...]] = {}
+    arms: Mapping[str, MeasuredArm]
 
-    def _open(self, scene: Scene, sensors: Sensors) -> None:
-        self.scene, self._options = scene, sensors
-        self.loop = loop = ControlLoop(scene, tuple(scene.arms), sensors, supported=False)
-        self.arms = {name: Hardware(name, loop, part) for name, part in loop.parts.items()}
-        self.tips = {name: Tip(hardware.arm) for name, hardware in self.arms.items()}
+    def __init__(self, scene: Scene, arms: Mapping[str, MeasuredArm]) -> None:
+        self.scene, self.arms = scene, arms
+        self.tips = {name: Tip(sensors.arm) for name, sensors in arms.items()}
         self.T_world_base = {name: scene.T_world_base(name) for name in scene.arms}
         self._readings: dict[tuple[str, str], tuple[int, Any]] = {}  # cycle and value of the last ones
+        self._faults: dict[str, tuple[Fault, ...]] = {}
+
+    @property
+    @abstractmethod
+    def cycle(self) -> int:
+        """A number that changes with every control cycle."""
 
     @property
     def time(self) -> float:
@@ -55,9 +74,9 @@ class World:
     def once(self, what: str, of: str, read: Callable[[], Value]) -> Value:
         """A reading of this cycle: `read` is called once, the first time that `what` `of` an arm or object is asked."""
         cycle, value = self._readings.get((what, of), (-1, None))
-        if cycle != self.loop.cycle:
+        if cycle != self.cycle:
             value = read()
-            self._readings[what, of] = self.loop.cycle, value
+            self._readings[what, of] = self.cycle, value
         return value
 
     def forget(self) -> None:
@@ -96,6 +115,25 @@ class World:
         self._faults[arm] = faults
         self.scene.arms[arm].inject(*faults)
 
+
+class SteppedWorld(World):
+    """The simulated side of an environment: scene, 1500 Hz loop and motors of every arm.
+
+    Attributes:
+        loop: the dVRK's control loop on the scene. arms: motors and sensors by name.
+    """
+
+    arms: Mapping[str, Hardware]
+
+    def __init__(self, scene: Scene, sensors: Sensors) -> None:
+        self._options = sensors
+        self.loop = loop = ControlLoop(scene, tuple(scene.arms), sensors, supported=False)
+        super().__init__(scene, {name: Hardware(name, loop, part) for name, part in loop.parts.items()})
+
+    @property
+    def cycle(self) -> int:
+        return self.loop.cycle
+
     def __getstate__(self) -> dict[str, Any]:
         """State for copies and other processes, in which an episode continues bit for bit."""
         loop = self.loop
@@ -109,10 +147,10 @@ class World:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._faults = state["faults"]
-        for arm, faults in self._faults.items():
+        for arm, faults in state["faults"].items():
             state["scene"].arms[arm].inject(*faults)
-        self._open(state["scene"], state["sensors"])
+        SteppedWorld.__init__(self, state["scene"], state["sensors"])
+        self._faults = state["faults"]
         self.loop.cycle = state["cycle"]
         parts = (self.loop, self.loop.servo, self.loop.sensors, *self.arms.values())
         for part, memory in zip(parts, state["memories"], strict=True):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar import checks
+from trocar.arms import load_arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
@@ -89,7 +90,7 @@ def driven_episodes(
 def driven_env(task: str, level: str) -> TaskEnv:
     """The environment of a task that a policy of tips can drive."""
     arms = task_kind(task).arms
-    if not all(kind.startswith("PSM") for kind in arms.values()):
+    if not all(load_arm(kind).role == "PSM" for kind in arms.values()):
         raise TrocarError(f"the policy commands tips of PSMs; the task {task} has {', '.join(arms.values())}")
     env: TaskEnv = make_task(task, level=level, mode="tip_increment")
     return env

@@ -6,11 +6,12 @@ with an absent arm: zeros and the identity quaternion.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from trocar.arms import Arm
 from trocar.spatial import Array, quaternion
 
 STATE, ACTION = "observation.state", "action"
@@ -28,12 +29,12 @@ ABSENT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])  # pose and jaw of a
 Features = dict[str, dict[str, Any]]
 
 
-def labels(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Names of arms in the features, from their kinds: psm1, psm2, ... and ecm."""
+def labels(arms: Iterable[Arm]) -> tuple[str, ...]:
+    """Names of arms in the features: psm1, psm2, ... and ecm."""
     names, psms = [], 0
-    for kind in kinds:
-        psms += kind.startswith("PSM")
-        names.append(f"psm{psms}" if kind.startswith("PSM") else kind.partition("_")[0].lower())
+    for arm in arms:
+        psms += arm.role == "PSM"
+        names.append(f"psm{psms}" if arm.role == "PSM" else arm.role.lower())
     return tuple(names)
 
 

@@ -11,7 +11,7 @@ from trocar.errors import TrocarError, shown
 from trocar.files import check_writable, read_json, write_json
 from trocar.sweep.executors import check_executor
 from trocar.sweep.results import locked
-from trocar.sweep.run import Progress
+from trocar.sweep.running import Progress
 from trocar_learning.episodes import lerobot3, lerobot21, npz_folder, robomimic
 from trocar_learning.episodes.data_set import DataSet
 from trocar_learning.episodes.recipe import LEROBOT, PERSON, EpisodeRecipe, read_recipe

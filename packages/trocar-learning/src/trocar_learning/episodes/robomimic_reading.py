@@ -1,41 +1,43 @@
-"""Reading episodes of robomimic's HDF5 files, in a process with limited memory and time."""
+"""Reading episodes of robomimic's HDF5 files. Sizes, links and data in other files are checked before reading.
+
+The HDF5 library itself can crash, loop or fill the memory on a damaged file: open only files of people you trust.
+"""
 
 from __future__ import annotations
 
-import atexit
-import io
 import json
-import os
-import subprocess
-import sys
-import threading
-import time
-from functools import cache, partial
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.files import check_regular, memory
+from trocar.files import check_memory, check_regular
 from trocar.spatial import Array
 from trocar_learning.episodes.arm_columns import recordings
 from trocar_learning.episodes.demonstration import check_description
 from trocar_learning.episodes.loaded import EpisodeSet, LoadedEpisode
 
-PROGRAM = Path(__file__).with_name("hdf5_process.py")
-TIMEOUT = 60.0  # of one episode or its pictures [s]
+TEXTS = "about", "features", "instruction"  # attributes of an episode
+COPIES = 4  # of the arrays of an episode while it is read
+_DEMO = re.compile(r"demo_(\d+)")
 
 
 def load_robomimic(path: Path, splits: dict[str, str]) -> EpisodeSet:
     """Episodes of an HDF5 file of robomimic with joint positions in obs/position and their names, as trocar writes."""
     check_regular(path, "HDF5 file")
-    numbers, _ = _answer(path, "demos")
+    with _opened(path) as data:
+        numbers = sorted(int(match[1]) for name in data if (match := _DEMO.fullmatch(name)))
     return EpisodeSet(path, "robomimic", len(numbers), lambda k: _demo(path, numbers[k]), splits)
 
 
 def _demo(path: Path, number: int) -> LoadedEpisode:
-    about, arrays = _answer(path, "demo", number)
+    about, values = _read(path, number)
     place, fps = f"{path}, demo_{number}", about["fps"]
     try:
         described, features = (json.loads(about.get(name, "{}")) for name in ("about", "features"))
@@ -43,7 +45,7 @@ def _demo(path: Path, number: int) -> LoadedEpisode:
         check_description(fps, instruction, features, described)
     except (ValueError, RecursionError) as error:
         raise TrocarError(f"{place}: {str(error)[:200]}") from None
-    columns = {f"observation.{name}": values for name, values in zip(about["columns"], arrays, strict=True)}
+    columns = {f"observation.{name}": column for name, column in values.items()}
     names = {name: list(entry.get("names") or ()) for name, entry in features.items()}
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1:
@@ -53,77 +55,60 @@ def _demo(path: Path, number: int) -> LoadedEpisode:
     return LoadedEpisode(arms, instruction, described, pictures)
 
 
+def _read(path: Path, number: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Attributes of an episode and names of its pictures, and its other observations (N, k) by name."""
+    with _opened(path) as data:
+        group = _member(data, f"demo_{number}", h5py.Group)
+        observed = _member(group, "obs", h5py.Group)
+        values = {name: _member(observed, name, h5py.Dataset) for name in observed}
+        numbers = {name: value for name, value in values.items() if value.ndim in (1, 2, 3) and value.dtype.kind == "f"}
+        _check_size(f"{path}, demo_{number}", 8.0 * sum(value.size for value in numbers.values()))
+        about: dict[str, Any] = {key: _text(group.attrs[key]) for key in TEXTS if key in group.attrs}
+        about["fps"] = float(group.attrs.get("fps", 20.0))
+        about["pictures"] = [name for name, value in values.items() if value.ndim == 4]
+        columns = {name: np.asarray(value, dtype=float).reshape(len(value), -1) for name, value in numbers.items()}
+        return about, columns
+
+
 def _pictures(path: Path, number: int, name: str) -> Array:
-    _, (images,) = _answer(path, "pictures", number, name)
-    return images
+    """The images (N, height, width, channels) of an episode."""
+    with _opened(path) as data:
+        group = _member(data, f"demo_{number}", h5py.Group)
+        images = _member(_member(group, "obs", h5py.Group), name, h5py.Dataset)
+        _check_size(f"{path}, demo_{number}", float(images.size) * images.dtype.itemsize)
+        return np.asarray(images, dtype=np.uint8)
 
 
-def _answer(path: Path, function: str, *arguments: Any) -> tuple[Any, list[Array]]:
-    """Result and arrays of a function of `hdf5_process`."""
-    return _process(os.getpid()).answer(path, function, *arguments)
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The group `data` of a file; any exception while it is read becomes an error that names the file."""
+    try:
+        with h5py.File(path, "r") as file:
+            yield _member(file, "data", h5py.Group)
+    except TrocarError:
+        raise
+    except Exception as error:  # of the HDF5 library, of any kind
+        reason = str(error)[:200] or type(error).__name__
+        raise TrocarError(f"{path} is no HDF5 file of robomimic, or a damaged one: {reason}") from None
 
 
-class Hdf5Process:
-    """The process that reads HDF5 files, started at the first request and again after it has ended."""
-
-    def __init__(self) -> None:
-        self._lock, self._owner = threading.Lock(), os.getpid()
-        self._process: subprocess.Popen[bytes] | None = None
-        atexit.register(self.close)
-
-    def answer(self, path: Path, function: str, *arguments: Any) -> tuple[Any, list[Array]]:
-        """Result and arrays of a function of `hdf5_process`."""
-        request = json.dumps([os.path.abspath(path), function, arguments])
-        with self._lock:
-            content = self._exchanged(path, request.encode() + b"\n")
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            if "error" in about:
-                raise TrocarError(f"{path} is no HDF5 file of robomimic, or a damaged one: {about['error']}")
-            return about["result"], [file[str(k)] for k in range(len(file.files) - 1)]
-
-    def _exchanged(self, path: Path, request: bytes) -> bytes:
-        process = self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        start, timer = time.monotonic(), threading.Timer(TIMEOUT, process.kill)
-        timer.start()
-        try:
-            process.stdin.write(request)
-            process.stdin.flush()
-            size = int.from_bytes(process.stdout.read(8), "little")
-            content = process.stdout.read(size)
-        except BrokenPipeError:
-            size, content = 1, b""
-        except BaseException:  # the answer would be taken for that of the next request
-            self.close()
-            raise
-        finally:
-            timer.cancel()
-        if size and len(content) == size:
-            return content
-        self.close()
-        reason = f"takes more than {TIMEOUT:.0f} s" if time.monotonic() - start >= TIMEOUT else "ends the HDF5 library"
-        raise TrocarError(f"{path}: reading it {reason}; it is damaged or too large")
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            # -P: modules in the program's folder must not replace those of Python with the same names
-            command = [sys.executable, "-P", str(PROGRAM), str(memory() // 2)]
-            pipe, silent = subprocess.PIPE, subprocess.DEVNULL
-            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=silent)
-        return self._process
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None and self._owner == os.getpid():
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+def _member(group: Any, name: str, kind: type) -> Any:
+    """A group or data set in a group; neither a link nor data in other files."""
+    if name not in group:
+        raise ValueError(f"{group.name} has no {name!r} as robomimic's files have")
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{group.name}/{name} is a link to another place")
+    entry = group[name]
+    if not isinstance(entry, kind):
+        raise ValueError(f"{group.name}/{name} is no {kind.__name__.lower()}")
+    if isinstance(entry, h5py.Dataset) and (entry.external or entry.is_virtual):
+        raise ValueError(f"{group.name}/{name} has its data in other files")
+    return entry
 
 
-@cache
-def _process(_process_id: int) -> Hdf5Process:
-    """The reader of this process; a forked one gets its own."""
-    return Hdf5Process()
+def _check_size(what: str, size: float) -> None:
+    check_memory(COPIES * size, what, "Read a shorter episode")
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

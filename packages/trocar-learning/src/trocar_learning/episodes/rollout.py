@@ -37,7 +37,7 @@ class FrameReader:
     def __init__(self, env: TaskEnv) -> None:
         self.env, world = env, env.world
         self._names = tuple(world.arms)
-        self.arms = f.labels([hardware.arm.name for hardware in world.arms.values()])
+        self.arms = f.labels(hardware.arm for hardware in world.arms.values())
         self._state: Array | None = None
 
     def features(self) -> f.Features:

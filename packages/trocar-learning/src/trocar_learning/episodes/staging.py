@@ -7,17 +7,17 @@ DIR/.recording/episodes/000012.npz         an episode; with films 000012.left.mp
 
 from __future__ import annotations
 
-import inspect
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from trocar import sweep
 from trocar.errors import TrocarError
 from trocar.files import read_json, write_json, write_whole
-from trocar.sweep.run import Progress, sweep
+from trocar.sweep.running import Progress
 from trocar.sweep.study import Study
 from trocar_learning.envs.bench import POLICIES, own_task
 from trocar_learning.envs.policies import environment_options, load_policy
@@ -89,7 +89,7 @@ class Staging:
         place_of_rows = self.folder / "sweep"
         begun = (place_of_rows / "manifest.json").exists()
         options: Any = {"executor": executor, "workers": workers, "resume": begun, "progress": progress}
-        results = sweep(study, {"index": list(range(recipe.count))}, place_of_rows, **options)
+        results = sweep.run(study, {"index": list(range(recipe.count))}, place_of_rows, **options)
         if errors := results.errors:
             shutil.rmtree(place_of_rows)  # episodes that are there are kept; the others are tried again
             row, error = errors[0]
@@ -112,13 +112,11 @@ class Staging:
 def load_row(content: dict[str, Any], place: str) -> Callable[[int], dict[str, Any]]:
     """The function that records one episode of a recipe below the folder `place`, unless it is there."""
     recipe, _ = read_recipe(content, "the recipe")
-    staging, players = Staging(Path(place)), list[tuple[TaskEnv, str | PolicyOf]]()
+    staging, player = Staging(Path(place)), cache(partial(player_of, recipe))
 
     def run(index: int) -> dict[str, Any]:
         if not staging.episode_file(index).exists():
-            if not players:
-                players.append(player_of(recipe))
-            _record(recipe, staging, *players[0], index)
+            _record(recipe, staging, *player(), index)
         episode = staging.episode(index)
         return {"group": episode.group, "frames": len(episode)}
 
@@ -151,9 +149,8 @@ def stage(recipe: EpisodeRecipe, staging: Staging, index: int, recorded: Demonst
     about["pixels"] |= {name: _of_files(files) for name, files in episode.pictures.items()}
     for name, shots in films.items():
         write_whole(staging.film_file(index, name), film(shots, episode.fps))
-    values = {name: getattr(episode, name) for name in inspect.signature(Demonstration).parameters}
     # the last file of an episode: where it is, the films are
-    write_whole(staging.episode_file(index), npz_bytes(Demonstration(**values | {"about": about})))
+    write_whole(staging.episode_file(index), npz_bytes(replace(episode, about=about)))
 
 
 def _of_files(files: list[bytes]) -> dict[str, Any]:

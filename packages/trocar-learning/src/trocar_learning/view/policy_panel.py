@@ -35,7 +35,7 @@ class PolicyPanel(PacePanel):
         successes, episodes, low, high = run.rate()
         lines = [
             f"**{plain(self._title)}**, seed {run.seed}",
-            f"t = {selection.frame.time:.2f} s, {run.factor:.2g} × real time",
+            f"t = {selection.frame.time:.2f} s, {run.pace.factor:.2g} × real time",
         ]
         if episodes:
             lines.append(f"success {successes} of {episodes} (95 % interval {100 * low:.0f} to {100 * high:.0f} %)")

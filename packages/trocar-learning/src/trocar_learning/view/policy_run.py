@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from itertools import count
 
 import numpy as np
 
 from trocar.robot.description import SceneDescription
+from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.spatial import Array
 from trocar.view.paced_run import PacedRun
-from trocar.view.scene_frame import scene_frame
 from trocar_learning.envs import TaskEnv
 from trocar_learning.envs.bench import clopper_pearson
 from trocar_learning.envs.policies import PolicyOf
@@ -28,10 +26,9 @@ class PolicyRun(PacedRun):
     """
 
     def __init__(self, env: TaskEnv, policy_of: PolicyOf, seed: int = 0, speed: float = 1.0) -> None:
-        super().__init__(speed, "trocar-policy-run")
+        super().__init__(speed, env.period, "trocar-policy-run")
         self.env, self._policy_of, self.seed = env, policy_of, seed
         self.results: dict[int, bool] = {}
-        self._numbers = count(1)
         self._skip = threading.Event()
         self._begin()
 
@@ -54,15 +51,8 @@ class PolicyRun(PacedRun):
     def _picture(self) -> None:
         world = self.env.world
         self.marks: Array = np.array(self.env.task.marks(world)).reshape(-1, 3)
-        options = {"playing": self.playing, "speed": self.speed, "factor": self.factor}
-        self._latest = scene_frame(
-            self._scene,
-            self._description,
-            stepped=world.time > 0.0,
-            references={},
-            number=next(self._numbers),
-            **options,
-        )
+        arms = {name: simulated_arm(arm, world.time > 0.0) for name, arm in self._scene.arms.items()}
+        self._latest = scene_frame(self._scene, self._description, arms, number=next(self._numbers))
 
     def _run(self) -> None:
         try:
@@ -77,20 +67,14 @@ class PolicyRun(PacedRun):
             self.error = error
 
     def _episode(self) -> None:
-        over, began = False, time.perf_counter()
-        while not over and not self._closing.is_set() and not self._skip.is_set():
-            if not self.playing:
-                time.sleep(self.env.period)
-                self._picture()
-                continue
+        over = False
+        self.pace.restart()
+        while not over and self.pace.wait(self._stopped):
             self._observation, _, terminated, truncated, info = self.env.step(self._act(self._observation))
             over = terminated or truncated
             if over:
                 self.results[self.seed] = bool(info["is_success"])
-            rest = self.env.period / self.speed - (time.perf_counter() - began)
-            if rest > 0.0:
-                time.sleep(rest)
-            now = time.perf_counter()
-            self.factor += 0.05 * (self.env.period / (now - began) - self.factor)  # smoothed over a second
-            began = now
             self._picture()
+
+    def _stopped(self) -> bool:
+        return self._closing.is_set() or self._skip.is_set()

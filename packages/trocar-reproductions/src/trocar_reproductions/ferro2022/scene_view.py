@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
-from types import MappingProxyType
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from trocar.appearance.films import Picture
 from trocar.appearance.lens import Lens
 from trocar.mechanics import load_mechanism
 from trocar.robot.description import SceneDescription
+from trocar.robot.frames import frame_of, measured_arm, simulated_arm
 from trocar.robot.messages import ArmFrame, Frame
 from trocar.simulation import Scene, SceneArm
 from trocar.spatial import Array, pose
@@ -88,14 +88,9 @@ class SceneView:
         self._number += 1
         states = {name: psm.q for name, psm in self._psms.items()} | {ECM: self._q_ecm}
         shown = states if arms is None else [name for name in states if name in arms]
-        return Frame(
-            number=self._number,
-            time=time,
-            arms=MappingProxyType({name: self._arm_frame(name, time > 0.0) for name in shown}),
-            qpos=np.concatenate([self._description.arms[name].arm.E @ q for name, q in states.items()]),
-            scene=self._description,
-            playing=playing,
-        )
+        arms_shown = {name: self._arm_frame(name, time > 0.0) for name in shown}
+        qpos = np.concatenate([self._description.arms[name].arm.E @ q for name, q in states.items()])
+        return frame_of(self._description, arms_shown, qpos, number=self._number, time=time, playing=playing)
 
     def _built(self) -> Scene:
         parameters, counterweight = self._options
@@ -107,15 +102,6 @@ class SceneView:
 
     def _arm_frame(self, name: str, stepped: bool) -> ArmFrame:
         if name == ECM:
-            q = self._q_ecm
-            return ArmFrame(q=q, dq=np.zeros(4), T_tip=self._mechanism.forward_kinematics(q))
-        psm, sim = self._psms[name], self._psms[name].sim
-        return ArmFrame(
-            q=psm.q,
-            dq=sim.dq.copy(),
-            T_tip=sim.tip_pose(),
-            ddq=sim.ddq.copy() if stepped else None,
-            tau=psm.efforts.copy() if stepped else None,
-            rcm_error=sim.rcm_error(),
-            loop_error=sim.loop_error(),
-        )
+            return measured_arm(self._mechanism, self._q_ecm, np.zeros(4))
+        psm = self._psms[name]
+        return simulated_arm(psm.sim, stepped, q=psm.q, tau=psm.efforts.copy() if stepped else None)

@@ -278,6 +278,7 @@ class Arm(Jointed):
         serial: kinematic table as a chain of bodies; `T_last_tip` is the tip in its last frame. Default: the bodies
             from the base to `tip_body`, and `T_body_tip`.
         bodies: every moving link, depth-first; `tip_body` carries the tip at `T_body_tip`.
+        generation: of the da Vinci, which decides its electronics: "Classic" or "Si".
         jaw_length: hinge to the end of the jaws, or of the blade if there are no jaws [m]; 0 without instrument.
         carries: kind of tool at the tip: "instrument" (with a wrist), "endoscope" or None.
         wrist_point: frame positioned by the first three joints alone; forces on the wrist act there.
@@ -309,6 +310,7 @@ class Arm(Jointed):
     tip_body: str
     T_body_tip: Array = field(default_factory=lambda: np.eye(4))
     jaw_length: float = 0.0
+    generation: Literal["Classic", "Si"] = "Classic"
     carries: Literal["instrument", "endoscope"] | None = None
     wrist_point: str | None = None
     loops: tuple[Loop, ...] = ()
@@ -367,6 +369,13 @@ class Arm(Jointed):
     def joint_units(self) -> tuple[str, ...]:
         """Unit of each joint position, "rad" or "m"."""
         return tuple(joint.unit for joint in self.joints)
+
+    @property
+    def role(self) -> Literal["PSM", "ECM", "MTM", "ARM"]:
+        """Kind of its controller in the dVRK, from what it carries and measures; ARM for an arm of another robot."""
+        if self.carries is not None:
+            return "PSM" if self.carries == "instrument" else "ECM"
+        return "ARM" if self.gripper is None else "MTM"
 
     @cached_property
     def structure(self) -> Structure | None:

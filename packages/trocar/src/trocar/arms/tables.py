@@ -86,6 +86,7 @@ def shared_facts(name: str, table: Mapping[str, Any], shape: Geometry, coupling:
         "brakes": tuple(table.get("brakes", {}).get("joints", ())),
         "home": tuple(table["arm"]["home"]),
         "mounting": table["arm"].get("mounting", 0.0),
+        "generation": table["arm"].get("generation", "Classic"),
         "motors": built(Motors, table["motors"], coupling=coupling),
         "gains": built(Gains, table["gains"]),
         "controller": built(ControllerConstants, table["controller"]),

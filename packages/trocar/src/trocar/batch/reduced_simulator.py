@@ -1,4 +1,4 @@
-"""One arm, simulated by the compiled step of its independent joints: `Simulator(engine="reduced")`.
+"""One arm, simulated by the compiled step of its independent joints: `tr.ReducedSimulator`.
 
 It has the names of `Simulator` and the step of `trocar.batch`; the loops are closed by construction. It is meant for
 control loops: a step takes a microsecond instead of ten. It has no links, contact, brakes and faults.
@@ -21,12 +21,11 @@ from trocar.batch.loading import load
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged, SceneArm
 from trocar.simulation.engine import MAX_EFFORT
-from trocar.simulation.simulator import ENGINES, REDUCED
 from trocar.spatial import Array
 
 
 class NotReduced(TrocarError):
-    """An option of `Simulator` that the reduced engine lacks."""
+    """An option of `Simulator` that `ReducedSimulator` lacks."""
 
 
 # State of the compiled step, previous velocities, time, efforts and wrench.
@@ -64,7 +63,7 @@ class ReducedSimulator:
         }
         if any(lacking.values()):
             name = next(name for name, needed in lacking.items() if needed)
-            raise NotReduced(f'engine="reduced" has no {name}; omit it or use engine="mujoco"')
+            raise NotReduced(f"ReducedSimulator has no {name}; omit it or use Simulator")
         mechanism, self.options = chosen.loaded(None, gravity, mounting)
         self.mechanism, self.timestep, self.time = mechanism, checks.positive("timestep", timestep), 0.0
         self.arm, self.parameters, self.n = mechanism.arm, mechanism.dynamic_parameters, mechanism.n
@@ -72,7 +71,7 @@ class ReducedSimulator:
             arms = load(mechanism, friction=chosen.friction, limits=chosen.limits, motor_limits=chosen.motor_limits)
             self._step = arms.in_place(arms.state(self.arm.home), timestep)
         except NoCompiler as error:
-            raise TrocarError(f'engine="reduced" compiles its equations: {error}') from error
+            raise TrocarError(f"ReducedSimulator compiles its equations: {error}") from error
         self._jacobian, self._home = arms.jacobian, self._step.rows.copy()
         self._q, self._dq = self._step.rows[: self.n], self._step.rows[self.n : 2 * self.n]  # views
         self._motor_from_joint = np.ascontiguousarray(self.arm.motors.coupling.T)
@@ -190,7 +189,7 @@ class ReducedSimulator:
     def apply_wrench(self, wrench: ArrayLike, body: str = "tip") -> None:
         """Apply a force [N] and moment [N m] (6,) at the tip, base axes, until changed; zeros remove it."""
         if body != "tip":
-            raise NotReduced(f'engine="reduced" applies wrenches at the tip only, got body {body!r}')
+            raise NotReduced(f"ReducedSimulator applies wrenches at the tip only, got body {body!r}")
         wrench = checks.finite("a wrench", wrench, (6,), "six finite numbers, force then moment")
         self._wrench, self._external[:] = wrench if wrench.any() else None, 0.0
 
@@ -202,6 +201,3 @@ class ReducedSimulator:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self._step.rows[:], self._before[:], self.time, self._effort[:], self._wrench = snapshot
         self._external[:] = 0.0
-
-
-ENGINES[REDUCED] = ReducedSimulator

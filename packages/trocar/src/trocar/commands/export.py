@@ -23,7 +23,7 @@ def export(
         list[str] | None,
         option(
             "FORMAT",
-            "mjcf, urdf, sdf, rviz; of an arm also moveit, ambf. Can be repeated. Default: all but ambf.",
+            "mjcf, urdf, sdf, rviz; of an arm also moveit, ambf. Can be repeated. Default: all but these two.",
             "--format",
             "-f",
         ),
@@ -44,7 +44,7 @@ def export(
 
     With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
-    from trocar.simulation.export import default_formats, write_model
+    from trocar.simulation.export import DEFAULT_FORMATS, write_model
 
     if plain_c:
         if formats:
@@ -57,7 +57,7 @@ def export(
         folder = output / name.lower()
         check_writable(folder / "README.md")
         model = _loaded(what, parameters, instrument)
-        chosen = tuple(dict.fromkeys(formats)) if formats else default_formats(model)
+        chosen = tuple(dict.fromkeys(formats)) if formats else DEFAULT_FORMATS
         written = write_model(model, folder, chosen, name)
         if picture:
             camera = "iso" if isinstance(model, tr.Simulator) else None

@@ -19,18 +19,13 @@ def built_scene(
         parameters: parameter sets or files, as ARM=SET.
         seed: of a scene that is drawn at random. Default: 0.
     """
-    from trocar.arms import ARMS
     from trocar.robot.controller.constants import PERIOD
-    from trocar.robot.settings import ArmSettings
     from trocar.simulation.scene_file import arms_of, named_scene
 
     named = named_scene(scene)
     if seed is not None and (named is None or seed < 0):
         raise TrocarError(f"--seed is at least 0 and goes with a scene that is drawn; got {seed} with {scene}")
     drawn = {} if named is None else {"seed": seed or 0}
-    if scene in ARMS:
-        check_known("arm of the scene", (scene,), *arms)
-        return ArmSettings(arm=scene, parameters=options.parameters_by_arm(parameters, [scene]).get(scene)).build()
     known = arms_of(scene)
     check_known("arm of the scene", known, *arms)
     loaded = arms if arms and only else known

@@ -21,6 +21,8 @@ from trocar.files import check_writable
 if TYPE_CHECKING:
     from trocar.control import Controller, Reference
 
+    Engine = tr.Simulator | tr.ReducedSimulator
+
 BANDWIDTH = 30.0  # bandwidth of the critically damped error dynamics under computed torque [rad/s]
 REMEDY = "a shorter --duration takes less time"
 
@@ -185,14 +187,15 @@ class SimulatedRun:
             mounting=math.radians(chosen["mounting"]) if "mounting" in chosen else None,
         )
 
-    def simulator(self) -> tr.Simulator:
+    def simulator(self) -> Engine:
         """The simulated arm."""
-        engine: Any = {"engine": self.engine, "timestep": self.timestep, "accuracy": self.accuracy}
-        return tr.Simulator(self.arm, self.parameters, mounting=self.mounting, **engine, **self.model)
+        engine = tr.ReducedSimulator if self.engine == "reduced" else tr.Simulator
+        settings: Any = {"timestep": self.timestep, "accuracy": self.accuracy, "mounting": self.mounting}
+        return engine(self.arm, self.parameters, **settings, **self.model)
 
     def recorded(
         self,
-        simulator: tr.Simulator,
+        simulator: Engine,
         reference: Reference,
         duration: float,
         title: str,
@@ -212,7 +215,7 @@ class SimulatedRun:
         about = {**recording.provenance, "trajectory": title, **self.model, **pushed}
         return replace(recording, provenance=about), wall
 
-    def show(self, simulator: tr.Simulator, recording: tr.Recording, wall: float, motion: str, output: Path) -> None:
+    def show(self, simulator: Engine, recording: tr.Recording, wall: float, motion: str, output: Path) -> None:
         """Write the files of a run and print its errors and efforts."""
         import numpy as np
 

@@ -56,7 +56,7 @@ def sweep(
         for name in THREADS:
             os.environ.setdefault(name, "1")
     from trocar.sweep import Results, load_study, read_table
-    from trocar.sweep import sweep as run_sweep
+    from trocar.sweep import run as run_sweep
     from trocar.sweep.study import STUDIES
 
     if show is not None:

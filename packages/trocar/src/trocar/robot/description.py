@@ -14,7 +14,6 @@ from trocar.arms import ARMS, Arm
 from trocar.arms.parameters import Parameters
 from trocar.arms.suj import SetUpArm
 from trocar.mechanics import Mechanism
-from trocar.robot.messages import ArmFrame, Frame
 from trocar.robot.settings import ArmSettings
 from trocar.simulation import Scene
 from trocar.simulation.objects.scene_object import OBJECT
@@ -83,31 +82,6 @@ class SceneDescription:
     def build(self, **changes: Any) -> Scene:
         """A new scene of this description at its start; `changes`: other arguments of `Scene`, as contacts=False."""
         return Scene(**{**self.arguments, **changes})
-
-
-class DescribedArm:
-    """An arm that stands alone and is shown, not simulated.
-
-    Attributes:
-        settings: settings of the arm. scene: its description. mechanism: its equations, for the owning thread only.
-    """
-
-    def __init__(self, settings: ArmSettings) -> None:
-        self.settings, self.scene = settings, SceneDescription.of(settings.build())
-        self.mechanism = self.description.mechanism()
-
-    @property
-    def description(self) -> ArmDescription:
-        return self.scene.arms[self.settings.name]
-
-    @property
-    def arm(self) -> Arm:
-        return self.description.arm
-
-    def framed(self, arm: ArmFrame, **values: Any) -> Frame:
-        """A frame of the arm; `values`: number, time, playing, speed."""
-        arms = MappingProxyType({self.settings.name: arm})
-        return Frame(arms=arms, qpos=self.arm.E @ arm.q, scene=self.scene, live=False, **values)
 
 
 def _described(scene: Scene, name: str) -> ArmDescription:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from trocar.robot import messages as m
 
@@ -80,6 +80,9 @@ class Service:
     about: str = ""
 
 
+Row = TypeVar("Row", Topic, Service)
+
+
 @dataclass(frozen=True)
 class Interface:
     """Topics and services of one kind of device.
@@ -94,6 +97,15 @@ class Interface:
 
     def __add__(self, other: Interface) -> Interface:
         return Interface(self.topics + other.topics, self.services + other.services)
+
+    def part(self, space: str) -> Interface:
+        """Rows of a namespace, without its name."""
+        start = f"{space}/"
+
+        def rows(of: tuple[Row, ...]) -> tuple[Row, ...]:
+            return tuple(replace(row, name=row.name.removeprefix(start)) for row in of if row.name.startswith(start))
+
+        return Interface(rows(self.topics), rows(self.services))
 
     def topic(self, name: str) -> Topic:
         return next(topic for topic in self.topics if topic.name == name)
@@ -130,3 +142,16 @@ TELEOP_PSM, TELEOP_ECM = INTERFACES["TELEOP_PSM"], INTERFACES["TELEOP_ECM"]
 PEDALS = tuple(topic.name for topic in FOOT_PEDALS.topics)
 # The simulation itself, for windows in the same process.
 SIMULATION, SIMULATED_ARM = _interface("SIMULATION"), _interface("SIMULATED_ARM")
+# Namespaces of devices with clients of their own.
+WRENCH_FRAME, LOCAL_FRAME = ARM.part("spatial"), ARM.part("local")
+JAW, GRIPPER, SUJ_FRAME = PSM.part("jaw"), MTM.part("gripper"), SUJ_ARM.part("local")
+# Rows that scripts can add to their own classes; no dVRK serves servo_jv and servo_cv.
+FEATURES = Interface(
+    (
+        *ARM.topics,
+        *WRENCH_FRAME.topics,
+        Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
+        Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
+    ),
+    ARM.services,
+)

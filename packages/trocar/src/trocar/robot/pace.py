@@ -1,4 +1,4 @@
-"""Control cycles in real time, and the number of late ones."""
+"""Cycles in real time: play, pause, speed, and the number of late cycles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRIORITY = 10  # among real-time threads, of 1 to 99
 
 
 class Pace:
-    """Cycles of 1/1500 s at a speed relative to real time, each with an absolute due time.
+    """Cycles of a period, 1/1500 s by default, at a speed relative to real time, each with an absolute due time.
 
     The thread sleeps until the next cycle is due. A loop that is behind runs its cycles without sleeping, except for a
     short pause every 15 cycles: otherwise threads that wait for the bus would never get it.
@@ -36,19 +36,22 @@ class Pace:
             `rtprio`. Without it other programs delay the cycles.
         speed: requested ratio of simulated to real time; 0 if no thread runs the cycles.
         playing: cycles run; `play` and `pause` change it.
+        period: simulated time of a cycle [s].
     """
 
-    def __init__(self, speed: float = 1.0, playing: bool = True) -> None:
+    def __init__(self, speed: float = 1.0, playing: bool = True, period: float = PERIOD) -> None:
         self.cycles = self.late = 0
+        self.period = period
         self.prioritised = False
         self.playing = playing
         self._wake = threading.Event()
         self._measured = time.perf_counter(), 0, 0.0  # time and cycles at the last measurement, factor
         self.set_speed(speed)
+        self.restart()
 
     def set_speed(self, speed: float) -> None:
         self.speed = speed
-        self._period = PERIOD / speed if speed else PERIOD  # in real time [s]
+        self._real_period = self.period / speed if speed else self.period  # in real time [s]
 
     def play(self) -> None:
         self.playing = True
@@ -64,7 +67,7 @@ class Pace:
         since, cycles, factor = self._measured
         now = time.perf_counter()
         if now - since >= FACTOR_INTERVAL:
-            factor = (self.cycles - cycles) * PERIOD / (now - since)
+            factor = (self.cycles - cycles) * self.period / (now - since)
             self._measured = now, self.cycles, factor
         return factor if self.playing else 0.0
 
@@ -73,31 +76,37 @@ class Pace:
         gc.freeze()  # a full collection of all objects of a scene would take 70 ms, which is a hundred cycles
         try:
             with _urgent_thread() as self.prioritised:
-                self._keep(cycle, closing)
+                self.restart()
+                while self.wait(closing.is_set):
+                    cycle()
         finally:
             gc.unfreeze()
 
-    def _keep(self, cycle: Callable[[], None], closing: threading.Event) -> None:
-        due, unbroken = time.perf_counter() + self._period, 0
-        while not closing.is_set():
+    def restart(self) -> None:
+        """Let the next cycle be due one period from now, however late it was."""
+        self._due, self._unbroken = time.perf_counter() + self._real_period, 0
+
+    def wait(self, stopped: Callable[[], bool]) -> bool:
+        """Wait until the next cycle is due, and count it; False if `stopped` is true before."""
+        while not stopped():
             if not self.playing:
                 self._wake.wait(POLL_INTERVAL)
-                due, unbroken = time.perf_counter() + self._period, 0
+                self.restart()
                 continue
-            behind = time.perf_counter() - due
+            behind = time.perf_counter() - self._due
             if behind < 0.0:
-                time.sleep(-behind)
-                unbroken = 0
-            elif unbroken == UNBROKEN:
+                time.sleep(min(-behind, POLL_INTERVAL))
+                self._unbroken = 0
+            elif self._unbroken == UNBROKEN:
                 time.sleep(YIELD)
-                unbroken = 0
+                self._unbroken = 0
             else:
-                due = max(due, due + behind - MAX_LAG)  # older cycles are dropped
-                self.late += behind > PERIOD
+                self._due = max(self._due, self._due + behind - MAX_LAG) + self._real_period  # older ones are dropped
+                self.late += behind > self.period
                 self.cycles += 1
-                unbroken += 1
-                cycle()
-                due += self._period
+                self._unbroken += 1
+                return True
+        return False
 
 
 @contextmanager

@@ -52,7 +52,8 @@ class Robot(Closable):
     """A simulated dVRK under its own controllers.
 
     Args:
-        scene: name or file of a scene, or a `Scene` with a timestep of 1/1500 s. Built in for this: dvrk, dvrk_si.
+        scene: name or file of a scene, the name of an arm such as PSM, or a `Scene` with a timestep of 1/1500 s.
+            Built in for this: dvrk, dvrk_si.
         speed: "fast", "real", "stepped" or the ratio of simulated to real time; see `trocar.robot`.
         playing: False starts a paused robot. Default: True, except for speed="stepped".
         start: "off" (arms without power, as after switching on) or "ready" (enabled, homed, tools engaged).

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from trocar import checks
-from trocar.arms import Arm, gravity_vector, load_arm
+from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.controller.constants import PERIOD
 from trocar.simulation import Scene, SceneArm
+from trocar.simulation.scene_file import arm_scene
 
 CHANGES = ("counterweight", "friction", "instrument")  # options that can change while an arm runs
 RECORDED = 3 * PERIOD  # interval between rows of a recording: 500 Hz [s]
@@ -36,9 +35,7 @@ class ArmSettings(SceneArm):
 
     def build(self, *, contacts: bool = True) -> Scene:
         """A scene of this arm at its start, with the timestep of the controllers."""
-        facts = load_arm(self.arm) if isinstance(self.arm, str) else self.arm
-        alone = {self.name: replace(self, base=np.eye(4))}
-        return Scene(alone, gravity=gravity_vector(facts, self.gravity), timestep=PERIOD, contacts=contacts)
+        return arm_scene(self, self.gravity, contacts=contacts)
 
 
 def checked_changes(options: Mapping[str, Any]) -> dict[str, Any]:

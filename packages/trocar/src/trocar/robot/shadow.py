@@ -16,8 +16,8 @@ from trocar.control.observers import EffortStream
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.recording.joint_states import JAW, JointStates, Row, recording_of
-from trocar.robot.description import DescribedArm
-from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.frames import DescribedArm
+from trocar.robot.messages import Frame
 from trocar.robot.settings import ArmSettings
 from trocar.simulation.run import EFFORT_UNIT
 from trocar.spatial import Array
@@ -147,7 +147,7 @@ class Shadow(DescribedArm):
             last = self._samples[-1] if self._samples else None
             first = self._first
         home = np.array(self.arm.home)
-        q, dq = (home, 0.0 * home) if last is None else (last.row.q, last.row.dq)
-        tau = None if last is None else last.row.tau - self.mechanism.effort_bias
-        arm = ArmFrame(q=q, dq=dq, tau=tau, T_tip=self.mechanism.forward_kinematics(q))
-        return self.framed(arm, number=number, time=0.0 if last is None else 1e-9 * (last.row.stamp - first))
+        state = {"q": home, "dq": 0.0 * home}
+        if last is not None:
+            state = {"q": last.row.q, "dq": last.row.dq, "tau": last.row.tau}
+        return self.framed(state, number=number, time=0.0 if last is None else 1e-9 * (last.row.stamp - first))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.constants import EFFORT, PUBLISHED_CYCLES
 from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.memory import Remembering
-from trocar.robot.description import SceneDescription, contact_forces, pierced_forces
+from trocar.robot.description import SceneDescription
+from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.robot.interface import SIMULATED_ARM, SIMULATION
 from trocar.robot.laws import SERVO, ActiveLaw, checked_gains, default_law
 from trocar.robot.messages import ArmFrame, Frame, String
@@ -315,15 +315,12 @@ class SimulationServer:
             scene = loop.scene
             self._number += 1
             names = scene.arms if arms is None else [name for name in scene.arms if name in arms]
-            return Frame(
+            return scene_frame(
+                scene,
+                self._description(),
+                {name: self._arm_frame(name) for name in names},
                 stamp=loop.now,
                 number=self._number,
-                time=scene.time,
-                arms=MappingProxyType({name: self._arm_frame(name) for name in names}),
-                qpos=np.array(scene.data.qpos),
-                scene=self._description(),
-                contacts=np.concatenate([contact_forces(scene.model, scene.data), pierced_forces(scene)]),
-                layers=np.array(scene.model.flex_elemlayer),
                 playing=pace.playing,
                 speed=pace.speed,
                 factor=pace.factor,
@@ -348,18 +345,7 @@ class SimulationServer:
                 control["target"] = controller.target().copy()
             elif controller.mode == EFFORT:
                 control["target"] = controller.effort.copy()
-        return ArmFrame(
-            q=sim.q,
-            dq=sim.dq,
-            T_tip=sim.tip_pose(),
-            ddq=sim.ddq if stepped else None,
-            tau=sim.tau if stepped else None,
-            force=np.zeros(3) if push is None else push[:3],
-            contact_effort=None if not stepped else sim.contact_effort() if sim.data.ncon else np.zeros(sim.n),
-            rcm_error=sim.rcm_error() if sim.arm.has_rcm else None,
-            loop_error=sim.loop_error() if sim.arm.loops else None,
-            **control,
-        )
+        return simulated_arm(sim, stepped, force=np.zeros(3) if push is None else push[:3], **control)
 
 
 def _bounded(name: str, value: ArrayLike, unit: str) -> Array:

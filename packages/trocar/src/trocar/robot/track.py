@@ -23,8 +23,8 @@ from trocar.recording.bag_file import is_bag, read_bag_apart
 from trocar.recording.filters import lowpass
 from trocar.recording.loading import SUFFIXES
 from trocar.robot.controller.constants import PERIOD
-from trocar.robot.description import DescribedArm
-from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.frames import DescribedArm
+from trocar.robot.messages import Frame
 from trocar.robot.settings import RECORDED, ArmSettings, checked_changes
 from trocar.simulation import simulate
 from trocar.spatial import Array
@@ -99,11 +99,8 @@ class Track(DescribedArm):
 
     def frame(self, t: float, number: int = 0, playing: bool = False, speed: float = 1.0) -> Frame:
         """The arm at time t [s]."""
-        state: dict[str, Any] = {channel: self.at(channel, t) for channel in CHANNELS}
-        if state["tau"] is not None:
-            state["tau"] = state["tau"] - self.mechanism.effort_bias
-        arm = ArmFrame(**state, T_tip=self.mechanism.forward_kinematics(state["q"]))
-        return self.framed(arm, number=number, time=t, playing=playing, speed=speed)
+        state = {channel: self.at(channel, t) for channel in CHANNELS}
+        return self.framed(state, number=number, time=t, playing=playing, speed=speed)
 
 
 def _check_unpacked(name: str, content: bytes) -> None:

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from trocar.errors import UnknownName
-from trocar.robot import interface
 from trocar.robot import messages as m
 from trocar.robot.clients.device import DeviceClient, StatefulDevice, time_of_command
-from trocar.robot.clients.methods import Method, methods, part
-from trocar.robot.interface import Direction, Interface, Topic
+from trocar.robot.clients.methods import Method, written
+from trocar.robot.clients.rows import FeatureRows
 from trocar.scripts import PACKAGES
 from trocar.scripts.node import node_of, ral
 from trocar.scripts.pykdl import Frame, Rotation
@@ -44,7 +43,7 @@ class ScriptDevice(DeviceClient):
         super().__init_subclass__(**options)
         cls.parts = {space: script_class(kind) for space, kind in cls.parts.items()}
         for name in dir(cls):
-            row: Method | None = getattr(getattr(cls, name, None), "row", None)
+            row = cls.row(name)
             if row is not None and row.first[0] not in _OFFERED:
                 setattr(cls, name, _Absent(row))
             elif row is not None and row.hook == "read":
@@ -79,10 +78,10 @@ class ScriptDevice(DeviceClient):
             return *values, message.time
         return [*values, message.time] if len(values) > 1 or extra else values[0]
 
-    def command(self, topic: str, message: Callable[..., m.Message], moves: bool, *arguments: Any) -> Any:
+    def command(self, topic: str, kind: type[m.Message], fields: tuple[str, ...], moves: bool, *arguments: Any) -> Any:
         handle = wait_move_handle(self.states if self.instance is None else self.instance) if moves else None
         try:
-            self.send(topic, message(*(_robot_value(argument) for argument in arguments)))
+            self.send(topic, written(kind, fields, *(_robot_value(argument) for argument in arguments)))
         except UnknownName:
             print(f"trocar run: nothing listens on /{self._name}/{topic}", file=sys.stderr)
         return handle
@@ -191,19 +190,7 @@ class ScriptStates(ScriptDevice, StatefulDevice):
         return self.wait_for_busy(False, start_time, timeout)
 
 
-# Rows that scripts can add to their own classes; no dVRK serves servo_jv and servo_cv.
-_ROWS = Interface(
-    (
-        *interface.ARM.topics,
-        *part(interface.ARM, "spatial").topics,
-        Topic("servo_jv", m.JointState, Direction.command, "sensor_msgs/JointState"),
-        Topic("servo_cv", m.Twist, Direction.command, "geometry_msgs/TwistStamped"),
-    ),
-    interface.ARM.services,
-)
-
-
-class _AnyDevice(ScriptDevice, interface=_ROWS):
+class _AnyDevice(ScriptDevice, FeatureRows):
     """A device with every feature, in the namespace of a node."""
 
 
@@ -236,7 +223,7 @@ class utils:
 
     def add(self, feature: str) -> None:
         """Add the methods of a topic or service of the interface."""
-        for method in methods(_ROWS):
+        for method in FeatureRows.rows.values():
             if method.first[0] == feature:
                 if method.hook != "ask":
                     self._ral.expect(feature, "subscriber" if method.hook == "read" else "publisher")

@@ -9,7 +9,6 @@ suturing.
 from trocar.mechanics import ArmOptions
 from trocar.simulation.engine import Diverged, Snapshot
 from trocar.simulation.forces.faults import CableBreak, EncoderBias, MotorLoss
-from trocar.simulation.manipulation import Grasp, pick_up
 from trocar.simulation.objects import (
     Blade,
     Inclusion,
@@ -36,8 +35,8 @@ from trocar.simulation.simulator import Simulator
 
 __all__ = [
     "ArmOptions", "Blade", "Box", "Cable", "CableBreak", "Capsule", "CollisionScene", "Compliance", "Cylinder",
-    "Diverged", "ElasticMount", "EncoderBias", "ForceSensor", "Grasp", "Inclusion", "Mirror", "MotorLoss", "Needle",
+    "Diverged", "ElasticMount", "EncoderBias", "ForceSensor", "Inclusion", "Mirror", "MotorLoss", "Needle",
     "Piercing", "Plan", "PlanningFailed", "Port", "Scene", "SceneArm", "SceneObject", "Seam", "SimulatedArm",
-    "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle", "pick_up",
+    "Simulator", "Snapshot", "SoftSlab", "Solid", "Sphere", "Thread", "Tissue", "load_scene", "needle",
     "plan", "simulate",
 ]  # fmt: skip

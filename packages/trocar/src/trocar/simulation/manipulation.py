@@ -1,8 +1,6 @@
-"""Motions of the tip in the world, and grasping: one arm moves, the others hold."""
+"""Motions of the tip in the world, and the grip: one arm moves, the others hold."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,36 +11,15 @@ from trocar.control.trajectories import line, quintic, through
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
+from trocar.simulation.objects.blade import FINGERS
 from trocar.simulation.run import simulate
 from trocar.simulation.scene import Scene
-from trocar.spatial import Array, checked_pose, inverse, pose
+from trocar.spatial import Array, checked_pose, inverse
 
 KP, KD = 2500.0, 100.0  # gains of computed torque [1/s^2, 1/s]: critically damped, 50 rad/s
 # Jaws under effort control: speed at which they close [rad/s] and damping about it [N m s]. With the effort alone they
 # would reach hundreds of rad/s and strike a wire out of their way.
 JAW_RATE, JAW_DAMPING = 1.5, 0.05
-GRIP_REACH = 0.0075  # default distance of the object along the jaws, from their axis [m]
-
-
-@dataclass(frozen=True)
-class Grasp:
-    """Result of `pick_up`.
-
-    Attributes:
-        object: name of the object held by both fingers; None if there is none.
-        force: commanded force between the jaws [N]. effort: effort of the jaw [N m].
-        recordings: by arm, from the start of the approach to the end of the lift.
-    """
-
-    object: str | None
-    force: float
-    effort: float
-    recordings: list[dict[str, Recording]]
-
-    @property
-    def held(self) -> bool:
-        """True if an object is between the jaws after the lift."""
-        return self.object is not None
 
 
 class GripControl(ComputedTorque):
@@ -62,7 +39,7 @@ class GripControl(ComputedTorque):
 
 
 def move_tip(
-    scene: Scene, arm: str, T_world: ArrayLike, duration: float, *, jaw: float | None = None, grip: float | None = None
+    scene: Scene, arm: str, T_world: ArrayLike, duration: float, *, jaw: float | None = None
 ) -> dict[str, Recording]:
     """Move the tip of an arm on a straight line to T_world (4, 4), under computed torque; the other arms hold.
 
@@ -70,7 +47,7 @@ def move_tip(
 
     Args:
         scene: continues from its current state and time. duration: [s].
-        jaw: opening at the end [rad]. Default: unchanged. grip: close the jaw with this effort [N m] instead.
+        jaw: opening at the end [rad]. Default: unchanged.
 
     Returns recordings by arm.
     """
@@ -81,11 +58,11 @@ def move_tip(
     T_base_tip = inverse(scene.T_world_base(arm)) @ checked_pose(T_world)
     names, start = moving.arm.joint_names, moving.q
     opening = None
-    if jaw is not None or grip is not None:
+    if jaw is not None:
         if "jaw" not in names:
             raise TrocarError(f"{arm} is a {moving.arm.name}: an arm without a jaw")
         k = names.index("jaw")
-        opening = quintic(start, start + (0.0 if jaw is None else jaw - start[k]) * np.eye(len(names))[k], duration)
+        opening = quintic(start, start + (jaw - start[k]) * np.eye(len(names))[k], duration)
     T_start = moving.mechanism.forward_kinematics(start)
     if np.allclose(T_start, T_base_tip, rtol=0.0, atol=1e-9):
         reference = hold(start)
@@ -95,7 +72,7 @@ def move_tip(
 
     def setpoint(t: float) -> Setpoint:
         tip = reference(t - began)
-        if opening is None or jaw is None:
+        if opening is None:
             return tip
         jaws = opening(t - began)
         q, dq, ddq = tip.q.copy(), tip.dq.copy(), tip.ddq.copy()
@@ -103,56 +80,18 @@ def move_tip(
         return Setpoint(q, dq, ddq)
 
     laws = {name: ComputedTorque(a.mechanism, KP, KD, friction=True) for name, a in scene.arms.items()}
-    if grip is not None:
-        laws[arm] = GripControl(moving.mechanism, checks.positive("grip", grip, "N m"))
     return simulate(scene, laws, {name: setpoint if name == arm else None for name in scene.arms}, duration)
-
-
-def pick_up(
-    scene: Scene,
-    arm: str,
-    T_world_object: ArrayLike,
-    *,
-    force: float = 4.0,
-    reach: float = GRIP_REACH,
-    approach: float = 0.03,
-    lift: float = 0.03,
-    opening: float = 0.6,
-    duration: float = 0.6,
-) -> Grasp:
-    """Approach an object with open jaws, close them to a force, and lift it.
-
-    The tip frame has z along the jaws, and the jaws open in its yz plane. T_world_object (4, 4) is the target frame of
-    the jaws, with its origin at the object: the tip approaches along its z axis and stops `reach` [m] before it.
-
-    Args:
-        force: between the jaws at the object [N]; the jaw's effort is force times reach.
-        approach: length of the straight approach [m]. lift: retraction along z with the object [m].
-        opening: jaw opening before closing [rad]. duration: duration of each of the four phases [s].
-    """
-    T, force = checked_pose(T_world_object), checks.positive("force", force, "N")
-    reach = checks.positive("reach", reach, "m")
-    low = T @ pose(p=[0.0, 0.0, -reach])
-    ways = checks.positive("approach", approach, "m"), checks.positive("lift", lift, "m")
-    high, lifted = (low @ pose(p=[0.0, 0.0, -way]) for way in ways)
-    effort = force * reach
-    runs = [
-        move_tip(scene, arm, high, duration, jaw=opening),
-        move_tip(scene, arm, low, duration, jaw=opening),
-        move_tip(scene, arm, low, duration, grip=effort),
-        move_tip(scene, arm, lifted, duration, grip=effort),
-    ]
-    return Grasp(held_by(scene, arm), force, effort, runs)
 
 
 def held_by(scene: Scene, arm: str) -> str | None:
     """Object that touches both fingers of an arm, at the start of the last step: one that moves freely, if any."""
     touched: dict[str, set[str]] = {}
     for contact in scene.touching(arm):
-        for finger, thing in ((contact.first, contact.second), (contact.second, contact.first)):
-            if finger in (f"finger_left of {arm}", f"finger_right of {arm}"):
-                touched.setdefault(thing, set()).add(finger)
-    held = [thing for thing, fingers in touched.items() if len(fingers) == 2]
+        if contact.link_and_object is not None:
+            link, thing = contact.link_and_object
+            if link.name in FINGERS:
+                touched.setdefault(thing, set()).add(link.name)
+    held = [thing for thing, fingers in touched.items() if len(fingers) == len(FINGERS)]
     # jaws around a needle may pinch the tissue beside it as well
     free = [thing for thing in held if thing in scene.objects and scene.objects[thing].thing.mass is not None]
     return next(iter(free or held), None)

@@ -19,7 +19,7 @@ from trocar.mechanics.cart import Cart, load_cart
 from trocar.recording import Recording
 from trocar.simulation.engine import RUNAWAY, STATE, Diverged, Engine, Snapshot, save_states
 from trocar.simulation.modelling.scene_model import SceneModel, set_contacts, simulated
-from trocar.simulation.objects.scene_object import MAX_NAME, OBJECT, Contact, SceneObject
+from trocar.simulation.objects.scene_object import MAX_NAME, OBJECT, Contact, Part, SceneObject
 from trocar.simulation.scene_arm import SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.simulation.stepped_arm import SteppedArm
@@ -141,12 +141,13 @@ class Scene:
         # cached, because they are read at every step
         self._items, self._all = tuple(self.stepped.items()), tuple(self.stepped.values())
         engine.attach(self._all, [placed for placed in self.objects.values() if placed.acts], self._raise_diverged)
-        # arm and name of every body of an arm, by its id; other bodies are added when they first touch
-        self._owner: dict[int, tuple[str | None, str]] = {}
+        # every body of an arm, by its id; other bodies and soft objects are added when they first touch
+        self._parts: dict[int, Part] = {}
+        self._soft_parts: dict[int, Part] = {}
         self._geoms: dict[str, frozenset[int]] = {}  # by arm, when they are first asked for
-        self._owner |= {stepped.base: (name, f"base of {name}") for name, stepped in self._items if prefixed}
-        self._owner |= {
-            stepped.body(body.name): (name, f"{body.name} of {name}")
+        self._parts |= {stepped.base: Part("base", name) for name, stepped in self._items if prefixed}
+        self._parts |= {
+            stepped.body(body.name): Part(body.name, name)
             for name, stepped in self._items
             for body in stepped.arm.bodies
         }
@@ -334,9 +335,9 @@ class Scene:
         for name, placed in before.objects.items():
             self.objects[name].memory = placed.memory
         self.engine.forward()
-        for contact, of_arm in self._contacts():
+        for contact in self._contacts():
             new = frozenset((contact.first, contact.second)) not in touched
-            if of_arm and new and contact.distance < -OVERLAP:
+            if contact.of_arm and new and contact.distance < -OVERLAP:
                 raise TrocarError(f"{contact} with these options; move the arm away first")
 
     def step(self, tau: Mapping[str, ArrayLike]) -> None:
@@ -362,17 +363,17 @@ class Scene:
 
         arm: only the deepest contact of each pair of bodies of which one belongs to this arm.
         """
-        contacts = [contact for contact, _ in self._contacts(arm)]
+        contacts = self._contacts(arm)
         if arm is None:
             return contacts
-        pairs: dict[tuple[str, str], Contact] = {}
+        pairs: dict[tuple[Part, Part], Contact] = {}
         for contact in contacts:
             pairs.setdefault((contact.first, contact.second), contact)
         return list(pairs.values())
 
-    def _contacts(self, arm: str | None = None) -> list[tuple[Contact, tuple[str, ...]]]:
-        """Contacts, of one arm if given, deepest first, with the arms involved; not between jaws of one instrument."""
-        contacts: list[tuple[Contact, tuple[str, ...]]] = []
+    def _contacts(self, arm: str | None = None) -> list[Contact]:
+        """Contacts, of one arm if given, deepest first; not between jaws of one instrument."""
+        contacts: list[Contact] = []
         members = None if arm is None else self._geoms_of(arm)
         if not self.data.ncon:
             return contacts
@@ -381,16 +382,15 @@ class Scene:
         for geoms, flexes, distance in rows:
             if members is not None and members.isdisjoint(geoms):
                 continue
-            (first_arm, first), (second_arm, second) = map(self._owner_of, geoms, flexes)
-            if first_arm is None or first_arm != second_arm:
-                arms = tuple(name for name in (first_arm, second_arm) if name is not None)
-                contacts.append((Contact(first, second, distance), arms))
-        return sorted(contacts, key=lambda entry: entry[0].distance)
+            first, second = map(self._part_of, geoms, flexes)
+            if first.arm is None or first.arm != second.arm:
+                contacts.append(Contact(first, second, distance))
+        return sorted(contacts, key=lambda contact: contact.distance)
 
     def _geoms_of(self, arm: str) -> frozenset[int]:
         """Ids of all geoms of an arm."""
         if arm not in self._geoms:
-            bodies = [body for body, (owner, _) in self._owner.items() if owner == self._check_arm(arm)]
+            bodies = [body for body, part in self._parts.items() if part.arm == self._check_arm(arm)]
             self._geoms[arm] = frozenset(np.flatnonzero(np.isin(self.model.geom_bodyid, bodies)).tolist())
         return self._geoms[arm]
 
@@ -464,18 +464,21 @@ class Scene:
         return joints
 
     def _check_apart(self, where: str, remedy: str) -> None:
-        for contact, of_arm in self._contacts():
-            if of_arm and contact.distance < -OVERLAP:
+        for contact in self._contacts():
+            if contact.of_arm and contact.distance < -OVERLAP:
                 raise TrocarError(f"{contact} {where}: {remedy}")
 
-    def _owner_of(self, geom: int, flex: int) -> tuple[str | None, str]:
-        """The arm of a geom, if any, and its name, or the soft object of a flex, if geom is -1."""
+    def _part_of(self, geom: int, flex: int) -> Part:
+        """The link or object of a geom, or the soft object of a flex, if geom is -1."""
         if geom < 0:
-            return None, str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex)).removeprefix(OBJECT)
+            if flex not in self._soft_parts:
+                name = str(mujoco.mj_id2name(self.model, mujoco.mjtObj.mjOBJ_FLEX, flex))
+                self._soft_parts[flex] = Part(name.removeprefix(OBJECT))
+            return self._soft_parts[flex]
         body = int(self.model.geom_bodyid[geom])
-        if body not in self._owner:
-            self._owner[body] = None, self.model.body(body).name.removeprefix(OBJECT)
-        return self._owner[body]
+        if body not in self._parts:
+            self._parts[body] = Part(self.model.body(body).name.removeprefix(OBJECT))
+        return self._parts[body]
 
     def _check_arm(self, arm: str) -> str:
         check_known("arm of the scene", self._options, arm)

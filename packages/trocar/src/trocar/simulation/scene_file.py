@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from trocar.arms import ARMS
+from trocar.arms import ARMS, gravity_vector, load_arm
+from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.file_fields import Fields
 from trocar.arms.suj import CARTS
 from trocar.errors import TrocarError, UnknownName, check_known
@@ -41,7 +44,8 @@ def load_scene(
     **options: Any,
 ) -> Scene:
     """Load a scene from a file (NAME.toml), a built-in one (psm, cart_classic, cart_si, masters, dvrk, dvrk_si,
-    suture), or one of another package (`trocar.plugins`).
+    suture), or one of another package (`trocar.plugins`). The name of an arm, such as PSM, is a
+    scene of this arm as it is usually mounted.
 
     Args:
         arms: names of the arms to load. Default: all of the file.
@@ -54,6 +58,12 @@ def load_scene(
         if arms is not None and set(arms) != set(named.arms):
             raise TrocarError(f"the scene {source} needs all of its arms, {', '.join(named.arms)}; leave out arms")
         return named.build(parameters={arm: _absolute(chosen) for arm, chosen in (parameters or {}).items()}, **options)
+    if isinstance(source, str) and source in ARMS:
+        check_known(f"arm of the scene {source}", (source,), *(arms or ()), *(parameters or ()))
+        chosen = (parameters or {}).get(source)
+        alone = SceneArm(arm=source, parameters=None if chosen is None else _absolute(chosen))
+        added = options.get("objects", ())
+        return arm_scene(alone, **{**options, "objects": added({source: alone}, None) if callable(added) else added})
     table, name = _read(source)
     if arms is not None:
         entries = Fields(table, name).tables("arms")
@@ -61,10 +71,25 @@ def load_scene(
         table = {**table, "arms": {arm: table["arms"][arm] for arm in entries if arm in arms}}
     if parameters:
         check_known(f"arm of the scene {name}", Fields(table, name).tables("arms"), *parameters)
-        chosen = {arm: {**table["arms"][arm], "parameters": _absolute(s)} for arm, s in parameters.items()}
-        table = {**table, "arms": {**table["arms"], **chosen}}
+        changed = {arm: {**table["arms"][arm], "parameters": _absolute(s)} for arm, s in parameters.items()}
+        table = {**table, "arms": {**table["arms"], **changed}}
     folder = Path(name).parent if name.endswith(".toml") else Path()
     return _scene(table, name, folder, options)
+
+
+def arm_scene(
+    options: SceneArm, gravity: ArrayLike | None = None, *, timestep: float = 1.0 / CONTROL_RATE, **model: Any
+) -> Scene:
+    """A scene of one arm, named by its kind, with its base at the world origin and the timestep of the controllers.
+
+    Args:
+        gravity: (3,) [m/s^2] in base axes. Default: as the arm is usually mounted. model: other arguments of `Scene`.
+    """
+    if options.arm is None:
+        raise TrocarError(f"a scene of one arm needs arm= ({', '.join(ARMS)}, or an Arm)")
+    facts = load_arm(options.arm) if isinstance(options.arm, str) else options.arm
+    arms = {facts.name: replace(options, base=np.eye(4))}
+    return Scene(arms, gravity=gravity_vector(facts, gravity), timestep=timestep, **model)
 
 
 def _absolute(parameters: str | PathLike[str]) -> str:
@@ -77,6 +102,8 @@ def arms_of(source: str | PathLike[str]) -> tuple[str, ...]:
     """Names of the arms of a scene."""
     if (named := named_scene(source)) is not None:
         return named.arms
+    if isinstance(source, str) and source in ARMS:
+        return (source,)
     table, name = _read(source)
     return tuple(Fields(table, name).tables("arms"))
 
@@ -85,6 +112,8 @@ def timestep_of(source: str | PathLike[str]) -> float | None:
     """The time step that a scene specifies [s]; None if it specifies none."""
     if (named := named_scene(source)) is not None:
         return named.timestep
+    if isinstance(source, str) and source in ARMS:
+        return 1.0 / CONTROL_RATE
     table, name = _read(source)
     return Fields(table, name).number("timestep") if "timestep" in table else None
 
@@ -108,7 +137,7 @@ def _read(source: str | PathLike[str]) -> tuple[dict[str, Any], str]:
     if name.endswith(".toml"):
         return read_toml(name, "scene file"), name
     if name not in BUILT_IN:
-        raise UnknownName("scene", source, (*scene_names(), "a path ending in .toml"))
+        raise UnknownName("scene", source, (*scene_names(), *ARMS, "a path ending in .toml"))
     return read_toml(SCENES / f"{name}.toml", "scene file"), name
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from trocar.arms import Arm
 from trocar.arms.parameters import Parameters
-from trocar.errors import TrocarError, check_known
 from trocar.mechanics.loading import takes
 from trocar.simulation.engine import Snapshot
 from trocar.simulation.objects import SceneObject
@@ -21,18 +19,16 @@ from trocar.simulation.scene import Scene
 from trocar.simulation.scene_arm import PLACE, SceneArm
 from trocar.simulation.simulated_arm import SimulatedArm
 
-MUJOCO, REDUCED = "mujoco", "reduced"
-ENGINES: dict[str, Callable[..., Any]] = {}  # other engines, added by the packages that have them: trocar.batch
-
 
 class Simulator(SimulatedArm):
     """Dynamics of one arm with its real mechanism, in MuJoCo. The world is the arm's base.
 
+    `trocar.ReducedSimulator` has the same interface on the compiled equations of the independent joints: ten times
+    faster, without loops, objects and contact.
+
     Args:
         name: PSM, PSM_Si, ECM, ECM_Si, MTML, MTMR, or a custom `Arm`.
         parameters: parameter set, its name or a file. Default: the arm's best set.
-        engine: "mujoco"; "reduced" returns a `trocar.batch.ReducedSimulator` instead: compiled equations of the
-            independent joints, ten times faster, without loops, objects and contact.
         timestep, accuracy, objects, contacts: as for `Scene`; poses of objects are in the base.
         gravity, mounting: as for `load_mechanism`.
         options: fields of `SceneArm`: counterweight, friction, transmission, compliance, elastic_mount, port, limits,
@@ -42,22 +38,12 @@ class Simulator(SimulatedArm):
         scene: the `Scene` that holds this one arm.
     """
 
-    def __new__(cls, *args: Any, engine: str = MUJOCO, **options: Any) -> Any:
-        """A simulator of the requested engine."""
-        check_known("engine", (MUJOCO, REDUCED), engine)
-        if engine == MUJOCO:
-            return super().__new__(cls)
-        if engine not in ENGINES:
-            raise TrocarError(f"engine={engine!r} is added by trocar.batch.reduced_simulator; import it first")
-        return ENGINES[engine](*args, **options)
-
     @takes(SceneArm, *PLACE)
     def __init__(
         self,
         name: str | Arm,
         parameters: str | Path | Parameters | None = None,
         *,
-        engine: str = MUJOCO,
         timestep: float = 1e-3,
         accuracy: str = "fast",
         objects: Sequence[SceneObject] = (),
@@ -107,8 +93,3 @@ class Simulator(SimulatedArm):
     def restore(self, snapshot: Snapshot) -> None:
         """Restore a snapshot of this simulator; the continuation is bit-for-bit the same."""
         self.scene.restore(snapshot)
-
-
-# `help` shows the arguments of __init__ instead of those of __new__
-_arguments = inspect.signature(Simulator.__init__)
-Simulator.__signature__ = _arguments.replace(parameters=list(_arguments.parameters.values())[1:])  # type: ignore[attr-defined]

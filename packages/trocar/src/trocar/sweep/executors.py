@@ -14,8 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, InvalidStateError, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -184,9 +184,8 @@ def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[i
         count = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         # a task uses one core: its arithmetic is single-threaded
         task, shared = ray.remote(max_retries=RETRIES, num_cpus=1)(evaluate_in_worker), ray.put(job)
-        watched = running.enter_context(_watched(ray))
         try:
-            yield count, lambda chunk: watched(task.remote(shared, chunk).future())
+            yield count, lambda chunk: task.remote(shared, chunk).future()
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, TrocarError):  # concerns the whole study, not a row
                 raise TrocarError(str(error.cause)) from None
@@ -194,54 +193,6 @@ def _ray(job: Job, workers: int | None, address: str | None) -> Iterator[tuple[i
             raise TrocarError(f"a Ray worker cannot run the study: {cause}") from error
         except ray.exceptions.RayError as error:
             raise TrocarError(f"Ray lost a chunk of rows ({type(error).__name__}); {_LOST}") from error
-
-
-@contextmanager
-def _watched(ray: Any) -> Iterator[Callable[[Future[Any]], Future[Any]]]:
-    """A function that returns a future with the same result, or with an error if a process of a local cluster ends.
-
-    Ray itself would print its log and end this process with status 1 as soon as it misses its raylet.
-    """
-    node = ray._private.worker._global_node  # of a cluster that this process has started, otherwise None
-    if node is not None:
-        ray._private.worker.print_to_stdstream = lambda *_text, **_options: None  # pages of the log of a dead process
-    pending: set[Future[Any]] = set()
-    ended = threading.Event()
-
-    def result_of(future: Future[Any]) -> Future[Any]:
-        proxy: Future[Any] = Future()
-        pending.add(proxy)
-        future.add_done_callback(lambda done: _copy(done, proxy))
-        return proxy
-
-    def watch() -> None:
-        while not ended.wait(POLL_INTERVAL):
-            if node is not None and (dead := node.dead_processes()):
-                error = TrocarError(f"Ray's process {dead[0][0]} was killed; {_LOST}")
-                for proxy in tuple(pending):
-                    _settle(proxy, error)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield result_of
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _copy(done: Future[Any], proxy: Future[Any]) -> None:
-    error = done.exception()
-    _settle(proxy, error if error is not None else done)
-
-
-def _settle(proxy: Future[Any], outcome: BaseException | Future[Any]) -> None:
-    """Set the result or the error of a future, unless it has one."""
-    with suppress(InvalidStateError):
-        if isinstance(outcome, BaseException):
-            proxy.set_exception(outcome)
-        else:
-            proxy.set_result(outcome.result())
 
 
 def _used_ray() -> bool:

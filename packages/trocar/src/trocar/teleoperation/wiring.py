@@ -12,7 +12,7 @@ from trocar.closing import Closable
 from trocar.errors import check_known
 from trocar.robot import Robot
 from trocar.robot import messages as m
-from trocar.robot.clients.methods import writer
+from trocar.robot.clients.methods import written
 from trocar.robot.interface import INTERFACES, Direction, Topic
 from trocar.teleoperation.component import DISABLED, READY, ArmState, CameraSample, Output, PairSample
 from trocar.teleoperation.console import INPUT_TYPES, ConsoleState, Pedal, swapped
@@ -26,7 +26,9 @@ BEYOND_LIMIT = 0.05  # distance beyond its limit from which a joint of a master 
 NOWHERE = np.eye(4)  # pose of a master that the robot does not have
 # Message of a value by topic, of commands to arms and of events of components.
 ROLES = ("MTM", "PSM", "ECM", "TELEOP_PSM", "TELEOP_ECM")
-MESSAGES = {topic.name: writer(topic)[1] for kind in ROLES for topic in INTERFACES[kind].topics}
+MESSAGES = {
+    topic.name: partial(written, topic.message, topic.fields) for kind in ROLES for topic in INTERFACES[kind].topics
+}
 Source = Callable[[Any], Any]  # a function from a sample to another, see `Teleoperation.drive`
 
 

@@ -1,4 +1,4 @@
-"""`tr.view`: a simulator or a scene under one's own controllers in the browser, from a script or a notebook."""
+"""`tr.show`: a simulator or a scene under one's own controllers in the browser, from a script or a notebook."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,13 @@ from trocar.control import Setpoint, State
 from trocar.errors import TrocarError
 from trocar.recording import Recording
 from trocar.robot.description import SceneDescription
+from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.robot.messages import Frame
 from trocar.simulation import Scene, Simulator, simulate
 from trocar.spatial import Array
 from trocar.view.paced_run import PacedRun
-from trocar.view.scene_frame import scene_frame
 
 FRAME_INTERVAL = 1 / 40  # real time between two frames [s]
-SLEEP = 2e-3  # shortest sleep that keeps pace with the real time [s]
 MAX_ROWS = 4000  # of the curves: 100 s at 40 frames per second
 
 
@@ -44,16 +42,21 @@ class OwnRun(PacedRun):
     def __init__(
         self, sim: Simulator | Scene, controller: Any, reference: Any, duration: float, speed: float = 1.0
     ) -> None:
-        super().__init__(speed, "trocar-own-run")
+        first = next(iter(controller.values())) if isinstance(controller, Mapping) else controller
+        super().__init__(speed, getattr(first, "period", None) or sim.timestep, "trocar-own-run")
         self._sim, self._scene = sim, sim if isinstance(sim, Scene) else sim.scene
         self._controller, self._reference, self._duration = controller, reference, duration
-        self._description, self._numbers = SceneDescription.of(self._scene), count(1)
+        self._description = SceneDescription.of(self._scene)
         self._start, self._begin = self._scene.snapshot(), self._scene.time
         self.result: Recording | dict[str, Recording] | None = None
         self.rows: deque[tuple[float, Array, Array | None, Array]] = deque(maxlen=MAX_ROWS)
         self._again = threading.Event()
-        self._ahead, self._real, self._due = 0.0, 0.0, 0.0
+        self._due = 0.0  # of the next frame
         self._latest = self._frame(None)
+
+    @property
+    def ended(self) -> bool:
+        return self.result is not None
 
     def again(self) -> None:
         """Run again from the start state."""
@@ -73,10 +76,11 @@ class OwnRun(PacedRun):
             self._again.clear()
             self.rows.clear()
             self.result = self.error = None
-            self._real, self._ahead = time.perf_counter(), 0.0
+            self._latest = self._frame(None)
+            self.pace.restart()
             try:
                 result = simulate(self._sim, self._watched(), self._reference, self._duration)
-                self._latest = self._frame(None, ended=True)
+                self._latest = self._frame(None)
                 self.result = result
             except _Ended:
                 pass
@@ -96,45 +100,26 @@ class OwnRun(PacedRun):
         return _Watched(self._controller, self._step)
 
     def _step(self, state: State, setpoint: Any) -> None:
-        """Called before every control step: keep pace with the real time, and make a frame now and then."""
-        while True:
-            if self._closing.is_set() or self._again.is_set():
-                raise _Ended
-            now = time.perf_counter()
-            if not self.playing:
-                time.sleep(FRAME_INTERVAL)
-                self._real, self._ahead = time.perf_counter(), state.t
-                self._latest = self._frame(setpoint)
-                continue
-            if self._ahead == 0.0:
-                self._ahead = state.t
-            ahead = (state.t - self._ahead) / self.speed - (now - self._real)
-            if ahead > SLEEP:
-                time.sleep(min(ahead, FRAME_INTERVAL))
-                continue
-            break
+        """Called before every control step: make a frame now and then, and keep pace with the real time."""
+        now = time.perf_counter()
         if now >= self._due:
-            if now > self._real:
-                self.factor = (state.t - self._ahead) / (now - self._real)
             self._latest, self._due = self._frame(setpoint), now + FRAME_INTERVAL
-            if now - self._real > 2.0:  # the speed of the last seconds
-                self._real, self._ahead = now, state.t
+        if not self.pace.wait(self._stopped):
+            raise _Ended
 
-    def _frame(self, setpoint: Any, ended: bool = False) -> Frame:
+    def _stopped(self) -> bool:
+        return self._closing.is_set() or self._again.is_set()
+
+    def _frame(self, setpoint: Any) -> Frame:
         scene = self._scene
         stepped = scene.time > self._begin
         first = next(iter(scene.arms))
         q_ref = np.array(setpoint.q) if isinstance(setpoint, Setpoint) else None
-        frame = scene_frame(
-            scene,
-            self._description,
-            stepped=stepped,
-            references={} if q_ref is None else {first: q_ref},
-            number=next(self._numbers),
-            playing=self.playing and not ended,
-            speed=self.speed,
-            factor=self.factor,
-        )
+        arms = {
+            name: simulated_arm(arm, stepped, q_ref=q_ref if name == first else None)
+            for name, arm in scene.arms.items()
+        }
+        frame = scene_frame(scene, self._description, arms, number=next(self._numbers))
         if stepped and setpoint is not None:
             self.rows.append((scene.time, frame.arms[first].q, q_ref, np.array(scene.arms[first].tau)))
         return frame
@@ -218,7 +203,7 @@ class View:
         )
 
 
-def view(
+def show(
     sim: Simulator | Scene,
     controller: Any,
     reference: Any = None,
@@ -242,7 +227,7 @@ def view(
         the view; `view.recording` is what `tr.simulate` returns, `view.close()` ends it.
     """
     if not isinstance(sim, Simulator | Scene):
-        raise TrocarError(f"view needs a Simulator or a Scene, got {type(sim).__name__}")
+        raise TrocarError(f"show needs a Simulator or a Scene, got {type(sim).__name__}")
     if not callable(controller) and not isinstance(controller, Mapping):
         raise TrocarError(f"controller must be a function (state, setpoint) -> effort, got {type(controller).__name__}")
     duration, speed = checks.positive("duration", duration), checks.positive("speed", speed)

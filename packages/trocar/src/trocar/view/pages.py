@@ -82,7 +82,7 @@ def scene_page(server: PageServer, source: Callable[..., Frame]) -> Page:
 
 
 def own_page(server: PageServer, run: OwnRun) -> Page:
-    """A simulation under its user's own controller; `tr.view`."""
+    """A simulation under its user's own controller; `tr.show`."""
     return Page(server, run.frame, [RunPanel(run), MarksPanel(), EffortPanel(), RunCurvePanel(run)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class ApproachTask(NeedlePickTask):
     jaws open, for 0.5 s. The grip follows the needle if the jaws push it. Scene and start are those of NeedlePick.
     """
 
-    duration: ClassVar[float] = 6.0
+    duration: float = 6.0
     goal_tolerance = TOLERANCE
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

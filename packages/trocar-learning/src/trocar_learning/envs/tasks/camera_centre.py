@@ -37,7 +37,7 @@ class CameraCentreTask(Task):
 
     arms: ClassVar = {"ECM": "ECM"}
     mode = "joint_target"
-    duration: ClassVar[float] = 4.0
+    duration: float = 4.0
     goal_tolerance = 0.02
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

@@ -38,7 +38,7 @@ class FaultAdaptTask(ReferenceTask):
     tolerance of SurRoL's tasks.
     """
 
-    duration: ClassVar[float] = ONSET[1] + REACTION + HELD + 0.1
+    duration: float = ONSET[1] + REACTION + HELD + 0.1
     extra: ClassVar[tuple[str, ...]] = ("stop",)
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

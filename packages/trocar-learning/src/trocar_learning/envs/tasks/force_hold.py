@@ -49,7 +49,7 @@ class ForceHoldTask(Task):
     liver damage by graspers. Beyond 150 % the episode ends.
     """
 
-    duration: ClassVar[float] = 2.0
+    duration: float = 2.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
 

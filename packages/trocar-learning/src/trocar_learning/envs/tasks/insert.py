@@ -31,7 +31,7 @@ class InsertTask(SutureTask):
     marks are up to 2.5 mm aside, the tolerance of Place.
     """
 
-    duration: ClassVar[float] = 9.0
+    duration: float = 9.0
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:

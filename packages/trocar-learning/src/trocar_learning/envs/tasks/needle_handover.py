@@ -40,7 +40,7 @@ class NeedleHandoverTask(Task):
     """
 
     arms: ClassVar[Mapping[str, str]] = MappingProxyType({GIVER: "PSM", TAKER: "PSM"})
-    duration: ClassVar[float] = 15.0
+    duration: float = 15.0
     force_arms: ClassVar[tuple[str, ...]] = (GIVER, TAKER)
     varies: ClassVar[bool] = True
     goal_tolerance = TOLERANCE

@@ -28,7 +28,7 @@ class NeedlePickTask(LiftTask):
     ORBIT-Surgical), for 0.5 s. Tray and needle are turned by up to 60 degrees and moved by up to 20 mm.
     """
 
-    duration: ClassVar[float] = 8.0
+    duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
     goal_tolerance = TOLERANCE

@@ -50,7 +50,7 @@ class PalpateTask(Task):
     half the diameter of the indented area. No published benchmark of palpation with a criterion was found.
     """
 
-    duration: ClassVar[float] = 60.0
+    duration: float = 60.0
     held: ClassVar[float] = 0.0
     extra: ClassVar[tuple[str, ...]] = ("x", "y", "declare")
     varies: ClassVar[bool] = True

@@ -35,7 +35,7 @@ class PayloadTask(ReferenceTask):
     reference. 10 g is 0.1 N; the payload estimate on measured data of a PSM errs by 2.3 g (docs/observers.md).
     """
 
-    duration: ClassVar[float] = ONSET[1] + REACTION + 0.6
+    duration: float = ONSET[1] + REACTION + 0.6
     extra: ClassVar[tuple[str, ...]] = ("mass",)
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

@@ -28,7 +28,7 @@ class PegLiftTask(LiftTask):
     the peg's lower end is then at least 2 mm above them. Board, post and turn of the peg are drawn as in PegTransfer.
     """
 
-    duration: ClassVar[float] = 8.0
+    duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
     goal_tolerance = TOLERANCE

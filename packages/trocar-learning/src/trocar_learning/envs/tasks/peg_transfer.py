@@ -43,7 +43,7 @@ class PegTransferTask(Task):
     """
 
     arms: ClassVar[Mapping[str, str]] = {"PSM1": "PSM", "PSM2": "PSM"}
-    duration: ClassVar[float] = DURATION
+    duration: float = DURATION
     continues: ClassVar[bool] = True
     varies: ClassVar[bool] = True
 

@@ -44,7 +44,7 @@ class PlaceTask(Task):
     jaws, for 0.5 s. Start, grip, friction and mark are drawn.
     """
 
-    duration: ClassVar[float] = 8.0
+    duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
     goal_tolerance = TOLERANCE

@@ -35,7 +35,7 @@ class PulloutTask(SutureTask):
     3.3 N, for 0.5 s.
     """
 
-    duration: ClassVar[float] = 10.0
+    duration: float = 10.0
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class ReachTask(Task):
     """
 
     mode = "joint_effort"
-    duration: ClassVar[float] = 3.0
+    duration: float = 3.0
     goal_tolerance = 5e-3
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

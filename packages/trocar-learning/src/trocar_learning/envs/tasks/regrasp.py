@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class RegraspTask(SutureTask):
     20 mm away and turned by up to 30 degrees.
     """
 
-    duration: ClassVar[float] = 6.0
+    duration: float = 6.0
 
     def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
         height, angle = rng.uniform(*HEIGHT), rng.uniform(*THROUGH)

@@ -38,7 +38,7 @@ class RetractTask(Task):
     episode ends. Place, turn and stiffness of the sheet and the goal's displacement to the side are drawn.
     """
 
-    duration: ClassVar[float] = 8.0
+    duration: float = 8.0
     force_arms: ClassVar[tuple[str, ...]] = ("PSM",)
     varies: ClassVar[bool] = True
     goal_tolerance = TOLERANCE

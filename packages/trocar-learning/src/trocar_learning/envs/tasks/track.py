@@ -26,7 +26,7 @@ class TrackTask(ReferenceTask):
     1 to 2 mm with a camera's help (Hwang et al. 2020), so that the dynamics must not add to it.
     """
 
-    duration: ClassVar[float] = 5.0
+    duration: float = 5.0
     held: ClassVar[float] = 0.0
 
     def start(self, world: World, rng: np.random.Generator, sigma: float) -> None:

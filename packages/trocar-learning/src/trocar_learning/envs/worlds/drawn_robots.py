@@ -59,7 +59,7 @@ def robot_row(env: TaskEnv, layout: SceneLayout, periods: int) -> dict[str, Arra
     row["constant"] = np.zeros(layout.model.nv)
     for arm in arms:
         row["constant"][slice(*arm.v)] = arm.constant
-    sensors = env.world.loop.sensors
+    sensors = env.stepped.loop.sensors
     row["bias"] = sensors.bias.copy()
     row["noise"] = _effort_noise(env, periods)
     row["delay"] = np.array(env.draw.delay)
@@ -72,7 +72,7 @@ def _effort_noise(env: TaskEnv, periods: int) -> Array:
 
     Their generator has already given one number per motor to the calibration; every control period takes another.
     """
-    scale = env.world.loop.sensors.effort_noise
+    scale = env.stepped.loop.sensors.effort_noise
     numbers = np.random.default_rng(env.draw.sensors.seed).standard_normal((periods + 2, len(scale)))
     return np.asarray((numbers[1:] * scale).astype(np.float32))
 

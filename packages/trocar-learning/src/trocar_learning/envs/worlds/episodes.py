@@ -127,7 +127,7 @@ class Episodes:
             periods=periods,
             held=max(1, round(env.task.held * RATE)),
             law=TorqueLaw.of(nominal[0], friction=True) if nominal else None,
-            robots=DrawnRobots.joined(robots, env.world.loop.sensors.resolution) if robots else None,
+            robots=DrawnRobots.joined(robots, env.stepped.loop.sensors.resolution) if robots else None,
         )
 
 

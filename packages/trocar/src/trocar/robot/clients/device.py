@@ -1,4 +1,4 @@
-"""Bases of all clients: methods generated from the interface, waiting by the robot's clock, operating states."""
+"""Bases of all clients: reading, commands and services, waiting by the robot's clock, operating states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from trocar.robot.bus import Bus
-from trocar.robot.clients.methods import methods
+from trocar.robot.clients.methods import Method, methods, written
 from trocar.robot.interface import Interface
 from trocar.robot.messages import Message, OperatingState, String
 
@@ -31,10 +31,10 @@ class Clock(Protocol):
 
 
 class DeviceClient:
-    """A device on the bus, by name. A subclass gets a method for every row of its interface.
+    """A device on the bus, by name.
 
     Class arguments:
-        interface: rows to generate; methods of the class itself and of its bases take precedence.
+        interface: rows of the table whose methods the class has; see `rows`, which is generated.
         parts: clients of its namespaces, such as body. Rows of other namespaces have flat names: trajectory_j_ratio.
 
     Attributes:
@@ -45,6 +45,7 @@ class DeviceClient:
     default_name: ClassVar[str] = ""
     default_timeout: ClassVar[float] = 1.0
     parts: ClassVar[Mapping[str, type[DeviceClient]]] = {}
+    rows: ClassVar[Mapping[str, Method]] = {}
     _usable_when_stopped: ClassVar[bool] = False
     states: StatefulDevice
 
@@ -53,11 +54,16 @@ class DeviceClient:
     ) -> None:
         inherited = (vars(base).get("parts", {}) for base in reversed(cls.__mro__[1:]))
         cls.parts = {space: kind for of_base in (*inherited, parts or {}) for space, kind in of_base.items()}
-        cls._usable_when_stopped = interface is not None and interface.local
-        for method in () if interface is None else methods(interface):
-            in_part = method.space in cls.parts and hasattr(cls.parts[method.space], method.name)
-            if not in_part and not hasattr(cls, method.flat_name):
-                setattr(cls, method.flat_name, method.function())
+        if interface is not None:
+            cls._usable_when_stopped = interface.local
+            cls.rows = {method.flat_name: method for method in methods(interface)}
+
+    @classmethod
+    def row(cls, name: str) -> Method | None:
+        """The row of the interface behind a generated method; None for a method written by hand."""
+        owner = next((kind for kind in cls.__mro__ if name in vars(kind)), cls)
+        rows: Mapping[str, Method] = vars(owner).get("rows", {})
+        return rows.get(name)
 
     def __init__(
         self,
@@ -111,9 +117,9 @@ class DeviceClient:
             return getattr(message, fields[0])
         return *[getattr(message, field) for field in fields], message.time
 
-    def command(self, topic: str, message: Callable[..., Message], moves: bool, *arguments: Any) -> MoveHandle | None:
-        """Send a command built from its arguments; returns the handle of a motion."""
-        sent = message(*arguments)
+    def command(self, topic: str, kind: type[Message], fields: tuple[str, ...], moves: bool, *arguments: Any) -> Any:
+        """Send a message with the arguments in its fields; returns the handle of a motion."""
+        sent = written(kind, fields, *arguments)
         handle = MoveHandle(self.states) if moves else None
         self.send(topic, sent)
         return handle

@@ -1,37 +1,39 @@
-"""Clients of every kind of device, generated from the interface table; `devices.pyi` has the types of all methods.
-
-`tools/client_stub.py` writes that file; a test compares it with these classes.
-"""
+"""Clients of every kind of device: `rows` has their methods of the interface table, these classes what is added."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.robot import interface
-from trocar.robot.clients.device import DeviceClient, MoveHandle, StatefulDevice
-from trocar.robot.clients.methods import part
+from trocar.robot.clients import rows
+from trocar.robot.clients.device import MoveHandle, StatefulDevice
 from trocar.robot.messages import Bool, Floats
 
 CLOSED, OPEN = np.radians(-20.0), np.radians(60.0)  # angles of a jaw [rad]
 
 
-class WrenchFrame(DeviceClient, interface=part(interface.ARM, "spatial")):
+class WrenchFrame(rows.WrenchFrameRows):
     """Wrenches and the Jacobian of an arm in one frame: `body` (tip axes) or `spatial` (base axes and origin)."""
 
 
-class LocalFrame(DeviceClient, interface=part(interface.ARM, "local")):
+class LocalFrame(rows.LocalFrameRows):
     """Poses of an arm in its own base."""
 
 
-class ArmClient(
-    StatefulDevice, interface=interface.ARM, parts={"body": WrenchFrame, "spatial": WrenchFrame, "local": LocalFrame}
-):
+class ArmClient(StatefulDevice, rows.ArmRows, parts={"body": WrenchFrame, "spatial": WrenchFrame, "local": LocalFrame}):
     """An arm: PSM, ECM or MTM.
 
     `inverse_kinematics(jp, cp)` returns the joint positions that place the tip at `cp` (4, 4) in the arm's own base,
     closest to the seed `jp`; `forward_kinematics(jp)` the pose (4, 4) of the tip, or of link k for k < n positions.
     """
+
+    body: WrenchFrame
+    spatial: WrenchFrame
+    local: LocalFrame
 
 
 def _insert_jp(self: ArmClient, depth: float) -> MoveHandle:
@@ -41,7 +43,7 @@ def _insert_jp(self: ArmClient, depth: float) -> MoveHandle:
     return self.move_jp(q)
 
 
-class JawClient(DeviceClient, interface=part(interface.PSM, "jaw")):
+class JawClient(rows.JawRows):
     """The jaw of an instrument, one joint; its motions share the arm's busy state."""
 
     def close(self) -> MoveHandle:
@@ -53,9 +55,10 @@ class JawClient(DeviceClient, interface=part(interface.PSM, "jaw")):
         return self.move_jp(angle)
 
 
-class PSMClient(ArmClient, interface=interface.PSM, parts={"jaw": JawClient}):
+class PSMClient(ArmClient, rows.PSMRows, parts={"jaw": JawClient}):
     """A patient side manipulator."""
 
+    jaw: JawClient
     default_timeout = 5.0
     insert_jp = _insert_jp
 
@@ -64,20 +67,21 @@ class PSMClient(ArmClient, interface=interface.PSM, parts={"jaw": JawClient}):
         self.emulate_tool_present(tool_present)
 
 
-class ECMClient(ArmClient, interface=interface.ECM):
+class ECMClient(ArmClient, rows.ECMRows):
     """An endoscope camera manipulator."""
 
     default_name, default_timeout = "ECM", 5.0
     insert_jp = _insert_jp
 
 
-class GripperClient(DeviceClient, interface=part(interface.MTM, "gripper")):
+class GripperClient(rows.GripperRows):
     """The gripper of a master, one joint, measured only."""
 
 
-class MTMClient(ArmClient, interface=interface.MTM, parts={"gripper": GripperClient}):
+class MTMClient(ArmClient, rows.MTMRows, parts={"gripper": GripperClient}):
     """A master tool manipulator."""
 
+    gripper: GripperClient
     default_timeout = 5.0
 
     def lock_orientation_as_is(self) -> None:
@@ -85,26 +89,30 @@ class MTMClient(ArmClient, interface=interface.MTM, parts={"gripper": GripperCli
         self.lock_orientation(self.receive("setpoint_cp").T[:3, :3])
 
 
-class SetUpFrame(DeviceClient, interface=part(interface.SUJ_ARM, "local")):
+class SetUpFrame(rows.SetUpFrameRows):
     """Pose of set-up joints in the base of the cart."""
 
 
-class SetUpArmClient(StatefulDevice, interface=interface.SUJ_ARM, parts={"local": SetUpFrame}):
+class SetUpArmClient(StatefulDevice, rows.SetUpArmRows, parts={"local": SetUpFrame}):
     """The set-up joints of one arm of the cart.
 
     `move_jp` places them at once, as by hand with the brakes released. No motion follows: its handle times out.
     """
 
+    local: SetUpFrame
 
-class SUJClient(
-    StatefulDevice, interface=interface.SUJ, parts=dict.fromkeys(("ECM", "PSM1", "PSM2", "PSM3"), SetUpArmClient)
-):
+
+class SUJClient(StatefulDevice, rows.SUJRows, parts=dict.fromkeys(("ECM", "PSM1", "PSM2", "PSM3"), SetUpArmClient)):
     """All set-up joints of a cart."""
 
+    ECM: SetUpArmClient
+    PSM1: SetUpArmClient
+    PSM2: SetUpArmClient
+    PSM3: SetUpArmClient
     default_name = "SUJ"
 
 
-class SystemClient(DeviceClient, interface=interface.SYSTEM):
+class SystemClient(rows.SystemRows):
     """All arms together: power, homing and sounds."""
 
     default_name = "system"
@@ -114,7 +122,7 @@ class SystemClient(DeviceClient, interface=interface.SYSTEM):
         self.send("beep", Floats(values=np.array([duration, frequency, volume], dtype=float)))
 
 
-class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
+class ConsoleClient(rows.ConsoleRows):
     """The surgeon's console: pedals, and teleoperation: on or off, its scale, the selected pairs of arms."""
 
     default_name = "console"
@@ -125,13 +133,13 @@ class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
         topics = {f"teleop/{word}": action for word, action in actions.items()}
         bus = self.robot.bus
         with bus.lock:
-            past = [
+            past: list[tuple[Any, Callable[[str], None]]] = [
                 (message, action)
                 for topic, action in topics.items()
                 for message in bus.history(f"{self._name}/{topic}")
             ]
             for topic, action in topics.items():
-                self._subscribe(topic, lambda message, action=action: action(message.value))
+                self._subscribe(topic, partial(_apply, action))
             self._selected.clear()
             for message, action in sorted(past, key=lambda entry: entry[0].stamp):
                 action(message.value)
@@ -149,7 +157,11 @@ class ConsoleClient(DeviceClient, interface=interface.CONSOLE):
         return name in self._selected
 
 
-class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
+def _apply(action: Callable[[str], None], message: Any) -> None:
+    action(message.value)
+
+
+class TeleopECMClient(rows.TeleopECMRows):
     """Both MTMs that drive the ECM.
 
     `current_state()` is DISABLED, SETTING_ARMS_STATE, ALIGNING_MTM or ENABLED.
@@ -176,7 +188,7 @@ class TeleopECMClient(DeviceClient, interface=interface.TELEOP_ECM):
         return self.following()
 
 
-class TeleopPSMClient(TeleopECMClient, interface=interface.TELEOP_PSM):
+class TeleopPSMClient(TeleopECMClient, rows.TeleopPSMRows):
     """An MTM that drives a PSM, such as MTMR_PSM1. `alignment_offset()` is the rotation from the MTM to the PSM."""
 
     default_name = ""
@@ -186,11 +198,11 @@ class TeleopPSMClient(TeleopECMClient, interface=interface.TELEOP_PSM):
         self.state_command("align_MTM")
 
 
-class ArmSimulationClient(DeviceClient, interface=interface.SIMULATED_ARM):
+class ArmSimulationClient(rows.ArmSimulationRows):
     """Services of the simulation for one arm."""
 
 
-class SimulationClient(DeviceClient, interface=interface.SIMULATION):
+class SimulationClient(rows.SimulationRows):
     """The simulation of a robot in this process: time, changes of the scene, snapshots and frames."""
 
     default_name = "simulation"

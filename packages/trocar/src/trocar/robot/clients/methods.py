@@ -1,26 +1,25 @@
 """Python methods of the rows of the interface table, with the names of the packages crtk 1.4 and dvrk 2.4.
 
-The clients in `devices` and `crtk.utils` of scripts are built from them: a new row of the table is a new method.
+`tools/client_rows.py` writes them as code, `rows.py`: a new row of the table is a new method.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar.robot import messages as m
-from trocar.robot.interface import TABLE, Direction, Interface, Service, Topic
+from trocar.robot.interface import TABLE, Direction, Interface, Topic
 from trocar.spatial import Array
 
 Stamped = tuple[Array, float]  # a value and the time of measurement [s]
 Gains = Mapping[str, float]  # of a control law, by name
 Joints = tuple[Array, Array, Array, float]  # positions, velocities, efforts and the time of measurement [s]
 
-Row = TypeVar("Row", Topic, Service)
 _UNSTAMPED = (m.Rotation,)  # states whose getters return the bare value
 
 
@@ -30,7 +29,7 @@ class Method:
 
     Attributes:
         space: namespace of its topic. name: without the namespace. hook: method of `DeviceClient` that it calls with
-            `first` and its own arguments. parameters, result: types, as in source code.
+            `first`, which begins with the topic, and its own arguments. parameters, result: types, as in source code.
     """
 
     space: str
@@ -45,27 +44,6 @@ class Method:
     def flat_name(self) -> str:
         """Name with the namespace, such as trajectory_j_ratio."""
         return "_".join([*self.space.split("/"), self.name]).lstrip("_")
-
-    def function(self) -> Callable[..., Any]:
-        """The method as a function of a client; its attribute `row` is this object."""
-        names = [parameter.partition(":")[0] for parameter in self.parameters.split(", ") if parameter]
-        head = f"def {self.flat_name}({', '.join(['self', *filter(None, [self.parameters])])}) -> {self.result}:"
-        body = f"return self.{self.hook}({', '.join(['*first', *names])})"
-        namespace: dict[str, Any] = {"first": self.first}
-        exec(f"from __future__ import annotations\n{head}\n    {body}", namespace)
-        function: Any = namespace[self.flat_name]
-        function.__doc__, function.row = self.doc, self
-        return function
-
-
-def part(interface: Interface, prefix: str) -> Interface:
-    """Rows of a namespace, without its name."""
-    start = f"{prefix}/"
-
-    def rows(of: tuple[Row, ...]) -> tuple[Row, ...]:
-        return tuple(replace(row, name=row.name.removeprefix(start)) for row in of if row.name.startswith(start))
-
-    return Interface(rows(interface.topics), rows(interface.services))
 
 
 def methods(interface: Interface) -> Iterator[Method]:
@@ -105,27 +83,36 @@ def _getters(topic: Topic, space: str, end: str) -> Iterator[Method]:
 def _command(topic: Topic, space: str, end: str) -> Method:
     default = end.removeprefix("set_") if end.startswith("set_") else "value"
     name, doc = TABLE["commands"].get(end, (default, f"Send a command to {topic.name}."))
-    kind, message = writer(topic)
+    kind = _argument(topic)
     parameters = f"{name}: {kind}" if kind else ""
     if end == "servo_jp":
         parameters += ", setpoint_v: ArrayLike = ()"
     moves = end.startswith("move_")
-    first = topic.name, message, moves
+    first = topic.name, topic.message, topic.fields, moves
     return Method(space, end, "command", first, parameters, "MoveHandle" if moves else "None", doc)
 
 
-def writer(topic: Topic) -> tuple[str, Callable[..., m.Message]]:
-    """Type of the value that a topic transports, and the message made from it. The device checks the content."""
-    kind: Any = topic.message
+def _argument(topic: Topic) -> str:
+    """Type of the value that a command takes; "" for none."""
+    kind = topic.message
+    if kind is m.Empty or not topic.fields:
+        return "" if kind is m.Empty else kind.__name__
+    content = "" if kind is m.JointState else TABLE["getters"][kind.__name__][1]
+    return _CONVERTERS[content][0] if content in _CONVERTERS else "ArrayLike"
+
+
+def written(kind: type[m.Message], fields: tuple[str, ...], *values: Any) -> m.Message:
+    """A message with values in its fields; without fields, the value is the message. The device checks the content."""
+    make: Any = kind
     if kind is m.Empty:
-        return "", lambda *_: kind()
-    if not topic.fields:
-        return kind.__name__, lambda message: message
-    if topic.message is m.JointState:
-        return "ArrayLike", lambda *values: kind(**dict(zip(topic.fields, map(_row, values), strict=False)))
+        return kind()
+    if not fields:
+        return next(iter(values))
+    if kind is m.JointState:
+        return make(**dict(zip(fields, map(_row, values), strict=False)))
     field, content, _ = TABLE["getters"][kind.__name__]
-    argument, convert = _CONVERTERS.get(content, ("ArrayLike", _row if field == "vector" else _matrix))
-    return argument, lambda value: kind(**{field: convert(value)})
+    _, convert = _CONVERTERS.get(content, ("", _row if field == "vector" else _matrix))
+    return make(**{field: convert(*values)})
 
 
 def _row(values: ArrayLike) -> Array:

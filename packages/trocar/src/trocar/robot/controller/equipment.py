@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from trocar.arms import Arm
 from trocar.robot.bus import Bus
 from trocar.robot.controller.arm import ArmController
 from trocar.robot.controller.cart_and_console import ConsoleController, SetUpJoints, SystemController
@@ -40,7 +39,7 @@ class Equipment:
 
 def connect(loop: ControlLoop, names: Sequence[str]) -> Equipment:
     """Connect the named arms, the set-up joints of a cart, system, console and pedals to the bus of a control loop."""
-    kinds = {name: _kind(loop.scene.arms[name].arm) for name in names}
+    kinds: dict[str, str] = {name: loop.scene.arms[name].arm.role for name in names}
     controllers = {
         name: CONTROLLERS[kind](Hardware(name, loop, loop.parts[name]), INTERFACES[kind])
         for name, kind in kinds.items()
@@ -65,9 +64,3 @@ def _add_console(bus: Bus, controllers: dict[str, ArmController], kinds: dict[st
     pairs = [f"{master}_{slave}" for master in sorted(masters, reverse=True) for slave in sorted(slaves)]
     pairs.sort(key=lambda pair: pair not in ("MTMR_PSM1", "MTML_PSM2"))
     ConsoleController(bus, SystemController(bus, controllers), tuple(pairs))
-
-
-def _kind(arm: Arm) -> str:
-    if arm.carries is not None:
-        return {"instrument": "PSM", "endoscope": "ECM"}[arm.carries]
-    return "MTM" if arm.gripper is not None else "ARM"

@@ -58,8 +58,7 @@ class ECMController(ClutchedArm):
         super().__init__(hardware, interface)
         T = self.tip.pose(np.array(self.arm.home[: self.n_tip]))
         self._shaft = T[:3, :3].T @ T[:3, 3] / np.linalg.norm(T[:3, 3])  # direction away from the RCM, in the tip frame
-        generation = "Si" if self.arm.name.endswith("Si") else "Classic"
-        self.endoscope = f"{generation}_HD_{self.arm.instrument.upper()}"
+        self.endoscope = f"{self.arm.generation}_HD_{self.arm.instrument.upper()}"
         self.bus.publish(f"{self.name}/endoscope_type", String(value=self.endoscope))
 
     def set_endoscope_type(self, name: str) -> None:

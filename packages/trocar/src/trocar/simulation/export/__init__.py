@@ -3,6 +3,6 @@
 `write_model` writes the folder, `model_files` returns its contents.
 """
 
-from trocar.simulation.export.folder import FORMATS, default_formats, model_files, model_name, write_model
+from trocar.simulation.export.folder import DEFAULT_FORMATS, FORMATS, model_files, model_name, write_model
 
-__all__ = ["FORMATS", "default_formats", "model_files", "model_name", "write_model"]
+__all__ = ["DEFAULT_FORMATS", "FORMATS", "model_files", "model_name", "write_model"]

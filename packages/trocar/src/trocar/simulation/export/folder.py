@@ -159,13 +159,8 @@ def _about_ambf(simulated: SimulatedArm, file: str) -> list[str]:
 
 
 FORMATS = ("mjcf", "urdf", "sdf", "rviz", "moveit", "ambf")
-OF_ONE_ARM, ON_REQUEST = ("moveit", "ambf"), ("ambf",)
-
-
-def default_formats(model: Simulator | Scene) -> tuple[str, ...]:
-    """Formats that are written unless others are chosen: all for the model, except AMBF, which has its own meshes."""
-    without = ON_REQUEST if isinstance(model, Simulator) else OF_ONE_ARM
-    return tuple(one for one in FORMATS if one not in without)
+OF_ONE_ARM = ("moveit", "ambf")  # and on request only: programs for one robot, meshes of AMBF's own
+DEFAULT_FORMATS = tuple(one for one in FORMATS if one not in OF_ONE_ARM)
 
 
 def model_files(
@@ -174,11 +169,11 @@ def model_files(
     """Contents of the model folder of a simulated arm or a scene, by path within it; without the image.
 
     Args:
-        formats: of FORMATS. Default: see `default_formats`.
+        formats: of FORMATS. Default: DEFAULT_FORMATS.
         name: name of the model and its files. Default: the arm's name, "cart_classic" or "cart_si" for a scene on a
             cart, "scene" for other scenes. A scene is written in its current state, with the set-up joints fixed.
     """
-    formats = default_formats(model) if formats is None else formats
+    formats = DEFAULT_FORMATS if formats is None else formats
     check_known("format", FORMATS, *formats)
     if isinstance(model, Scene) and set(formats) & set(OF_ONE_ARM):
         raise TrocarError(f"{' and '.join(OF_ONE_ARM)} are written for single arms only; export each arm on its own")

@@ -66,13 +66,36 @@ def check_name(name: str) -> None:
         raise TrocarError(f"an object needs a name of 1 to {MAX_NAME} printable characters, got {shown(name)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A body that can touch another: an object by its name, or a link of an arm."""
+
+    name: str
+    arm: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.arm is None else f"{self.name} of {self.arm}"
+
+
 @dataclass(frozen=True)
 class Contact:
-    """The nearest pair of shapes: names, and their distance [m], negative if they overlap."""
+    """The nearest pair of shapes, and their distance [m], negative if they overlap."""
 
-    first: str
-    second: str
+    first: Part
+    second: Part
     distance: float
+
+    @property
+    def of_arm(self) -> bool:
+        """True if an arm touches another arm or an object."""
+        return self.first.arm is not None or self.second.arm is not None
+
+    @property
+    def link_and_object(self) -> tuple[Part, str] | None:
+        """The link and the name of the object, if a link of an arm touches an object."""
+        if (self.first.arm is None) == (self.second.arm is None):
+            return None
+        return (self.second, self.first.name) if self.first.arm is None else (self.first, self.second.name)
 
     def __str__(self) -> str:
         if self.distance >= 0:

@@ -16,13 +16,20 @@ from numpy.typing import ArrayLike
 from trocar.appearance.kinematic_model import attach_arm, collide_with_others, kinematic_arm
 from trocar.arms import Arm
 from trocar.errors import TrocarError, check_known, check_type
-from trocar.simulation.objects.scene_object import Contact
+from trocar.simulation.objects.scene_object import Contact, Part
 from trocar.simulation.objects.solid import Obstacle
 from trocar.simulation.simulated_arm import SimulatedArm
 from trocar.spatial import Array, checked_pose
 
 FAR = 10.0  # [m] beyond which distances are not computed
 OBSTACLE = "obstacle/"
+
+
+class ObstaclePart(Part):
+    """An obstacle by its name or index."""
+
+    def __str__(self) -> str:
+        return f"obstacle '{self.name}'"
 
 
 class CollisionScene:
@@ -68,7 +75,7 @@ class CollisionScene:
                 joint = self.model.joint(f"{name}/{body.name}")
                 self._E[joint.qposadr[0], column : column + arm.n] = row
             column += arm.n
-        self._names = [_label(self.model, g) for g in range(self.model.ngeom)]
+        self._parts = [_part(self.model, g) for g in range(self.model.ngeom)]
         self._pairs = _pairs(self.model)
 
     @property
@@ -137,7 +144,7 @@ class CollisionScene:
 
     def _contact(self, a: int, b: int, distance: float) -> Contact:
         first, second = sorted((a, b), key=lambda g: bool(self.model.geom_bodyid[g] == 0))
-        return Contact(self._names[first], self._names[second], distance)
+        return Contact(self._parts[first], self._parts[second], distance)
 
 
 def collision_shapes(arm: Arm) -> mujoco.MjSpec:
@@ -155,13 +162,13 @@ def _pairs(model: mujoco.MjModel) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in np.argwhere(np.triu(first | first.T, 1))]
 
 
-def _label(model: mujoco.MjModel, geom: int) -> str:
-    """Name of an obstacle, or of a link by its body (and its arm, if there are several)."""
+def _part(model: mujoco.MjModel, geom: int) -> Part:
+    """The obstacle or link of a geom."""
     body = model.geom_bodyid[geom]
     if body == 0:
-        return f"obstacle '{model.geom(geom).name.removeprefix(OBSTACLE)}'"
+        return ObstaclePart(model.geom(geom).name.removeprefix(OBSTACLE))
     arm, _, link = model.body(body).name.partition("/")
-    return f"{link} of {arm}"
+    return Part(link, arm)
 
 
 def _arm(arm: Arm | SimulatedArm) -> Arm:

@@ -40,7 +40,7 @@ def pick(
 ) -> Picked:
     """Approach along the jaws with them open, grip with an effort [N m], and retreat with the object.
 
-    Unlike `pick_up`, the other arms keep what they hold.
+    The other arms keep what they hold.
 
     Args:
         T_world_tip: (4, 4) tip pose of the grip. approach, lift: lengths of the straight motions [m].

@@ -57,10 +57,10 @@ def write_system(folder: Path, scene: Scene, arms: Sequence[str], hardware: str 
             raise TrocarError(f"{name} has no board numbers by convention; nominal files are for {', '.join(BOARDS)}")
         mechanism = scene.arms[name].mechanism
         kind = _kind(mechanism.arm)
-        newer = mechanism.arm.name.endswith("Si")
+        newer = mechanism.arm.generation == "Si"
         write_json(folder / f"sawRobotIO1394-{name}-{SERIAL}.json", io_file(name, mechanism.arm, hardware))
         settings: dict[str, Any] = {"kinematic": f"kinematic/{name if kind == 'MTM' else mechanism.arm.name}.json"}
-        settings |= {"generation": "Si" if newer else "Classic"}
+        settings |= {"generation": mechanism.arm.generation}
         if newer:
             write_json(folder / LOOKUP_FILE.format(name), lookup_table(mechanism.arm))
         if kind == "MTM":
@@ -106,7 +106,7 @@ def system_file(scene: Scene, arms: Sequence[str], hardware: str = "QLA1") -> di
 
 def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
     """IO file of an arm; an arm of the dVRK-Si has its own boards."""
-    kind, motors, first, newer = _kind(arm), arm.motors, BOARDS[name], arm.name.endswith("Si")
+    kind, motors, first, newer = _kind(arm), arm.motors, BOARDS[name], arm.generation == "Si"
     hardware = "dRA1" if newer else hardware
     axes, signs = AXES[hardware], SIGNS[name if kind == "MTM" else arm.name]
     lower, upper = _pot_ranges(arm)
@@ -252,13 +252,12 @@ def lookup_table(arm: Arm) -> dict[str, Any]:
 
 
 def _kind(arm: Arm) -> str:
-    kind = arm.name[:3]
-    if kind not in ("PSM", "ECM", "MTM") or not arm.motors.encoder_counts:
+    if arm.role == "ARM" or not arm.motors.encoder_counts:
         raise TrocarError(
             f"there are no nominal files for {arm.name}, only for PSM, ECM, MTML, MTMR and PSM_Si: the encoders of "
             "others are not published. Use the files of a robot, or choose other arms"
         )
-    return kind
+    return arm.role
 
 
 def _ampere(newer: bool, k: int) -> float:

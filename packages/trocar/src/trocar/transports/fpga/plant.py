@@ -95,9 +95,8 @@ class RobotPlant:
         self._wired, ends = [], 0
         for robot in robots:
             stepped = scene.stepped[robot.name]
-            if len(robot.actuators) != stepped.arm.n or (robot.hardware == DRAC.name) != stepped.arm.name.endswith(
-                "Si"
-            ):
+            newer = stepped.arm.generation == "Si"
+            if len(robot.actuators) != stepped.arm.n or (robot.hardware == DRAC.name) != newer:
                 raise TrocarError(
                     f"{robot.name} has {len(robot.actuators)} actuators on {robot.hardware} boards in its IO file; the "
                     f"simulated arm is a {stepped.arm.name} with {stepped.arm.n}. Choose another scene"

@@ -6,13 +6,13 @@ import json
 import socket
 from collections.abc import Collection, Mapping
 from itertools import count
-from types import MappingProxyType
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.description import SceneDescription
-from trocar.robot.messages import ArmFrame, Frame
+from trocar.robot.frames import frame_of, measured_arm
+from trocar.robot.messages import Frame
 from trocar.simulation import Scene
 
 TIMEOUT = 1.0  # of an answer [s]
@@ -40,19 +40,13 @@ class BoardWatch:
     def frame(self, arms: Collection[str] | None = None) -> Frame:
         """The current moment, with the state of some arms. Default: all. The last one if the server does not answer."""
         playing = self._read()
-        states = {}
-        for name, (q, dq) in self._arms.items():
-            if arms is None or name in arms:
-                T_tip = self._scene.arms[name].mechanism.forward_kinematics(q)
-                states[name] = ArmFrame(q=q, dq=dq, T_tip=T_tip)
-        return Frame(
-            number=next(self._numbers),
-            time=self._time,
-            arms=MappingProxyType(states),
-            qpos=self._qpos.copy(),
-            scene=self._description,
-            playing=playing,
-        )
+        states = {
+            name: measured_arm(self._scene.arms[name].mechanism, *joints)
+            for name, joints in self._arms.items()
+            if arms is None or name in arms
+        }
+        moment = {"number": next(self._numbers), "time": self._time, "playing": playing}
+        return frame_of(self._description, states, self._qpos.copy(), **moment)
 
     def _read(self) -> bool:
         try:

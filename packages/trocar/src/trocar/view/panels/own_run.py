@@ -27,7 +27,7 @@ class RunPanel(PacePanel):
     def refresh(self, selection: Selection) -> None:
         run, frame, state = self._run, selection.frame, selection.state
         pieces = [f"t = {frame.time:.2f} s"]
-        pieces += ["ended"] if run.result is not None else [] if run.playing else ["paused"]
+        pieces += ["ended"] if run.ended else [] if run.pace.playing else ["paused"]
         if state.rcm_error is not None:
             pieces.append(f"RCM off by {length(state.rcm_error)}")
         if state.loop_error is not None:

@@ -32,21 +32,23 @@ class PacePanel(Panel):
         with page.server.gui.add_folder(None):
             self.play = add("button", "Pause", lambda _: self._toggle(), icon=viser.Icon.PLAYER_PAUSE)
             button: viser.GuiButtonHandle = add("button", label, lambda _: act(), icon=icon)
-            speed, hint = min(max(run.speed, SPEEDS[0]), SPEEDS[1]), "simulated time per real time"
+            speed, hint = min(max(run.pace.speed, SPEEDS[0]), SPEEDS[1]), "simulated time per real time"
             self.speed = add("slider", "Speed [×]", lambda _: self._set_speed(), *SPEEDS, 0.05, speed, hint=hint)
         return button
 
     def _toggle(self) -> None:
-        self._paced.playing = not self._paced.playing
+        pace = self._paced.pace
+        pace.pause() if pace.playing else pace.play()
 
     def _set_speed(self) -> None:
-        self._paced.speed = min(max(float(self.speed.value), SPEEDS[0]), SPEEDS[1])
+        self._paced.pace.set_speed(min(max(float(self.speed.value), SPEEDS[0]), SPEEDS[1]))
 
     def show(self, lines: list[str]) -> None:
         """Show the state of the run in Markdown, and the error that ended it."""
         run = self._paced
-        self.play.label = "Pause" if run.playing else "Play"
-        self.play.icon = viser.Icon.PLAYER_PAUSE if run.playing else viser.Icon.PLAYER_PLAY
+        playing = run.pace.playing
+        self.play.label = "Pause" if playing else "Play"
+        self.play.icon = viser.Icon.PLAYER_PAUSE if playing else viser.Icon.PLAYER_PLAY
         if run.error is not None:
             lines = [*lines, f"**The run has stopped:** {plain(str(run.error) or repr(run.error))}"]
         self._status.content = "  \n".join(lines)

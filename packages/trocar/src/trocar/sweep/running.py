@@ -35,7 +35,7 @@ class Progress:
     seconds_left: float
 
 
-def sweep(
+def run(
     study: str | Path | Study | Callable[..., Any],
     table: Any = None,
     output: str | Path = "sweep",

@@ -72,7 +72,7 @@ def test_the_public_names_are_unchanged():
     [
         *("trocar.arms", "trocar.batch", "trocar.calibration", "trocar.control", "trocar.identification"),
         *("trocar.mechanics", "trocar.recording", "trocar.simulation", "trocar.sweep"),
-        *("trocar_learning.contest", "trocar_learning.envs", "trocar_learning.episodes"),
+        "trocar_learning.episodes",
         "trocar_reproductions.datasets",
     ],
 )

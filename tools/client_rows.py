@@ -1,4 +1,4 @@
-"""Writes the methods of the clients, one for every row of the interface table: src/trocar/robot/clients/rows.py.
+"""Writes the methods of the clients, one for every row of the interface table: robot/clients/rows.py.
 
     python tools/client_rows.py
 
@@ -19,7 +19,7 @@ from trocar.robot.clients.device import DeviceClient, StatefulDevice
 from trocar.robot.clients.methods import Method, methods
 from trocar.robot.interface import Interface
 
-ROWS = Path(__file__).parents[1] / "src" / "trocar" / "robot" / "clients" / "rows.py"
+ROWS = Path(__file__).parents[1] / "packages" / "trocar" / "src" / "trocar" / "robot" / "clients" / "rows.py"
 HEAD = '''"""Methods of the clients; written by tools/client_rows.py from the interface table. Do not edit."""
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from trocar.commands.command import Command
+from trocar.commands.command import CommandEntry
 from trocar.commands.options import ArmArgument, option
 from trocar.commands.terminal import plain_errors
 
@@ -30,4 +30,4 @@ def reach_height(
     typer.echo(f"{arm}: tip from {z.min():.3f} to {z.max():.3f} m in the axes of its base")
 
 
-COMMANDS = (Command(run=reach_height, panel="My lab"),)
+COMMANDS = (CommandEntry(run=reach_height, panel="My lab"),)

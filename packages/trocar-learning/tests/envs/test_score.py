@@ -50,7 +50,7 @@ def test_the_expert_and_the_same_policy_from_a_file_have_the_same_score(tmp_path
 
 
 def test_the_page_has_every_trial_and_a_film(tmp_path):
-    result = invoke("ForceHold", "--expert", "--video", "--report", tmp_path / "page")
+    result = invoke("ForceHold", "--expert", "--video", "-o", tmp_path / "page")
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page" / "score.html").read_text()
     assert "ForceHold: expert" in page

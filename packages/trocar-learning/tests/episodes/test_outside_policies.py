@@ -251,10 +251,10 @@ def test_episodes_of_a_server_are_recorded(tmp_path, monkeypatch):
 
 
 def test_a_server_that_is_gone_leaves_a_recording_that_continues(tmp_path, monkeypatch):
-    from trocar_learning.episodes import staging
+    from trocar_learning.episodes import PolicyServer, staging
 
     shorten(monkeypatch)
-    monkeypatch.setattr(staging, "open_policy", lambda policy: __import__("trocar").episodes.PolicyServer(policy, 0.1))
+    monkeypatch.setattr(staging, "open_policy", lambda policy: PolicyServer(policy, 0.1))
     recipe = EpisodeRecipe(task="Reach", count=1, format="npz", recovery=0.0, policy="127.0.0.1:1")
     with pytest.raises(TrocarError, match="did not answer within"):
         record(recipe, tmp_path / "set", executor="serial")

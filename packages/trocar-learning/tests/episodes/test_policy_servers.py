@@ -168,7 +168,7 @@ def test_the_command_writes_the_episodes_before_a_failure(goal, tmp_path, monkey
         command = ["score", "Reach", "--policy", address, "-n", "3", "--seed", "3", "--set", "pictures=32x32"]
         result = CliRunner().invoke(app, [*command, "--json", str(file)])
     assert result.exit_code == 2
-    assert "seed 4: the policy server answered 5, not actions by name (step 0); the arms held" in result.output
+    assert "seed 4: the policy server answered 5, not actions by name (seed 4, step 0); the arms held" in result.output
     scores = json.loads(file.read_text())
     assert scores["policy"] == address
     (trial,) = scores["trials"]

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from trocar.commands.command import PANELS, Command
+from trocar.commands.command import PANELS, CommandEntry
 from trocar.commands.contents import COMMANDS
 from trocar.errors import TrocarError
 from trocar.files import remove_temporaries_on_termination
@@ -98,7 +98,7 @@ def application() -> typer.Typer:
     return app
 
 
-def _all_commands() -> Iterator[Command]:
+def _all_commands() -> Iterator[CommandEntry]:
     """Commands of trocar, then of other packages; one that cannot be loaded is reported and left out."""
     yield from COMMANDS
     for name in names("trocar.commands"):
@@ -112,7 +112,7 @@ def _place(panel: str) -> int:
     return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
-def _help(command: Command) -> str:
+def _help(command: CommandEntry) -> str:
     """The docstring with one line per paragraph, for the terminal to wrap; commands in a list keep their lines."""
     text = inspect.getdoc(command.run) or ""
     return re.sub(r"(?<!\n)\n(?!\n|(?<=[;,:]\n)\[bold\])", " ", inspect.cleandoc(text))

@@ -1,13 +1,13 @@
 """Parts that other installed packages add to trocar, found by their entry points.
 
-| group               | an entry is                               | it adds                                        |
-|---------------------|-------------------------------------------|------------------------------------------------|
-| `trocar.commands`   | a tuple of `commands.command.Command`     | commands, also parts of a group: `serve NAME`  |
-| `trocar.scenes`     | a `simulation.named_scene.NamedScene`     | a scene by name: `load_scene`, `run`, `teleop` |
-| `trocar.parameters` | the `Path` of a parameter file            | a parameter set by name                        |
-| `trocar.views`      | a `commands.view.View`                    | something that `trocar view` can open          |
-| `trocar.panels`     | a function of a `Robot`: a `view.Panel`   | a panel of `trocar view`                       |
-| `trocar.devices`    | a `teleoperation.devices.DeviceKind`      | a master of `trocar teleop`                    |
+| group               | an entry is                                | it adds                                        |
+|---------------------|--------------------------------------------|------------------------------------------------|
+| `trocar.commands`   | a tuple of `commands.command.CommandEntry` | commands, also parts of a group: `serve NAME`  |
+| `trocar.scenes`     | a `simulation.named_scene.NamedScene`      | a scene by name: `load_scene`, `run`, `teleop` |
+| `trocar.parameters` | the `Path` of a parameter file             | a parameter set by name                        |
+| `trocar.views`      | a `commands.view.ViewKind`                 | something that `trocar view` can open          |
+| `trocar.panels`     | a function of a `Robot`: a `view.Panel`    | a panel of `trocar view`                       |
+| `trocar.devices`    | a `teleoperation.devices.DeviceKind`       | a master of `trocar teleop`                    |
 
 A package names its entries in its pyproject.toml: `[project.entry-points."trocar.scenes"]`, `my_scene = "mine:SCENE"`.
 The name of an entry is the name of what it adds, except in `trocar.commands`.
@@ -50,14 +50,14 @@ def plugins(group: str) -> dict[str, Any]:
 
 @cache
 def _entries(group: str) -> dict[str, EntryPoint]:
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
-        first = found.setdefault(entry.name, entry)
+        first = entries.setdefault(entry.name, entry)
         if first.value != entry.value:
             raise TrocarError(
                 f"the packages {_package(first)} and {_package(entry)} both add {entry.name!r} to {group}; remove one"
             )
-    return found
+    return entries
 
 
 def _package(entry: EntryPoint) -> str:

@@ -9,18 +9,18 @@ import typer.main
 from typer.testing import CliRunner
 
 from trocar.cli import _all_commands, app
-from trocar.commands.command import PANELS, Command
+from trocar.commands.command import PANELS, CommandEntry
 
 COMMANDS = list(_all_commands())
 MAX_OPTIONS, MAX_LINES = 14, 80
 
 
-def ids(command: Command) -> str:
+def ids(command: CommandEntry) -> str:
     return f"{command.group} {command.spelling}".strip()
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
-def test_a_command_has_few_options_and_a_short_function(command: Command) -> None:
+def test_a_command_has_few_options_and_a_short_function(command: CommandEntry) -> None:
     group = typer.main.get_command(app)
     names = ids(command).split()
     for name in names:

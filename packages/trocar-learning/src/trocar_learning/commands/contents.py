@@ -1,6 +1,6 @@
 """All commands of this package, under the headings of `trocar --help`."""
 
-from trocar.commands.command import Command
+from trocar.commands.command import CommandEntry
 from trocar_learning.commands.contest import contest
 from trocar_learning.commands.convert import convert
 from trocar_learning.commands.record import record
@@ -9,7 +9,7 @@ from trocar_learning.commands.score import score
 from trocar_learning.commands.teleop_record import record as teleop_record
 
 COMMANDS = (
-    *(Command(run=function, panel="Learn") for function in (score, record, replay, convert)),
-    Command(run=contest, group="serve"),
-    Command(run=teleop_record, group="teleop"),
+    *(CommandEntry(run=function, panel="Learn") for function in (score, record, replay, convert)),
+    CommandEntry(run=contest, group="serve"),
+    CommandEntry(run=teleop_record, group="teleop"),
 )

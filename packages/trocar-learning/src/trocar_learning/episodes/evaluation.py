@@ -131,7 +131,8 @@ def driven(env: TaskEnv, policy: TipPolicy, needs: Needs, driving: Driving) -> P
             action = driver.action()
         except PolicyFailure as failure:
             moved = hold(env)
-            raise PolicyFailure(f"{failure} (step {steps}); the arms held, moving {1e3 * moved:.2g} mm") from None
+            place = f"seed {env.np_random_seed}, step {steps}"
+            raise PolicyFailure(f"{failure} ({place}); the arms held, moving {1e3 * moved:.2g} mm") from None
         steps += 1
         return action
 
@@ -139,10 +140,7 @@ def driven(env: TaskEnv, policy: TipPolicy, needs: Needs, driving: Driving) -> P
 
 
 def _episode(env: TaskEnv, task: str, policy: TipPolicy, needs: Needs, seed: int, driving: Driving) -> Episode:
-    try:
-        figures: Any = run_episode(env, lambda env: driven(env, policy, needs, driving), seed)
-    except PolicyFailure as failure:
-        raise PolicyFailure(f"{failure} (episode with seed {seed})") from None
+    figures: Any = run_episode(env, lambda env: driven(env, policy, needs, driving), seed)
     return Episode(task, getattr(policy, "name", "server"), env.level, seed, **figures)
 
 

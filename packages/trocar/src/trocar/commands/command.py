@@ -10,7 +10,7 @@ PANELS = ("Look", "Simulate", "Your robot", "Identify", "Learn", "Reproduce")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class CommandEntry:
     """A command: `trocar NAME`, or `trocar GROUP NAME`.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from trocar.commands.bench import bench
 from trocar.commands.boards import boards
-from trocar.commands.command import Command
+from trocar.commands.command import CommandEntry
 from trocar.commands.crtk_check import crtk_check
 from trocar.commands.demo import demo
 from trocar.commands.export import export
@@ -20,12 +20,12 @@ from trocar.commands.view import view
 from trocar.commands.watch import watch
 
 COMMANDS = (
-    *(Command(run=function, panel="Look") for function in (demo, view, render, compare)),
-    *(Command(run=function, panel="Simulate") for function in (sim, follow, scene, sweep, export, bench)),
-    Command(run=run, panel="Your robot", passes_arguments=True),
-    Command(run=serve, panel="Your robot", is_group=True),
-    Command(run=teleop, panel="Your robot", is_group=True),
-    *(Command(run=function, panel="Your robot") for function in (watch, crtk_check)),
-    *(Command(run=function, panel="Identify") for function in (excite, identify, calibrate, gravity)),
-    *(Command(run=function, group="serve") for function in (ros1, ros2, boards, launch_files)),
+    *(CommandEntry(run=function, panel="Look") for function in (demo, view, render, compare)),
+    *(CommandEntry(run=function, panel="Simulate") for function in (sim, follow, scene, sweep, export, bench)),
+    CommandEntry(run=run, panel="Your robot", passes_arguments=True),
+    CommandEntry(run=serve, panel="Your robot", is_group=True),
+    CommandEntry(run=teleop, panel="Your robot", is_group=True),
+    *(CommandEntry(run=function, panel="Your robot") for function in (watch, crtk_check)),
+    *(CommandEntry(run=function, panel="Identify") for function in (excite, identify, calibrate, gravity)),
+    *(CommandEntry(run=function, group="serve") for function in (ros1, ros2, boards, launch_files)),
 )

@@ -109,7 +109,9 @@ def _bench(context: typer.Context, json_file: Path | None) -> None:
     """Run `teleop bench`, which another package adds."""
     group: Any = context.command
     _, command, _ = group.resolve_command(context, ["bench"])  # an error names its package if it is missing
-    context.invoke(command, json_file=json_file)
+    arguments = [] if json_file is None else ["--json", str(json_file)]
+    with command.make_context("bench", arguments, parent=context) as inner:
+        command.invoke(inner)
 
 
 def _check(scheme: str | None, passivity: str, duration: float | None, page: bool) -> None:

@@ -47,7 +47,7 @@ class Shown:
         wait_for_end(page, "trocar view", self.browser)
 
 
-class View(Protocol):
+class ViewKind(Protocol):
     """Something else that `trocar view` opens; an entry point `trocar.views` of another package."""
 
     def accepts(self, what: str) -> bool:
@@ -135,7 +135,7 @@ def _quiet() -> None:
     warnings.filterwarnings("ignore", "Queued a .* on a closed connection")
 
 
-def _other_view(what: str) -> View | None:
+def _other_view(what: str) -> ViewKind | None:
     """The view of another package that opens this argument; arms, scenes and recordings go first."""
     from trocar.arms import ARMS
     from trocar.recording.loading import is_recording
@@ -143,7 +143,7 @@ def _other_view(what: str) -> View | None:
 
     if what in scene_names() or options.arm_name(what) in ARMS or is_recording(Path(what)):
         return None
-    views: dict[str, View] = plugins("trocar.views")
+    views: dict[str, ViewKind] = plugins("trocar.views")
     return next((view for view in views.values() if view.accepts(what)), None)
 
 

@@ -47,13 +47,14 @@ class OneArm(Protocol):
     options: Any
     mechanism: Any
     time: float
-    measured: Any
-    command: Any
-    row: Any
-    joint_efforts: Any
-    joint_accelerations: Any
     faults: Any
-    advance: Any
+
+    def measured(self) -> tuple[Array, Array]: ...
+    def command(self, tau: ArrayLike) -> None: ...
+    def row(self) -> tuple[Any, Any]: ...
+    def joint_efforts(self, rows: Array) -> Array: ...
+    def joint_accelerations(self, rows: Array) -> Array: ...
+    def advance(self) -> None: ...
 
 
 AnyController = Callable[[State, Any], ArrayLike]

@@ -119,7 +119,7 @@ def test_the_command_fetches_and_reproduce_finds_it(dataset, tmp_path, monkeypat
             seen.append(context.data)
             raise TrocarError("enough")
 
-    monkeypatch.setattr("trocar_reproductions.EXPERIMENTS", {"spy": Spy()})
+    monkeypatch.setattr("trocar_reproductions.experiments.EXPERIMENTS", {"spy": Spy()})
     runner = CliRunner()
     assert runner.invoke(app, ["reproduce"]).exit_code == 1
     result = runner.invoke(app, ["fetch"])

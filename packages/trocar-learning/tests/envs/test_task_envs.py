@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import trocar_learning.envs
-from tests.support.repository import ROOT
 from trocar.errors import TrocarError
 from trocar_learning.contest.trial import drawn_scene
 from trocar_learning.envs import TaskEnv, make_task
@@ -88,9 +88,8 @@ def test_a_seed_reproduces_an_episode_in_a_used_environment_and_in_another_proce
     env = make_task("Track", level="3sigma")
     first, other, again = run(env, 5), run(env, 6), run(env, 5)
     assert first == again != other
-    code = "from envs.test_task_envs import *; print(run(make_task('Track', level='3sigma'), 5).hex())"
-    root = ROOT
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    code = "from test_task_envs import *; print(run(make_task('Track', level='3sigma'), 5).hex())"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent)
     assert ran.stdout.strip() == first.hex(), ran.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -95,7 +96,8 @@ def test_the_page_shows_the_chosen_episode_and_its_twin(data):
     settings = ArmSettings(arm="PSM")
     server = serve(port=0)
     with Robot(settings.build(), speed="real", start="ready", playing=False) as robot:
-        page = viewer_page(server, robot, None, settings, True, load_episodes(data / "efforts"), 0)
+        chooser = partial(EpisodePanel, load_episodes(data / "efforts"), 0)
+        page = viewer_page(server, robot, None, settings, True, chooser)
         try:
             panel, recordings = page.panel(EpisodePanel), page.panel(RecordingPanel)
             panel.open()

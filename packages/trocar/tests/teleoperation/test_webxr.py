@@ -363,5 +363,5 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography", None)
     console: Any = None  # not reached
-    with pytest.raises(TrocarError, match=r"needs cryptography: pip install 'trocar\[vr\]'"):
+    with pytest.raises(TrocarError, match=r"require cryptography, which is not installed: pip install 'trocar\[vr\]'"):
         serve_tracked(ExitStack(), console, None, "127.0.0.1", None)

@@ -288,7 +288,7 @@ FAKE = """
             self.p, self.v = q, v
             self.log.append(list(q))
         def measured_js(self):
-            return self.p, self.v, 0 * self.p, ral.clock.t
+            return self.p, self.v, 0 * self.p, int(250.0 * ral.clock.t) / 250.0  # a new one every 4 ms
         setpoint_js = measured_js
 
     class psm(ArmSlice):

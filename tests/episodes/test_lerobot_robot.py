@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.waiting import TIMEOUT
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 
@@ -76,7 +77,7 @@ def moved(robot):
 
 
 def test_the_same_code_drives_a_served_robot_and_one_in_process(package):
-    config = package.DvrkConfig(connection="ros2", domain=DOMAIN, arms=["PSM1"], timeout=20.0)
+    config = package.DvrkConfig(connection="ros2", domain=DOMAIN, arms=["PSM1"], timeout=TIMEOUT)
     with Robot(SCENE, speed="real", start="ready") as served, Ros2Bridge(served, domain=DOMAIN):
         assert moved(package.Dvrk(config)) == pytest.approx(STEP, abs=0.3 * STEP)
     config = package.DvrkConfig(connection="process", scene=SCENE, arms=["PSM1"])

@@ -1,4 +1,4 @@
-"""Scripts run in forked copies of one interpreter that has loaded trocar: each alone, none loads the libraries again."""
+"""Scripts in forks of one interpreter that has loaded trocar: each runs alone, none loads the libraries again."""
 
 from __future__ import annotations
 

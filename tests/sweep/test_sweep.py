@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import trocar as tr
+from tests.support.waiting import until
 from tools import killed_sweeps
 from trocar import files
 from trocar.errors import TrocarError
@@ -544,11 +545,7 @@ def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    for _ in range(500):
-        if not Path(f"/proc/{pids[0]}").exists():
-            break
-        time.sleep(0.02)
-    assert not Path(f"/proc/{pids[0]}").exists()
+    until(lambda: not Path(f"/proc/{pids[0]}").exists(), "the end of the worker")
 
 
 def test_ctrl_c_ends_a_study_that_hangs_and_ignores_signals(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.board_rig import ALL, PERIOD, BoardRig, dvrk_psm, loaded, qlacommand
+from tests.support.waiting import TIMEOUT
 from tools.boards import requests
 from tools.boards.client import BoardClient, UdpExchange
 from trocar.errors import TrocarError
@@ -394,7 +395,7 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
     thread = threading.Thread(target=server.serve, args=(lambda: not done.is_set(),))
     thread.start()
     try:
-        exchange = UdpExchange(server.address, timeout=5.0)  # a busy machine answers late
+        exchange = UdpExchange(server.address, timeout=TIMEOUT)
         client = BoardClient(exchange)
         assert client.scan(nodes=2) == {6: 0, 7: 1}  # no node that would not answer
         assert set(client.sample()) == {6, 7}

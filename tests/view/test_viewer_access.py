@@ -20,6 +20,7 @@ from websockets.http11 import Request
 
 from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from tests.support.viewed_robot import ViewedRobot
+from tests.support.waiting import TIMEOUT
 from trocar.view.access import Access
 from trocar.view.panel import plain
 from trocar.view.panels.transport import TransportPanel
@@ -114,7 +115,7 @@ def browser(page):
 
 def fetch(url, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
@@ -151,7 +152,7 @@ def test_a_websocket_opens_only_with_the_cookie_and_the_pages_own_origin(page):
     cookie = page.server.access.cookie.partition(";")[0]
     origin = url.partition("/?")[0]
     with websocket(page.server, {"Cookie": cookie, "Origin": origin}, token=False) as socket:
-        assert len(socket.recv(timeout=60)) > 100  # the scene
+        assert len(socket.recv(timeout=TIMEOUT)) > 100  # the scene
     for headers, token in (
         ({}, False),
         ({"Origin": origin}, False),

@@ -22,7 +22,7 @@ from trocar.episodes.splits import ordered
 from trocar.errors import TrocarError
 from trocar.spatial import pose, quaternion, rotation
 
-COUNT, SIZE = 20, (48, 32)
+COUNT, SIZE = 10, (48, 32)
 EYES = (f"{f.IMAGES}.left", f"{f.IMAGES}.right")
 
 

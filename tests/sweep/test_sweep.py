@@ -494,14 +494,14 @@ def test_a_row_that_kills_its_worker_ends_the_sweep_and_the_finished_rows_are_ke
 
 # As slow as a simulation but without its work; `python -m tools.killed_sweeps` uses real simulations.
 SLOW = '''"""Random numbers, slowly."""
-import time
+import os, time
 import numpy as np
 
 def table(rows, seed):
     return {"x": np.linspace(0.0, 1.0, rows)}
 
 def run(x, seed):
-    time.sleep(0.01)
+    time.sleep(0.0 if os.getpid() == @PID@ else 0.01)  # at once in the process of the tests
     return {"y": x + np.random.default_rng(seed).normal(size=3)}
 '''
 
@@ -510,9 +510,8 @@ def run(x, seed):
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a study, and its rows from an uninterrupted sweep."""
     place = tmp_path_factory.mktemp("slow")
-    (place / "slow.py").write_text(SLOW)
-    (place / "quick.py").write_text(SLOW.replace("time.sleep(0.01)", "pass"))
-    tr.sweep(place / "quick.py", None, place / "whole", rows=300)
+    (place / "slow.py").write_text(SLOW.replace("@PID@", str(os.getpid())))
+    tr.sweep(place / "slow.py", None, place / "whole", rows=300)
     return place
 
 

@@ -25,7 +25,7 @@ from trocar.transports.ros1 import debian
 from trocar.transports.ros1.client import Ros1Client
 
 pytestmark = pytest.mark.xdist_group("ros1")
-SPEED = "0.4"  # slow enough for a busy machine: the checks wait by the robot's clock
+SPEED = "0.6"  # slow enough for a busy machine: the checks wait by the robot's clock
 
 
 def environment(folder):

@@ -16,6 +16,7 @@ from trocar.envs.worlds import Episodes, TaskWorlds, rigid_tasks
 from trocar.errors import TrocarError
 from trocar.spatial import pose_error
 
+pytestmark = pytest.mark.xdist_group("worlds")  # one worker: fixtures are built once
 SEEDS = (5, 6)
 COMPILES = "Warp compiles the kernels of a scene for minutes; TROCAR_WARP_TESTS=1 or make gpu runs them"
 needs_warp = pytest.mark.skipif(not os.environ.get("TROCAR_WARP_TESTS"), reason=COMPILES)

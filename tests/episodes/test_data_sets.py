@@ -22,6 +22,7 @@ from trocar.episodes.splits import ordered
 from trocar.errors import TrocarError
 from trocar.spatial import pose, quaternion, rotation
 
+pytestmark = pytest.mark.xdist_group("data_sets")  # one worker: fixtures are built once
 COUNT, SIZE = 10, (48, 32)
 EYES = (f"{f.IMAGES}.left", f"{f.IMAGES}.right")
 

@@ -25,6 +25,7 @@ from trocar.teleoperation.devices import DEVICES, DeviceConsole, Keyboard
 from trocar.teleoperation.devices.device import DeviceKind, DeviceSample, PassiveDevice
 from trocar.teleoperation.devices.page_devices import MOTIONS
 
+pytestmark = pytest.mark.xdist_group("person")  # one worker: fixtures are built once
 SEED = 3
 
 

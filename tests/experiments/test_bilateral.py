@@ -27,6 +27,7 @@ from trocar.teleoperation.coupling import (
     dot,
 )
 
+pytestmark = pytest.mark.xdist_group("bilateral")  # one worker: fixtures are built once
 random = np.random.default_rng(0)
 
 

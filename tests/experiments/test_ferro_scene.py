@@ -18,6 +18,7 @@ from trocar.experiments.ferro2022.scene_file import CoppeliaScene, load_scene_fi
 from trocar.report import Report
 from trocar.simulation import Mirror
 
+pytestmark = pytest.mark.xdist_group("ferro_scene")  # one worker: fixtures are built once
 FOLDER = os.environ.get("TROCAR_DATA")
 DATA = Path(FOLDER) if FOLDER else None
 SCENES = None if DATA is None else DATA / logs.LOGS / "scenes"

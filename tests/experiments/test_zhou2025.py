@@ -19,6 +19,7 @@ from trocar.identification.pipeline import identify
 from trocar.identification.si.gravity import fit_gravity, identified, table_two
 from trocar.mechanics.inertia import barycentric, pseudo_inertia
 
+pytestmark = pytest.mark.xdist_group("zhou2025")  # one worker: fixtures are built once
 TABLE = table_two()
 POSES = runs.straight(TABLE.q)
 

@@ -28,6 +28,8 @@ from trocar.identification.pipeline import identify
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
 
+pytestmark = pytest.mark.xdist_group("excitation")  # one worker: fixtures are built once
+
 
 @pytest.fixture(scope="module")
 def psm():

@@ -22,6 +22,7 @@ from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.arm_forces import CableForces
 from trocar.simulation.objects.solid import needle
 
+pytestmark = pytest.mark.xdist_group("export")  # one worker: fixtures are built once
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
 
 

@@ -16,6 +16,7 @@ from trocar.simulation import Simulator
 from trocar.simulation.export import write_model
 from trocar.simulation.export.sdf import with_discs
 
+pytestmark = pytest.mark.xdist_group("export_sdf")  # one worker: fixtures are built once
 ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
 
 

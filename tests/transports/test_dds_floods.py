@@ -39,7 +39,7 @@ def announcement():
     """The packet with which a participant announces itself, as seen at an unused port of the domain."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", DISCOVERY_PORT + 2 * 25))
-        listener.settimeout(30.0)
+        listener.settimeout(TIMEOUT)
         with Participant(DOMAIN):
             packet = listener.recv(65536)
     assert packet.startswith(b"RTPS")

@@ -154,7 +154,7 @@ def test_silent_connections_to_services_are_closed(serving: Serving) -> None:
     with socket.create_connection(serving.master.service(), TIMEOUT) as client:
         client.sendall(hello)
         assert client.recv(4096)  # the header of the service
-        client.settimeout(20.0)
+        client.settimeout(TIMEOUT)
         assert client.recv(4096) == b""  # closed by the node
 
 
@@ -169,7 +169,7 @@ def test_silent_xml_rpc_connections_are_closed(serving: Serving) -> None:
             for request in (b"", b"POST /", b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n<methodCall>"):
                 with socket.create_connection(("127.0.0.1", port), TIMEOUT) as client:
                     client.sendall(request)
-                    client.settimeout(20.0)
+                    client.settimeout(TIMEOUT)
                     while client.recv(4096):  # until it is closed; the last one gets an error first
                         pass
         finally:

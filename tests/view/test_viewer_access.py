@@ -27,6 +27,8 @@ from trocar.view.panels.transport import TransportPanel
 from trocar.view.server import address, serve
 from trocar.view.viser_internals import BURST, MAX_BROWSERS, MAX_MESSAGE, MAX_UPLOAD
 
+pytestmark = pytest.mark.xdist_group("viewer_access")  # one worker: fixtures are built once
+
 # -- access ---------------------------------------------------------------------------------------------------------
 
 

@@ -75,6 +75,20 @@ def test_no_window_reaches_behind_the_robots_interface() -> None:
     assert offences == []
 
 
+def test_no_window_imports_a_controller() -> None:
+    """Rooms that step control loops are no windows; all rooms may import the constants of the controllers."""
+    controllers = "trocar.robot.controller"
+    offences = [
+        f"{path}:{node.lineno} {node.module}"
+        for path, tree in trees().items()
+        if not path.startswith(("trocar/robot/", "trocar_learning/envs/"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(controllers)
+        if node.module != f"{controllers}.constants"
+    ]
+    assert offences == []
+
+
 def test_errors_of_the_library_name_no_option_of_the_command_line() -> None:
     offences = [
         f"{path}:{node.lineno} {node.value}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,19 +14,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from tests.support.waiting import TIMEOUT, until
 from tools.bench.page import CAMERA
 from trocar.view.server import address
 from trocar.view.viser_internals import PageServer
 
 MARKS = itertools.count(1000)
-TIMEOUT = 60.0  # [s]
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.005)
 
 
 def websocket(

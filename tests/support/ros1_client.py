@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-PATIENCE = 20.0  # [s]
+PATIENCE = 300.0  # [s]
 
 
 def wait_for(condition, what):

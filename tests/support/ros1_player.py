@@ -8,7 +8,7 @@ import rospy
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 
-PATIENCE = 60.0  # [s]
+PATIENCE = 300.0  # [s]
 
 rospy.init_node("player", disable_signals=True)
 with AnyReader([Path(sys.argv[1])]) as reader:

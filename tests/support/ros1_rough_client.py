@@ -15,7 +15,7 @@ from crtk_msgs.srv import TriggerOperatingState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-PATIENCE = 20.0  # [s]
+PATIENCE = 300.0  # [s]
 FLOOD = 3000  # messages
 rospy.init_node("rough", disable_signals=True)
 random.seed(0)

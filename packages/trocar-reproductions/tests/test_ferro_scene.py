@@ -19,6 +19,7 @@ from trocar_reproductions.experiment import Context
 from trocar_reproductions.ferro2022 import logs, packed_file, scene_masses
 from trocar_reproductions.ferro2022.scene_file import CoppeliaScene, load_scene_file
 
+pytestmark = pytest.mark.xdist_group("ferro_scene")  # one worker: fixtures are built once
 FOLDER = os.environ.get("TROCAR_DATA")
 DATA = Path(FOLDER) if FOLDER else None
 SCENES = None if DATA is None else DATA / logs.LOGS / "scenes"

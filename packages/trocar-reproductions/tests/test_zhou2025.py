@@ -19,6 +19,7 @@ from trocar.mechanics.inertia import barycentric, pseudo_inertia
 from trocar_reproductions.zhou2025 import other_arms, printed, runs
 from trocar_reproductions.zhou2025.other_arms import table_one, unlike
 
+pytestmark = pytest.mark.xdist_group("zhou2025")  # one worker: fixtures are built once
 TABLE = table_two()
 POSES = runs.straight(TABLE.q)
 

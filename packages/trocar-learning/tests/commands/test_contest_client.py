@@ -169,7 +169,7 @@ def test_processes_that_a_client_leaves_behind_end_with_the_trial(monkeypatch, t
     monkeypatch.setattr(contest, "END_TIMEOUT", 0.5)
     left = tmp_path / "left"
     # a shell without a terminal lets its background processes ignore SIGINT
-    command = f"sh -c 'while :; do echo >> {left}; sleep 0.02; done & sleep 0.2'"
+    command = f"sh -c 'while :; do echo >> {left}; sleep 0.02; done & until [ -s {left} ]; do sleep 0.02; done'"
     with pytest.raises(TrocarError, match="ended without a motion"):
         contest.client_trial(command, 0, DOMAIN, {"pictures": None}, ignored)
     size = left.stat().st_size

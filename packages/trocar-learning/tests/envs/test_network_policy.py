@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.support.repository import ROOT
+from tests.support.waiting import until
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar_learning.envs import make_task
@@ -163,10 +163,12 @@ def test_a_page_plays_episodes_of_a_policy():
     env = make_task("Reach")
     run = PolicyRun(env, lambda env: env.expert(), seed=5, speed=50.0).start()
     try:
-        end = time.monotonic() + 30.0
-        while 6 not in run.results and time.monotonic() < end and run.error is None:
-            time.sleep(0.02)
+
+        def both() -> bool:
             run.skip() if 5 in run.results and run.seed == 5 else None
+            return 6 in run.results or run.error is not None
+
+        until(both, "two episodes", 0.02)
         assert run.results == {5: True, 6: True}
         assert run.rate()[:2] == (2, 2)
         assert run.frame().time > 1.0

@@ -16,6 +16,7 @@ from trocar_learning.envs.policy_features import FEATURES
 from trocar_learning.envs.tasks import track
 from trocar_learning.envs.worlds import Episodes, TaskWorlds, rigid_tasks
 
+pytestmark = pytest.mark.xdist_group("worlds")  # one worker: fixtures are built once
 SEEDS = (5, 6)
 COMPILES = "Warp compiles the kernels of a scene for minutes; TROCAR_WARP_TESTS=1 or make gpu runs them"
 needs_warp = pytest.mark.skipif(not os.environ.get("TROCAR_WARP_TESTS"), reason=COMPILES)

@@ -22,7 +22,8 @@ from trocar_learning.episodes import EpisodeRecipe, broken_rules, films, load_ep
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.splits import ordered
 
-COUNT, SIZE = 20, (48, 32)
+pytestmark = pytest.mark.xdist_group("data_sets")  # one worker: fixtures are built once
+COUNT, SIZE = 10, (48, 32)
 EYES = (f"{f.IMAGES}.left", f"{f.IMAGES}.right")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from dataclasses import dataclass
 from types import ModuleType
 
 import pytest
 
+from tests.support.waiting import TIMEOUT, until
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 
@@ -56,8 +56,8 @@ def package(monkeypatch):
     return lerobot_robot_dvrk
 
 
-def moved(robot):
-    """Distance along x by which the tip follows actions of a data set [m]."""
+def check_motion(robot):
+    """The tip follows actions of a data set along x, sent until it has arrived."""
     robot.connect()
     try:
         first = robot.get_observation()
@@ -65,21 +65,23 @@ def moved(robot):
         named = {name.replace("_pose.", "_sp.").replace("_jaw", "_jaw_sp"): value for name, value in first.items()}
         action = {name: named[name] for name in robot.action_features}
         action["psm1_sp.position.x"] += STEP
-        for _ in range(40):
+
+        def arrived():
             sent = robot.send_action(action)
-            time.sleep(0.02)
-        assert sent == pytest.approx(action, abs=1e-6)
-        return robot.get_observation()["psm1_pose.position.x"] - first["psm1_pose.position.x"]
+            moved = robot.get_observation()["psm1_pose.position.x"] - first["psm1_pose.position.x"]
+            return sent == pytest.approx(action, abs=1e-6) and moved == pytest.approx(STEP, abs=0.3 * STEP)
+
+        until(arrived, "the tip", 0.02)
     finally:
         robot.disconnect()
 
 
 def test_the_same_code_drives_a_served_robot_and_one_in_process(package):
-    config = package.DvrkConfig(connection="ros2", domain=DOMAIN, arms=["PSM1"], timeout=20.0)
+    config = package.DvrkConfig(connection="ros2", domain=DOMAIN, arms=["PSM1"], timeout=TIMEOUT)
     with Robot(SCENE, speed="real", start="ready") as served, Ros2Bridge(served, domain=DOMAIN):
-        assert moved(package.Dvrk(config)) == pytest.approx(STEP, abs=0.3 * STEP)
+        check_motion(package.Dvrk(config))
     config = package.DvrkConfig(connection="process", scene=SCENE, arms=["PSM1"])
-    assert moved(package.Dvrk(config)) == pytest.approx(STEP, abs=0.3 * STEP)
+    check_motion(package.Dvrk(config))
 
 
 def test_a_connection_that_fails_closes_what_it_opened(package, monkeypatch):

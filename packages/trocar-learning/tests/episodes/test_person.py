@@ -25,6 +25,7 @@ from trocar_learning.episodes.demonstration import read_npz
 from trocar_learning.episodes.person import PersonSession
 from trocar_learning.episodes.staging import Staging
 
+pytestmark = pytest.mark.xdist_group("person")  # one worker: fixtures are built once
 SEED = 3
 
 

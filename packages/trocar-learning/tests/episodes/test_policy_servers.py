@@ -6,7 +6,6 @@ import io
 import json
 import math
 import threading
-import time
 from contextlib import contextmanager
 
 import msgpack
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 
 from tests.support.odd_values import SEED, rounds
 from tests.support.small_episodes import shorten
+from tests.support.waiting import TIMEOUT
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar_learning.envs.registration import make_task
@@ -127,7 +127,7 @@ GARBAGE = {
     "nothing": None,
     "late": b"",
 }
-TIMEOUT = 1.0  # of servers that do not answer in time [s]
+SHORT = 0.2  # timeout of servers that do not answer in time [s]
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
@@ -136,19 +136,19 @@ def test_a_server_that_fails_is_stopped_with_the_reason_and_the_arm_holds(kind, 
 
     def answer(request):
         count[0] += request["endpoint"] == "get_action"
+        if kind in ("nothing", "late") and count[0] == 2:
+            server.timeout = SHORT  # from the next request on
         if kind == "late" and count[0] > 2:
-            time.sleep(1.5 * TIMEOUT)
+            failed.wait(TIMEOUT)
             return good(request)
         return GARBAGE[kind] if count[0] > 2 else good(request)
 
-    count = [0]
+    count, failed = [0], threading.Event()
     reason = r"seed 3, step 8\); the arms held, moving [\d.e-]+ mm"
-    with (
-        serving(answer) as (address, _),
-        PolicyServer(address, timeout=TIMEOUT if kind in ("nothing", "late") else 20.0) as server,
-        pytest.raises(PolicyFailure, match=reason) as raised,
-    ):
-        evaluate("Reach", server, 1, seed=3, driving=Driving(steps=4))
+    with serving(answer) as (address, _), PolicyServer(address, timeout=TIMEOUT) as server:
+        with pytest.raises(PolicyFailure, match=reason) as raised:
+            evaluate("Reach", server, 1, seed=3, driving=Driving(steps=4))
+        failed.set()
     assert "\n" not in str(raised.value)
     moved = float(str(raised.value).rpartition("moving ")[2].removesuffix(" mm"))
     assert moved < 2.0  # 50 mm/s until the failure: the arm comes to rest

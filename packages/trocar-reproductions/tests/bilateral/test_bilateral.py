@@ -27,6 +27,7 @@ from trocar_reproductions.bilateral.laboratory import GAP, contact_runs, pair
 from trocar_reproductions.bilateral.operator import Reaches
 from trocar_reproductions.bilateral.teleoperated_pair import DelayLine, Engagement, PairLog
 
+pytestmark = pytest.mark.xdist_group("bilateral")  # one worker: fixtures are built once
 random = np.random.default_rng(0)
 
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.support.waiting import TIMEOUT
 from tools.coppelia.client import RemoteApiClient
 from tools.coppelia.program import Program
 
@@ -24,7 +25,7 @@ def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
             client.finish()
         assert log.pdes[0] == pytest.approx([-1.539, -0.16781, 0.71475], abs=1e-6)
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=TIMEOUT)
         assert process.returncode == 0, rest
     assert "wrote 5 rows" in rest
     assert (tmp_path / "LogSession_0" / "tauCmd.txt").read_text().count(";") == 5
@@ -49,7 +50,7 @@ def test_a_page_shows_the_served_scene_until_a_signal(scene, number):
             else:
                 Program(client, "line").run(5)
         process.send_signal(number)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=TIMEOUT)
         assert process.returncode == 0, rest
     assert "Traceback" not in rest
 

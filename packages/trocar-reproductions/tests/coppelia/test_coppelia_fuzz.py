@@ -13,6 +13,7 @@ import numpy as np
 from tests.support.odd_values import INPUTS, SEED, rounds
 from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
 from tests.support.ros_samples import damaged
+from tests.support.waiting import TIMEOUT
 from tests.support.zmq_client import ZmqClient
 from tools.coppelia.client import RemoteApiClient
 from trocar_reproductions.coppelia import packets
@@ -59,7 +60,7 @@ def test_damaged_messages_give_an_answer_or_one_line_and_the_simulation_goes_on(
         for _ in range(COUNT):
             INPUTS["messages of CoppeliaSim"] += 1
             data = damaged_packets(rng)
-            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as link:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT) as link:
                 link.sendall(data)
                 link.shutdown(socket.SHUT_WR)
                 received = b""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.remote_scene import CAMERA, FRAME, JOINT, PICTURE, OneJointScene
+from tests.support.waiting import until
 from tools.coppelia.client import RemoteApiClient, RemoteError
 from trocar.errors import TrocarError
 from trocar.spatial import pose
@@ -37,10 +38,7 @@ def client_of(running):
 
 
 def eventually(condition):
-    deadline = time.monotonic() + 10.0
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(2e-3)
+    until(condition, "the simulation", 2e-3)
 
 
 def floats(client, number, *key):

@@ -20,6 +20,7 @@ from trocar.cli import app
 from trocar.laws.sources.c_source import c_source
 from trocar.mechanics import Mechanism
 
+pytestmark = pytest.mark.xdist_group("batch")  # one worker: fixtures are built once
 DT = 1e-3
 CASES = [*tr.ARMS, "PSM with all friction", "PSM without counterweight", "own"]
 

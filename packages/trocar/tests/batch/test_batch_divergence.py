@@ -14,6 +14,7 @@ from trocar.batch.state import NotFinite
 from trocar.errors import TrocarError
 from trocar.simulation import Diverged
 
+pytestmark = pytest.mark.xdist_group("batch_divergence")  # one worker: fixtures are built once
 HOME = np.array(tr.load_arm("PSM").home)
 
 

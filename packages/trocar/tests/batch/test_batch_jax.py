@@ -7,6 +7,7 @@ from arms.test_own_arm import own_arm, own_parameters
 import trocar as tr
 from trocar import batch
 
+pytestmark = pytest.mark.xdist_group("batch_jax")  # one worker: fixtures are built once
 jax = pytest.importorskip("jax", reason="needs JAX: pip install 'trocar[batch]'")
 jnp = pytest.importorskip("jax.numpy")
 

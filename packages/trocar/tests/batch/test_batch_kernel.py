@@ -16,6 +16,8 @@ from trocar.batch import speed
 from trocar.batch.backends import cuda
 from trocar.batch.backends.cuda import DeviceArray
 
+pytestmark = pytest.mark.xdist_group("batch_kernel")  # one worker: fixtures are built once
+
 # The kernel as C++: every thread in turn.
 STUBS = """
 struct Index { int x; };

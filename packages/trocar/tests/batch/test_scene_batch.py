@@ -16,6 +16,7 @@ from trocar.batch.worlds.motor_table import MEMORY
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import BEYOND_STOP
 from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.batch.worlds.world_values import each_row
 from trocar.control import ComputedTorque, Setpoint, State
 from trocar.errors import TrocarError
 from trocar.identification.drawn_parameters import DrawnParameters
@@ -308,6 +309,15 @@ def test_worlds_have_the_parameters_of_their_scenes(scene: Scene) -> None:
     own.apply("PSM", np.zeros(7))
     own.step(20)
     assert np.abs(np.diff(own.q["PSM"], axis=0)).max() > 1e-5
+
+
+def test_products_of_a_world_do_not_depend_on_the_other_worlds() -> None:
+    rng = np.random.default_rng(0)
+    matrix, rows = rng.normal(size=(7, 24)), rng.normal(size=(17, 24))
+    alone = np.concatenate([each_row(matrix, row[None]) for row in rows])
+    for n in range(1, len(rows) + 1):
+        assert np.array_equal(each_row(matrix, rows[:n]), alone[:n])
+    assert np.allclose(alone, rows @ matrix.T, rtol=0.0, atol=1e-13)
 
 
 def test_failed_worlds_are_named(threads: batch.SceneBatch) -> None:

@@ -29,6 +29,7 @@ from trocar.recording import Markers
 from trocar.simulation.sensors.motion_capture import MotionCapture
 from trocar.spatial import inverse, pose
 
+pytestmark = pytest.mark.xdist_group("calibration")  # one worker: fixtures are built once
 NOISE = 0.2e-3  # [m]
 GEOMETRIES = (("PSM", "gondokaryono2019"), ("PSM", "wang2019"), ("ECM", "gondokaryono2019"))
 UNITS = ("rad", "rad", "m", "rad", "rad", "rad", "rad")

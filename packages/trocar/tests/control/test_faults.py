@@ -10,6 +10,8 @@ from trocar.control.observers import FaultIsolation, external_effort
 from trocar.errors import TrocarError
 from trocar.simulation import CableBreak, EncoderBias, MotorLoss, Simulator, simulate
 
+pytestmark = pytest.mark.xdist_group("faults")  # one worker: fixtures are built once
+
 
 def held(fault, duration=0.4):
     """The arm held at a pose by its PID; the simulator and the recording."""

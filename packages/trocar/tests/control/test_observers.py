@@ -29,6 +29,7 @@ from trocar.recording import Recording
 from trocar.simulation import Simulator, simulate
 from trocar_reproductions.experiment import Context
 
+pytestmark = pytest.mark.xdist_group("observers")  # one worker: fixtures are built once
 INSERTION = DATA / "dvrk_dynamics_identification" / "psm_simplified" / "measured_trajectory"
 needs_weights = pytest.mark.skipif(
     not (IDENTIFICATION.is_dir() and INSERTION.is_dir()), reason="TROCAR_DATA has no recordings of Wang et al."

@@ -28,6 +28,8 @@ from trocar.identification.pipeline import identify
 from trocar.recording import Recording
 from trocar.simulation.run import simulate
 
+pytestmark = pytest.mark.xdist_group("excitation")  # one worker: fixtures are built once
+
 
 @pytest.fixture(scope="module")
 def psm():
@@ -288,7 +290,7 @@ FAKE = """
             self.p, self.v = q, v
             self.log.append(list(q))
         def measured_js(self):
-            return self.p, self.v, 0 * self.p, ral.clock.t
+            return self.p, self.v, 0 * self.p, int(250.0 * ral.clock.t) / 250.0  # a new one every 4 ms
         setpoint_js = measured_js
 
     class psm(ArmSlice):

@@ -22,6 +22,7 @@ from trocar.recording.filters import lowpass
 from trocar.recording.motor_columns import joint_from_columns
 from trocar.toml_file import read_toml
 
+pytestmark = pytest.mark.xdist_group("identification")  # one worker: fixtures are built once
 RATE = 200.0
 CENTRE = np.array([0.0, 0.0, 0.14, 0.0, 0.0, 0.0, 0.4])
 SIZE = np.array([0.5, 0.4, 0.05, 0.5, 0.4, 0.4, 0.25])

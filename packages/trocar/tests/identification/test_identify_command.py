@@ -24,6 +24,7 @@ from trocar.recording import load_recording
 from trocar.recording.motor_columns import joint_from_columns
 from trocar_reproductions.wang2019.engine import forward_prediction, servoed
 
+pytestmark = pytest.mark.xdist_group("identify_command")  # one worker: fixtures are built once
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder")) / "dvrk_dynamics_identification"
 ONE = DATA / "psm" / "measured_trajectory" / "one_results.csv"
 NO_WEIGHT = ONE.with_name("one_no_weight_results.csv")

@@ -27,6 +27,7 @@ from trocar.simulation import Simulator
 from trocar.simulation.run import simulate
 from trocar.toml_file import toml_text
 
+pytestmark = pytest.mark.xdist_group("identify_recipes")  # one worker: fixtures are built once
 OTHERS = ("ECM", "ECM_Si", "PSM_Si")
 RATE = 100.0
 

@@ -25,6 +25,7 @@ from trocar.robot.track import Track
 from trocar.transports.bags import BagRecorder, bags_of, replay
 from trocar.transports.rosbag import Bag
 
+pytestmark = pytest.mark.xdist_group("bags")  # one worker: fixtures are built once
 FORMATS = (".bag", ".mcap", ".db3")
 BEGIN = np.array([0.1, 0.1, 0.12, 0.0, 0.1, 0.1])
 END = BEGIN + [0.1, -0.05, 0.01, 0.2, 0.1, -0.1]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 from tests.support.crtk_robot import started
+from tests.support.waiting import TIMEOUT, until
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.messages import Message
 from trocar.robot.settings import ArmSettings
 
-TIMEOUT = 30.0  # [s]; a wait that hangs must fail a test, not block it
 SPEEDS = ("real", "stepped", "fast")
 
 
@@ -32,11 +31,9 @@ def advance(robot: Robot, seconds: float = 0.1) -> None:
     if robot.pace.speed == 0.0:
         robot.run(seconds)
         return
-    deadline, end = time.monotonic() + TIMEOUT, robot.now + round(seconds * 1e9)
-    while robot.now < end:
-        assert time.monotonic() < deadline, "the robot hangs"
-        assert robot.error is None
-        time.sleep(0.005)
+    end = robot.now + round(seconds * 1e9)
+    until(lambda: robot.now >= end or robot.error, "the robot's time")
+    assert robot.error is None
 
 
 def waits(robot: Robot) -> dict[str, Callable[[], object]]:
@@ -177,10 +174,7 @@ def failed(robot: Robot) -> Robot:
         raise RuntimeError("the cycle fails")
 
     robot.before_cycle.append(fail)
-    deadline = time.monotonic() + TIMEOUT
-    while robot.error is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: robot.error, "the failure")
     robot.before_cycle.remove(fail)
     return robot
 

@@ -9,17 +9,6 @@ from trocar.robot.controller.constants import PERIOD
 from trocar.robot.messages import CartesianState, HalfPlaneGains, ImpedanceGoal, Joy
 from trocar.spatial import rotation_vector
 
-
-@pytest.fixture
-def robot():
-    return started
-
-
-@pytest.fixture
-def psm():
-    return started().psm("PSM")
-
-
 # -- tool and jaw ----------------------------------------------------------------------------------------------------
 
 

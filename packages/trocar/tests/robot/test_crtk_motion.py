@@ -5,20 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from tests.support.crtk_robot import Events, busy, q_of, started
+from tests.support.crtk_robot import Events, busy, q_of
 from trocar.robot import messages as m
 from trocar.robot.controller.constants import PERIOD
-
-
-@pytest.fixture
-def robot():
-    return started
-
-
-@pytest.fixture
-def psm():
-    return started().psm("PSM")
-
 
 # -- busy and moves --------------------------------------------------------------------------------------------------
 

@@ -13,17 +13,6 @@ from trocar.robot.messages import Joy
 from trocar.simulation.forces.faults import EncoderBias
 from trocar.spatial import inverse
 
-
-@pytest.fixture
-def robot():
-    return started
-
-
-@pytest.fixture
-def psm():
-    return started().psm("PSM")
-
-
 # -- clients ---------------------------------------------------------------------------------------------------------
 
 

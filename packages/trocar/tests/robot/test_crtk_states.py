@@ -4,22 +4,11 @@ import numpy as np
 import pytest
 
 import trocar as tr
-from tests.support.crtk_robot import Events, q_of, started
+from tests.support.crtk_robot import Events, q_of
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.controller.constants import PERIOD
 from trocar.simulation.forces.faults import MotorLoss
-
-
-@pytest.fixture
-def robot():
-    return started
-
-
-@pytest.fixture
-def psm():
-    return started().psm("PSM")
-
 
 # -- power-on and states ---------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, number, numbers, python_nonsense, rounds, text
+from tests.support.waiting import TIMEOUT
 from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot import messages as m
@@ -21,7 +22,6 @@ from trocar.robot.robot import MAX_CYCLES
 from trocar.robot.settings import ArmSettings
 
 PERIOD = 1.0 / 1500.0
-TIMEOUT = 60.0  # [s]
 ARMS = ("PSM", "ECM")
 
 

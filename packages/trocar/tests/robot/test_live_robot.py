@@ -15,6 +15,7 @@ from arms.test_own_arm import own_arm, own_parameters
 
 import trocar as tr
 from tests.support.crtk_robot import Events, started
+from tests.support.waiting import TIMEOUT, until
 from trocar.arms import instruments
 from trocar.errors import TrocarError
 from trocar.robot import Robot
@@ -31,7 +32,6 @@ PERIOD = 1.0 / 1500.0
 J3 = 2
 POSE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from the singular pose at home
 GOAL = np.array([0.2, -0.1, 0.14, 0.3, 0.2, -0.2])
-TIMEOUT = 60.0  # [s]; a lost answer must fail a test, not block it
 CARTESIAN = [name for name, law in LAWS.items() if law.cartesian]
 
 
@@ -68,11 +68,8 @@ def after(robot, seconds, arm="PSM"):
     return state(robot, arm)
 
 
-def wait(condition, timeout=TIMEOUT):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.005)
+def wait(condition):
+    until(condition, "the robot")
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
@@ -107,8 +104,8 @@ def test_a_robot_can_start_paused_and_its_speed_can_change():
         time.sleep(0.05)
         assert (sim.frame().time, sim.frame().speed) == (0.0, 2.0)
         sim.set_speed(0.25)
-        sim.play()
         began = time.perf_counter()
+        sim.play()
         wait(lambda: sim.frame().time > 0.1)
         assert time.perf_counter() - began > 0.35  # 0.4 s, less what is caught up
         assert sim.frame().speed == 0.25
@@ -154,8 +151,7 @@ def test_a_paused_fast_robot_is_advanced_by_steps_alone_and_a_stepped_one_can_pl
 
 def test_a_slow_reader_of_a_frame_does_not_delay_the_robot(real):
     frame = real.simulation().frame()
-    time.sleep(0.1)
-    assert real.simulation().frame().time > frame.time + 0.05
+    wait(lambda: real.simulation().frame().time > frame.time + 0.05)
     assert frame.arms["PSM"].q.shape == (7,)
 
 

@@ -2,47 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import trocar
 from tests.support.crtk_robot import started
 from trocar.errors import TrocarError
-
-SOURCE = Path(trocar.__file__).parent
-INSIDE = "trocar.robot.controller"  # the room's own part; windows may import its constants
-HOSTS = ("robot", "envs")  # rooms that step control loops; all others are windows
-
-
-def outside():
-    """Paths and syntax trees of all modules outside the rooms that step control loops."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.relative_to(SOURCE).parts[0] not in HOSTS:
-            yield path.relative_to(SOURCE), ast.parse(path.read_text(encoding="utf-8"))
-
-
-def test_no_module_outside_the_room_uses_the_controllers_of_a_robot():
-    uses = [
-        f"{path}:{node.lineno}"
-        for path, tree in outside()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr == "controllers" and "robot" in ast.unparse(node.value)
-    ]
-    assert uses == []
-
-
-def test_no_module_outside_the_room_imports_a_controller():
-    allowed = {f"{INSIDE}.constants"}
-    uses = [
-        f"{path}:{node.lineno} {node.module}"
-        for path, tree in outside()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(INSIDE) and node.module not in allowed
-    ]
-    assert uses == []
 
 
 def test_readings_agree_with_the_topics():

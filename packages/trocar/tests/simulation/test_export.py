@@ -22,19 +22,7 @@ from trocar.simulation.export.meshes import meshes
 from trocar.simulation.forces.arm_forces import CableForces
 from trocar.simulation.objects.solid import needle
 
-ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
-
-
-@pytest.fixture(scope="module", params=ARMS)
-def sim(request):
-    return Simulator(request.param)
-
-
-@pytest.fixture(scope="module")
-def folder(sim, tmp_path_factory):
-    path = tmp_path_factory.mktemp(sim.arm.name)
-    write_model(sim, path)
-    return path
+pytestmark = pytest.mark.xdist_group("export")  # one worker: arms are exported once
 
 
 def xml(sim, folder, suffix):

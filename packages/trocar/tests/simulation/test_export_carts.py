@@ -15,6 +15,8 @@ from trocar.cli import app
 from trocar.simulation.engine import stiffen
 from trocar.simulation.export import model_files, write_model
 
+pytestmark = pytest.mark.xdist_group("export_carts")  # one worker: fixtures are built once
+
 
 @pytest.fixture(scope="module", params=["cart_classic", "cart_si"])
 def cart(request, tmp_path_factory):

@@ -15,23 +15,12 @@ from trocar.simulation import Simulator
 from trocar.simulation.export import DEFAULT_FORMATS, model_files, write_model
 from trocar.simulation.export.sdf import with_discs
 
-ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
+pytestmark = pytest.mark.xdist_group("export")  # one worker: arms are exported once
 
 
-@pytest.fixture(scope="module", params=ARMS)
-def sim(request):
-    return Simulator(request.param)
-
-
-@pytest.fixture(scope="module")
-def folder(sim, tmp_path_factory):
-    path = tmp_path_factory.mktemp(sim.arm.name)
-    write_model(sim, path, ["sdf", "ambf"])
-    return path
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def adf(sim, folder):
+    write_model(sim, folder, ["ambf"])  # no default format
     return AdfModel(folder / "ambf" / f"{sim.arm.name.lower()}.yaml")
 
 

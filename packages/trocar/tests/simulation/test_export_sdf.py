@@ -16,19 +16,7 @@ from trocar.simulation import Simulator
 from trocar.simulation.export import write_model
 from trocar.simulation.export.sdf import with_discs
 
-ARMS = ("PSM", "ECM", "MTML", "MTMR", "PSM_Si", "ECM_Si")
-
-
-@pytest.fixture(scope="module", params=ARMS)
-def sim(request):
-    return Simulator(request.param)
-
-
-@pytest.fixture(scope="module")
-def folder(sim, tmp_path_factory):
-    path = tmp_path_factory.mktemp(sim.arm.name)
-    write_model(sim, path, ["sdf"])
-    return path
+pytestmark = pytest.mark.xdist_group("export")  # one worker: arms are exported once
 
 
 def matrix(sdf, model, names):

@@ -11,6 +11,7 @@ from trocar.arms.parameters import Dahl, load_parameters, to_toml
 from trocar.control import JointPID
 from trocar.control.trajectories import step_to
 
+pytestmark = pytest.mark.xdist_group("hysteresis_in_the_engine")  # one worker: fixtures are built once
 HOLD = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, 0.3])
 ACCURACIES = ("fast", "exact", "discrete")
 

@@ -10,6 +10,7 @@ from trocar.errors import TrocarError
 from trocar.simulation import Piercing, Scene, SceneArm, Tissue, needle
 from trocar.simulation.skills import Hands, bite, suture_scene
 
+pytestmark = pytest.mark.xdist_group("suturing")  # one worker: fixtures are built once
 ARM, EFFORT = "PSM1", 0.12
 TIP = ("touch", "cut", "leaving")
 LAW = Piercing()

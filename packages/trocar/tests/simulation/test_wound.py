@@ -7,6 +7,7 @@ from trocar.errors import TrocarError
 from trocar.simulation import Thread
 from trocar.simulation.skills import Hands, close_wound, suture_scene, tighten, wound_scene, wound_width
 
+pytestmark = pytest.mark.xdist_group("wound")  # one worker: fixtures are built once
 ARM, EFFORT = "PSM1", 0.12
 
 

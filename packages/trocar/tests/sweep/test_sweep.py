@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import trocar as tr
+from tests.support.waiting import until
 from tools import killed_sweeps
 from trocar import files
 from trocar.errors import TrocarError
@@ -498,14 +499,14 @@ def test_a_row_that_kills_its_worker_ends_the_sweep_and_the_finished_rows_are_ke
 
 # As slow as a simulation but without its work; `python -m tools.killed_sweeps` uses real simulations.
 SLOW = '''"""Random numbers, slowly."""
-import time
+import os, time
 import numpy as np
 
 def table(rows, seed):
     return {"x": np.linspace(0.0, 1.0, rows)}
 
 def run(x, seed):
-    time.sleep(0.01)
+    time.sleep(0.0 if os.getpid() == @PID@ else 0.01)  # at once in the process of the tests
     return {"y": x + np.random.default_rng(seed).normal(size=3)}
 '''
 
@@ -514,9 +515,8 @@ def run(x, seed):
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a study, and its rows from an uninterrupted sweep."""
     place = tmp_path_factory.mktemp("slow")
-    (place / "slow.py").write_text(SLOW)
-    (place / "quick.py").write_text(SLOW.replace("time.sleep(0.01)", "pass"))
-    tr.sweep.run(place / "quick.py", None, place / "whole", rows=300)
+    (place / "slow.py").write_text(SLOW.replace("@PID@", str(os.getpid())))
+    tr.sweep.run(place / "slow.py", None, place / "whole", rows=300)
     return place
 
 
@@ -549,11 +549,7 @@ def test_workers_end_with_a_sweep_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    for _ in range(500):
-        if not Path(f"/proc/{pids[0]}").exists():
-            break
-        time.sleep(0.02)
-    assert not Path(f"/proc/{pids[0]}").exists()
+    until(lambda: not Path(f"/proc/{pids[0]}").exists(), "the end of the worker")
 
 
 def test_ctrl_c_ends_a_study_that_hangs_and_ignores_signals(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from trocar.teleoperation.devices.device import OPEN
 from trocar.transports.bags import BagRecorder
 from trocar.transports.rosbag import Bag
 
+pytestmark = pytest.mark.xdist_group("teleop_recording")  # one worker: fixtures are built once
 pytest.importorskip("rosbags", reason="pip install 'trocar[bags]'")
 
 FORMATS = (".bag", ".mcap", ".db3")

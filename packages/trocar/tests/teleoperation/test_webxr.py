@@ -26,6 +26,7 @@ from scipy.spatial.transform import Rotation
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.raw_browser import until
+from tests.support.waiting import TIMEOUT
 from tests.support.webxr_client import RawDevice, hand, trusting
 from trocar.commands.teleop_tracked import serve_tracked
 from trocar.errors import TrocarError
@@ -299,7 +300,7 @@ def test_strangers_are_refused(rig: Rig) -> None:
         (url.replace("/?", "/../certificate.py?"), {}, 404),
     ):
         with pytest.raises(urllib.error.HTTPError, match=str(status)):
-            urllib.request.urlopen(urllib.request.Request(path, headers=headers), context=context, timeout=60)
+            urllib.request.urlopen(urllib.request.Request(path, headers=headers), context=context, timeout=TIMEOUT)
     assert rig.server._current  # the device that was there still is
     same = {"Origin": f"https://127.0.0.1:{rig.server.port}"}
     RawDevice(rig.server, rig.certificate, "vr", headers=same).close()
@@ -309,7 +310,7 @@ def test_strangers_are_refused(rig: Rig) -> None:
 def test_the_page_is_served_with_strict_headers(rig: Rig) -> None:
     url = rig.server.addresses()["vr"]
     assert urlsplit(url).hostname == "127.0.0.1"
-    with urllib.request.urlopen(url, context=trusting(rig.certificate), timeout=60) as answer:
+    with urllib.request.urlopen(url, context=trusting(rig.certificate), timeout=TIMEOUT) as answer:
         assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
         assert {"Secure", "HttpOnly", "SameSite=Strict"} <= set(answer.headers["Set-Cookie"].split("; "))
         assert answer.headers["Referrer-Policy"] == "no-referrer"

@@ -15,6 +15,7 @@ from cyclonedds.core import DDSException
 
 from tests.support.repository import SUPPORT
 from tests.support.ros_samples import damaged, random_message
+from tests.support.waiting import TIMEOUT
 from tools.soak.process_memory import process_tree, usage
 from tools.soak.served_ros2 import served
 from trocar.robot import messages as m
@@ -31,7 +32,6 @@ DISCOVERY_PORT = FIRST_PORT + PORTS * DOMAIN + 10  # of the first participant; e
 JOINTS, HEADER = "sensor_msgs/JointState", b"RTPS\x02\x05\x01\x10"  # protocol 2.5, cyclonedds
 MAX_GROWTH = 60.0  # [MB]; one flood of the tests would be hundreds if its packets were kept
 PACKETS = 5000
-TIMEOUT = 30.0  # [s]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def announcement():
     """The packet with which a participant announces itself, as seen at an unused port of the domain."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", DISCOVERY_PORT + 2 * 25))
-        listener.settimeout(30.0)
+        listener.settimeout(TIMEOUT)
         with Participant(DOMAIN):
             packet = listener.recv(65536)
     assert packet.startswith(b"RTPS")
@@ -118,7 +118,7 @@ def test_samples_with_invalid_content_are_refused(robot):
 
 def home_again(client):
     """Set ratios of trajectories and operating state as before."""
-    deadline = time.monotonic() + 3 * TIMEOUT
+    deadline = time.monotonic() + TIMEOUT
     while not client.read("PSM1/operating_state").is_homed:  # damaged commands may arrive after the first attempt
         assert time.monotonic() < deadline, "the arm does not home"
         for ratio in ("set_ratio_v", "set_ratio_a"):

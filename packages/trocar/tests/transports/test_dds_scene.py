@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from transports.test_ros1 import SCENE, rotation_of
 
+from tests.support.waiting import TIMEOUT
 from trocar import load_scene
 from trocar.appearance.endoscope_camera import BASELINE
 from trocar.robot.controller.constants import FREQUENCY
@@ -33,7 +34,6 @@ from trocar.transports.ros2.participant import Participant, taken, topic_qos
 
 pytestmark = pytest.mark.xdist_group("dds")
 DOMAIN = 1 + (os.getpid() + 1) % 80  # other test runs on this machine have others
-PATIENCE = 60.0  # [s]
 JOINTS = "sensor_msgs/JointState"
 TOPICS = {
     topic.name: topic for topic in (TF, TF_STATIC, JOINT_STATES, CLOCK_TOPIC, DESCRIPTION, *CameraSettings("").topics)
@@ -55,7 +55,7 @@ def heard(tmp_path_factory):
         assert f"ROS_DOMAIN_ID={DOMAIN} on lo" in process.stdout.readline()
         found = listen() | {"client": waited()}
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=PATIENCE) == 0
+        assert process.wait(timeout=TIMEOUT) == 0
         assert process.stdout.read().splitlines()[-1] == "stopped"
         return found
     finally:
@@ -74,7 +74,7 @@ def listen():
         readers = {
             name: participant.reader(f"rt/{name}", ros, topic_qos(ros, end)) for name, (ros, end) in kinds.items()
         }
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while missing := [name for name, (_, end) in kinds.items() if len(found[name]) < 1 + (end is Direction.state)]:
             assert time.monotonic() < deadline, missing
             for name, reader in readers.items():

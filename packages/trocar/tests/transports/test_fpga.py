@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from contextlib import closing
 
 import numpy as np
 import pytest
 
 from tests.support.board_rig import ALL, PERIOD, BoardRig, dvrk_psm, loaded, qlacommand
+from tests.support.waiting import TIMEOUT, until
 from tools.boards import requests
 from tools.boards.client import BoardClient, UdpExchange
 from trocar.errors import TrocarError
@@ -394,13 +394,13 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
     thread = threading.Thread(target=server.serve, args=(lambda: not done.is_set(),))
     thread.start()
     try:
-        exchange = UdpExchange(server.address, timeout=5.0)  # a busy machine answers late
+        exchange = UdpExchange(server.address, timeout=TIMEOUT)
         client = BoardClient(exchange)
         assert client.scan(nodes=2) == {6: 0, 7: 1}  # no node that would not answer
         assert set(client.sample()) == {6, 7}
         exchange.close()
         lines = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        lines.settimeout(5.0)
+        lines.settimeout(TIMEOUT)
         lines.sendto(b"truth", server.bedside_address)
         assert b'"PSM1"' in lines.recv(65536)
         with closing(BoardWatch(loaded("PSM1"), server.bedside_address)) as watch:
@@ -409,8 +409,7 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
             for line in (b"remove PSM1", b"insert PSM1 400093"):
                 lines.sendto(line, server.bedside_address)
                 assert b"error" not in lines.recv(65536)
-            while watch.frame().scene.arms["PSM1"].arm.instrument == drawn:
-                time.sleep(0.01)
+            until(lambda: watch.frame().scene.arms["PSM1"].arm.instrument != drawn, "the new instrument")
             assert watch.frame().scene.arms["PSM1"].arm.instrument == "PROGRASP_FORCEPS_400093"
         lines.close()
         np.testing.assert_allclose(frame.arms["PSM1"].q, rig.scene.arms["PSM1"].q, atol=1e-12)

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("cyclonedds")
 
 from tests.support.board_rig import BoardRig
+from tests.support.waiting import TIMEOUT
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Pose, Wrench
 from trocar.transports.codec import codec
@@ -41,8 +42,9 @@ def test_true_joints_tips_and_contacts_are_published_next_to_the_server():
             TruthTopics(server.bedside_address, joints, ["PSM1"], DOMAIN, "lo") as truth,
         ):
             readers = {topic.name: (topic, listener.topic_reader(topic)) for topic in topics}
-            deadline = time.monotonic() + 20.0
-            while len(received) < len(topics) and time.monotonic() < deadline:
+            deadline = time.monotonic() + TIMEOUT
+            while len(received) < len(topics):
+                assert time.monotonic() < deadline, sorted(received)
                 assert truth.publish()
                 for name, (topic, reader) in readers.items():
                     for sample in taken(reader):

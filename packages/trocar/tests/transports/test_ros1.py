@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from tests.support.repository import SUPPORT, TROCAR
 from tests.support.ros1_endpoints import DEVICES, SUJ
+from tests.support.waiting import until
 from trocar.appearance.endoscope_camera import BASELINE
 from trocar.cli import app
 from trocar.errors import TrocarError
@@ -38,7 +39,6 @@ pytestmark = pytest.mark.xdist_group("ros1")
 HERE = SUPPORT
 SCENE = HERE / "ros1_scene.toml"
 ONE_ARM = HERE / "run_scripts" / "psm1.toml"
-PATIENCE = 60.0  # [s]
 needs_ros = pytest.mark.skipif(bool(missing()), reason=missing())
 
 # Checksums of ROS Noetic's own packages, as its message documentation gives them.
@@ -322,11 +322,11 @@ def test_an_arm_in_effort_control_holds_when_its_client_is_killed(served, seen):
     arm = served.robot.controllers["PSM1"]
     client = subprocess.Popen(served.client("ros1_lost_client.py"), env=served.environment)
     try:
-        wait_for(lambda: arm.mode == "effort", "effort control")
+        until(lambda: arm.mode == "effort", "effort control")
     finally:
         client.kill()
         client.wait()
-    wait_for(lambda: arm.mode == "position", "position control")
+    until(lambda: arm.mode == "position", "position control")
     assert arm.states.state == "ENABLED"
 
 
@@ -337,7 +337,7 @@ def test_topics_without_readers_are_not_sampled(served, seen, monkeypatch):
     monkeypatch.setattr(reports, "jacobians", lambda: counted.append(time.monotonic()) or jacobians())
     reports.states()["body/jacobian"]()
     assert len(counted) == 1  # a sample is counted
-    wait_for(lambda: time.monotonic() - counted[-1] > 0.5, "end of the samples")  # the client has gone
+    until(lambda: time.monotonic() - counted[-1] > 0.5, "end of the samples")  # the client has gone
 
 
 @needs_ros
@@ -349,7 +349,7 @@ def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, m
         subscription = client.subscribe("ECM/measured_js", heard.append)
         first = client.read(topic)
         assert topic in sampled
-        wait_for(lambda: topic not in sampled, "end of the reader")
+        until(lambda: topic not in sampled, "end of the reader")
         assert "ECM/measured_js" in sampled  # it has a subscriber
         assert client.read(topic).stamp > first.stamp
         subscription.close()
@@ -362,19 +362,12 @@ def test_the_first_command_of_a_topic_is_sent_when_publish_returns(served):
     with Ros1Client(served.bridge.master) as client:
         client.publish("ECM/trajectory_j/set_ratio", m.Float(value=0.5))
         assert client._connected == {"ECM/trajectory_j/set_ratio": True}
-        wait_for(lambda: heard, "the command")
+        until(lambda: heard, "the command")
         unread = dataclasses.replace(client.topics["ECM/hold"], name="nobody/hold")
         client.topics = {**client.topics, "nobody/hold": unread}
         with pytest.raises(TrocarError, match="no node reads nobody/hold"):
             client.publish("nobody/hold", m.Empty())
     subscription.close()
-
-
-def wait_for(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"no {what}"
-        time.sleep(0.01)
 
 
 def test_a_camera_that_cannot_render_reports_the_reason(monkeypatch):

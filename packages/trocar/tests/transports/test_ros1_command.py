@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from urllib.parse import urlparse
 
 import pytest
@@ -15,6 +14,7 @@ from transports.test_ros1 import ONE_ARM, needs_ros
 from typer.testing import CliRunner
 
 from tests.support.repository import TROCAR
+from tests.support.waiting import TIMEOUT, until
 from tools.bench import ros1
 from trocar.cli import app
 from trocar.errors import TrocarError
@@ -83,11 +83,20 @@ def test_time_is_that_of_the_clock_topic(serving):
         assert abs(stamp - start) < 10 * 10**9  # the same clock
 
 
+def left(group):
+    """True if a process of a group is left; a child that was just ended is gone a moment later."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 @needs_ros
 def test_ctrl_c_ends_the_command_its_node_and_its_master(serving):
     uri, process, bag = serving
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(TIMEOUT) == 0
     *_, stopped, recorded = process.stdout.read().splitlines()
     assert stopped == "stopped"
     assert re.fullmatch(rf"{re.escape(str(bag))}: \d+ messages", recorded)
@@ -95,13 +104,7 @@ def test_ctrl_c_ends_the_command_its_node_and_its_master(serving):
     address = urlparse(uri)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((address.hostname, address.port), timeout=5)
-    for _ in range(100):  # a child that was just ended is gone a moment later
-        try:
-            os.killpg(process.pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail("a process of the session is left")
+    until(lambda: not left(process.pid), "the end of all processes of the session")
 
 
 def test_topics_of_other_nodes_get_the_directions_of_the_table():

@@ -8,20 +8,18 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 import xmlrpc.client
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from transports.test_ros1 import ONE_ARM, needs_ros
 from transports.test_ros1_command import environment
 
+from tests.support.waiting import TIMEOUT, until
 from trocar.transports.ros1.debian import DEBIAN, NOETIC
 
 pytestmark = [pytest.mark.xdist_group("ros1"), needs_ros]
-TIMEOUT = 60.0  # [s]
 MASTER = "import sys, time, rosmaster.master as r; m = r.Master(int(sys.argv[1])); m.start(); time.sleep(600)"
 
 # A node's server of XML-RPC with a shorter time-out
@@ -40,14 +38,6 @@ time.sleep(600)
 """
 
 
-def wait_for(condition: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + TIMEOUT
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"timed out: {what}"
-        time.sleep(0.1)
-    return value
-
-
 class Master:
     """A ROS master in a process of its own, which can be killed and started again at the same port."""
 
@@ -61,7 +51,7 @@ class Master:
 
     def start(self) -> None:
         self.process = subprocess.Popen([sys.executable, "-c", MASTER, str(self.port)], env=self.environment)
-        wait_for(self.state, "the master")
+        until(self.state, "the master")
 
     def kill(self) -> None:
         self.process.kill()
@@ -164,7 +154,7 @@ def test_silent_connections_to_services_are_closed(serving: Serving) -> None:
     with socket.create_connection(serving.master.service(), TIMEOUT) as client:
         client.sendall(hello)
         assert client.recv(4096)  # the header of the service
-        client.settimeout(20.0)
+        client.settimeout(TIMEOUT)
         assert client.recv(4096) == b""  # closed by the node
 
 
@@ -179,7 +169,7 @@ def test_silent_xml_rpc_connections_are_closed(serving: Serving) -> None:
             for request in (b"", b"POST /", b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n<methodCall>"):
                 with socket.create_connection(("127.0.0.1", port), TIMEOUT) as client:
                     client.sendall(request)
-                    client.settimeout(20.0)
+                    client.settimeout(TIMEOUT)
                     while client.recv(4096):  # until it is closed; the last one gets an error first
                         pass
         finally:
@@ -200,11 +190,11 @@ def test_a_lost_master_is_reported_and_gets_all_topics_when_it_is_back(serving: 
     before = serving.master.state()
     assert before["/PSM1/measured_js"] == ["/dvrk"]
     serving.master.kill()
-    wait_for(lambda: f"the ROS master at {serving.master.uri} does not answer" in serving.errors(), "the warning")
+    until(lambda: f"the ROS master at {serving.master.uri} does not answer" in serving.errors(), "the warning")
     serving.master.start()
     own = {name: nodes for name, nodes in before.items() if "/dvrk" in nodes}
-    wait_for(lambda: own.items() <= serving.master.state().items(), "registration")
-    wait_for(lambda: "was restarted" in serving.errors(), "the message")
+    until(lambda: own.items() <= serving.master.state().items(), "registration")
+    until(lambda: "was restarted" in serving.errors(), "the message")
     assert os.path.exists(f"/proc/{serving.process.pid}")
     answer = answered(serving.master.service(), header(service="/PSM1/operating_state", md5sum="*", callerid="/after"))
     assert b"TriggerOperatingState" in answer

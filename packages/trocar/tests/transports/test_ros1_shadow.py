@@ -16,18 +16,18 @@ from transports.test_ros1 import needs_ros
 import trocar as tr
 from tests.support.joint_state_bags import motion, write_bag
 from tests.support.repository import SUPPORT, TROCAR
+from tests.support.waiting import TIMEOUT
 from trocar.recording import filtered
 from trocar.robot.interface import INTERFACES, Direction
 from trocar.transports.ros1.debian import DEBIAN
 
 pytestmark = pytest.mark.xdist_group("ros1")
 HERE = SUPPORT
-PATIENCE = 60.0  # [s]
 COMMANDS = {t.name for t in INTERFACES["PSM"].topics if t.direction is Direction.command}
 
 
 def wait_for(condition, what):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while True:
         try:
             if found := condition():
@@ -99,7 +99,7 @@ def watched(master, tmp_path_factory):
         assert player.stdout.readline() == "played\n"
         time.sleep(0.5)  # the last messages are on their way
         viewer.send_signal(signal.SIGINT)
-        assert viewer.wait(timeout=PATIENCE) == 0
+        assert viewer.wait(timeout=TIMEOUT) == 0
         output = viewer.stdout.read()
     finally:
         for process in (player, viewer):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tests.support.waiting import TIMEOUT, until
 from trocar.errors import TrocarError
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
@@ -51,16 +52,13 @@ def test_a_run_keeps_the_pace_pauses_and_starts_again(sim):
     begun = time.perf_counter()
     run.start()
     try:
-        assert run.wait(60.0)
+        assert run.wait(TIMEOUT)
         assert time.perf_counter() - begun >= 0.19  # real time, or slower on a busy machine
         assert run.frame().time == pytest.approx(0.2)
         assert len(calls) == 100
         run.pace.pause()
         run.again()
-        deadline = time.monotonic() + 30.0
-        while not (run.result is None and run.frame().time < 0.01):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: run.result is None and run.frame().time < 0.01, "the start again")
         assert len(calls) <= 101  # paused at its first step
     finally:
         run.close()
@@ -78,7 +76,7 @@ def test_the_page_shows_curves_and_the_error_of_a_controller(sim):
     page = own_page(server, run)
     try:
         run.start()
-        assert run.wait(60.0)
+        assert run.wait(TIMEOUT)
         assert isinstance(run.error, ValueError)
         for panel in page.panels:
             page.due[panel] = 0.0

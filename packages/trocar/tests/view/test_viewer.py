@@ -28,6 +28,8 @@ from trocar.simulation.objects.solid import practice_objects
 from trocar.view.panel import length
 from trocar.view.panels.plots import bars, composition
 
+pytestmark = pytest.mark.xdist_group("viewer")  # one worker: fixtures are built once
+
 
 @pytest.fixture(scope="module")
 def recording():

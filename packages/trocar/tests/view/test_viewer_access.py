@@ -20,11 +20,14 @@ from websockets.http11 import Request
 
 from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from tests.support.viewed_robot import ViewedRobot
+from tests.support.waiting import TIMEOUT
 from trocar.view.access import Access
 from trocar.view.panel import plain
 from trocar.view.panels.transport import TransportPanel
 from trocar.view.server import address, serve
 from trocar.view.viser_internals import BURST, MAX_BROWSERS, MAX_MESSAGE, MAX_UPLOAD
+
+pytestmark = pytest.mark.xdist_group("viewer_access")  # one worker: fixtures are built once
 
 # -- access ---------------------------------------------------------------------------------------------------------
 
@@ -114,7 +117,7 @@ def browser(page):
 
 def fetch(url, **headers):
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=TIMEOUT) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
@@ -151,7 +154,7 @@ def test_a_websocket_opens_only_with_the_cookie_and_the_pages_own_origin(page):
     cookie = page.server.access.cookie.partition(";")[0]
     origin = url.partition("/?")[0]
     with websocket(page.server, {"Cookie": cookie, "Origin": origin}, token=False) as socket:
-        assert len(socket.recv(timeout=60)) > 100  # the scene
+        assert len(socket.recv(timeout=TIMEOUT)) > 100  # the scene
     for headers, token in (
         ({}, False),
         ({"Origin": origin}, False),

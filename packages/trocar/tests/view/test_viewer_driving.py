@@ -42,6 +42,7 @@ from trocar.view.panels.plots import bars
 from trocar.view.panels.states import StatePanel
 from trocar.view.panels.transport import SETTLING_TIME, SlowDown
 
+pytestmark = pytest.mark.xdist_group("viewer_driving")  # one worker: fixtures are built once
 INSIDE = np.array([0.1, 0.1, 0.14, 0.2, 0.3, -0.2, 0.0])  # away from limits and singularities
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.odd_values import INPUTS, SEED, nonsense, number, numbers, rounds, text
+from tests.support.waiting import TIMEOUT
 
 pytest.importorskip("viser", reason="pip install 'trocar[view]'")
 
@@ -221,7 +222,7 @@ def test_random_requests_are_refused_and_the_server_continues(page, capfd):
             request = b"\r\n".join([*lines, b"", b""])
         else:
             request = bytes(rng.integers(0, 256, rng.integers(1, 300), dtype=np.uint8)) + b"\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", page.server.get_port()), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", page.server.get_port()), timeout=TIMEOUT) as connection:
             connection.sendall(request)
             INPUTS["page: request without the token"] += 1
             answers.add(connection.recv(12)[9:])

@@ -25,6 +25,7 @@ from tests.support.viewed_robot import ViewedRobot
 from trocar.view.film import Film
 from trocar.view.panels.reports import ReportPanel, reports_in
 
+pytestmark = pytest.mark.xdist_group("viewer_recordings")  # one worker: fixtures are built once
 CENTRE, WAY = np.array([0.1, 0.0, 0.12, 0.0, 0.1, 0.0, 0.4]), np.array([0.2, 0.1, 0.02, 0.1, 0.1, 0.1, 0.0])
 
 

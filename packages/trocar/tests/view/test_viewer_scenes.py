@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from tests.support.waiting import TIMEOUT
 from trocar.appearance.endoscope_camera import VIEW, StereoEndoscope
 from trocar.appearance.lens import Lens
 from trocar.robot import Robot
@@ -25,7 +26,6 @@ from trocar.view.panels.endoscope import SIZE, EndoscopeRenderer, endoscope_of
 from trocar.view.panels.states import StatePanel
 from trocar.view.server import serve
 
-TIMEOUT = 180.0  # [s]
 SET_UP = [0.007, -0.588, -0.757, -0.737, -0.309, -0.687]  # of PSM1
 
 

@@ -29,7 +29,15 @@ from trocar.batch.worlds.status import (
     WorldError,
 )
 from trocar.batch.worlds.torque_law import TorqueLaw
-from trocar.batch.worlds.world_values import check_starts, model_field, on_host, world_mask, world_poses, world_rows
+from trocar.batch.worlds.world_values import (
+    check_starts,
+    each_row,
+    model_field,
+    on_host,
+    world_mask,
+    world_poses,
+    world_rows,
+)
 from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError, check_known, check_type
 from trocar.spatial import Array
@@ -156,10 +164,10 @@ class SceneBatch:
         for name, joints in (q or {}).items():
             arm, rows = self._facts(name), self._rows(name, "q", joints)
             check_starts(name, rows[chosen], arm.lower, arm.upper)
-            qpos[chosen, slice(*arm.q)] = (rows @ arm.E.T)[chosen]
+            qpos[chosen, slice(*arm.q)] = each_row(arm.E, rows[chosen])
         for name, rates in (dq or {}).items():
             arm = self._facts(name)
-            qvel[chosen, slice(*arm.v)] = (self._rows(name, "dq", rates) @ arm.E.T)[chosen]
+            qvel[chosen, slice(*arm.v)] = each_row(arm.E, self._rows(name, "dq", rates)[chosen])
         fixed = []
         for name, places in (poses or {}).items():
             check_known("object of the scenes", self.layout.objects, name)
@@ -180,13 +188,13 @@ class SceneBatch:
     def apply(self, arm: str, efforts: Any, *, limited: bool = False) -> None:
         """Joint efforts (n, joints) [N m, N] from now on; limited: within the motors' limits, as on the dVRK."""
         rows = self._rows(arm, "efforts", efforts)
-        self._command(arm, EXERT if limited else RAW, effort=rows @ self._facts(arm).coupling)
+        self._command(arm, EXERT if limited else RAW, effort=each_row(self._facts(arm).coupling.T, rows))
 
     def servo(self, arm: str, q: Any, dq: Any = None) -> None:
         """The dVRK's PID follows joints (n, joints) that move at rates dq from now on."""
         inverse = self.worlds.table.motor_from_joint[self._facts(arm).name]
-        rate = 0.0 if dq is None else self._rows(arm, "dq", dq) @ inverse.T
-        self._command(arm, SERVO, ref=self._rows(arm, "q", q) @ inverse.T, rate=rate)
+        rate = 0.0 if dq is None else each_row(inverse, self._rows(arm, "dq", dq))
+        self._command(arm, SERVO, ref=each_row(inverse, self._rows(arm, "q", q)), rate=rate)
 
     def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
@@ -269,7 +277,7 @@ class SceneBatch:
         added = self._rows(arm, "effort", effort, or_number=True)
         self._set_gains(self._columns[arm], **gains)
         self.worlds.laws[arm] = law
-        self._command(arm, None, effort=added @ facts.coupling)
+        self._command(arm, None, effort=each_row(facts.coupling.T, added))
         if self.backend == "warp":
             self.worlds.forget_graphs()
 

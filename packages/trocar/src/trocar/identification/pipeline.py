@@ -285,7 +285,8 @@ def recalibrate(
     fitted, later = signals.used & early, signals.used & ~early
     mechanism, fitted_signals = Mechanism(recipe.arm, _loaded(recipe.template, base)), replace(signals, used=fitted)
     problem = problem_of(recipe, mechanism, T, fitted_signals)
-    known = np.linalg.solve(problem.M, _values(base, recipe, problem.names))
+    values = _values(base, recipe, problem.names)
+    known = np.linalg.solve(problem.M, values)
     free = np.array([term.partition(".")[2] in REFITTED for term in problem.terms])
     rest = replace(
         problem,
@@ -297,7 +298,9 @@ def recalibrate(
     )
     theta = known.copy()
     theta[free] = expanded(rest, *rest.gram(fitted_signals.faster_than(recipe.slower_than)))
-    parameters = with_values(recipe.template, problem.names, problem.M @ theta)
+    # What is not refitted keeps its value to the last bit, which M @ solve(M, values) does not on every processor.
+    phi = np.where(problem.M[:, free].any(axis=1), problem.M @ theta, values)
+    parameters = with_values(recipe.template, problem.names, phi)
     parameters = replace(parameters, name=base.name, inertias=base.inertias)
     rows = later if later.any() else fitted
     predicted = [efforts(Mechanism(recipe.arm, p), T, signals)[rows] for p in (base, parameters)]

@@ -333,13 +333,17 @@ class _CheckedConnection(ServerConnection):
                 return checked
 
     async def _wait(self) -> None:
-        """Wait until the rate allows another message."""
-        now, rate = time.monotonic(), self._page.rate
-        self._allowance = min(self._allowance + (now - self._counted) * rate, float(BURST)) - 1.0
-        self._counted, wait = now, -self._allowance / rate
-        while wait > 0.0 and self.state is State.OPEN:
-            await asyncio.sleep(min(wait, POLL_INTERVAL))
-            wait -= POLL_INTERVAL
+        """Wait until the rate, which may change meanwhile, allows another message."""
+        self._refill()
+        self._allowance -= 1.0
+        while self._allowance < 0.0 and self.state is State.OPEN:
+            await asyncio.sleep(min(-self._allowance / self._page.rate, POLL_INTERVAL))
+            self._refill()
+
+    def _refill(self) -> None:
+        now = time.monotonic()
+        self._allowance = min(self._allowance + (now - self._counted) * self._page.rate, float(BURST))
+        self._counted = now
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._page.release(self)

@@ -9,6 +9,7 @@ from trocar.batch.worlds.motor_table import MEMORY, MotorTable
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.status import COMPUTED_TORQUE, JOINT_PD, RAW, SERVO
 from trocar.batch.worlds.torque_law import TorqueLaw
+from trocar.batch.worlds.world_values import each_row
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
@@ -85,26 +86,26 @@ class ThreadedControl:
         """Put the controllers of some worlds at rest at their states (k, nq), (k, nv)."""
         for array in self._memory().values():
             array[rows] = 0
-        s = qpos @ self._A[0].T
-        self.measured[rows], self.measured_rate[rows] = s, qvel @ self._A[1].T
+        s = each_row(self._A[0], qpos)
+        self.measured[rows], self.measured_rate[rows] = s, each_row(self._A[1], qvel)
         if self._encoders is not None:
             self.measured[rows], self.measured_rate[rows] = self._encoders.place(rows, s), 0.0
         joint_space = (self.mode == JOINT_PD) | (self.mode == COMPUTED_TORQUE)
-        self.commanded[rows] = qpos @ self._D[0].T
+        self.commanded[rows] = each_row(self._D[0], qpos)
         self.ref[rows] = np.where(joint_space, self.commanded[rows], s)
-        self.s[rows] = qpos @ self._B[0].T
+        self.s[rows] = each_row(self._B[0], qpos)
 
     def _measure(self, qpos: Array, qvel: Array) -> None:
         """Read the sensors after a step."""
         self.cycles += 1
-        s, ds = qpos @ self._A[0].T, qvel @ self._A[1].T
+        s, ds = each_row(self._A[0], qpos), each_row(self._A[1], qvel)
         if self._encoders is not None:
             s, ds = self._encoders.read(s, self.measured_rate, self.dt)
         self.measured, self.measured_rate = s, ds
 
     def joints(self) -> tuple[Array, Array]:
         """Measured joints and joint velocities (n, N) of all arms."""
-        return self.measured @ self._coupling.T, self.measured_rate @ self._coupling.T
+        return each_row(self._coupling, self.measured), each_row(self._coupling, self.measured_rate)
 
     def _efforts(self) -> Array:
         """Efforts (n, N) of the motors for the next step; their sum goes to `applied`."""
@@ -115,7 +116,7 @@ class ThreadedControl:
             tau = np.where(mode == SERVO, self._servo(), tau)
         if (mode == JOINT_PD).any():
             q, dq = self.joints()
-            pd = (self.kp * (self.ref - q) + self.kd * (self.rate - dq)) @ self._coupling
+            pd = each_row(self._coupling.T, self.kp * (self.ref - q) + self.kd * (self.rate - dq))
             tau = np.where(mode == JOINT_PD, pd, tau)
         for name, law in self.laws.items():
             if mode[self.table.columns[name].start] == COMPUTED_TORQUE:
@@ -137,7 +138,7 @@ class ThreadedControl:
         tau = law.efforts(q, dq, acceleration + kd * (rate - dq) + kp * (ref - q), ref, rate)
         self.ref[:, part] = ref + dt * rate + 0.5 * dt**2 * acceleration
         self.rate[:, part] = rate + dt * acceleration
-        return np.asarray(tau @ self._coupling[part, part])
+        return each_row(self._coupling[part, part].T, tau)
 
     def _servo(self) -> Array:
         """Efforts (n, N) of the dVRK's PID with its deadband and disturbance observer."""
@@ -154,9 +155,9 @@ class ThreadedControl:
 
     def _friction(self, qpos: Array) -> Array:
         """Constant forces and those of Dahl elements (n, nv), whose states follow the path since the last step."""
-        here = qpos @ self._B[0].T
+        here = each_row(self._B[0], qpos)
         self.z, self.s = _STATE(self.z, here - self.s, self.dahl_rate), here
-        return np.asarray(self.constant - _EFFORT(self.z, here, self.F, self.slope) @ self._B[1])
+        return np.asarray(self.constant - each_row(self._B[1].T, _EFFORT(self.z, here, self.F, self.slope)))
 
 
 def _spread(rows: Array, first: Array, width: int) -> Array:

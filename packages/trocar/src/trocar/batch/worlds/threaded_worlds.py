@@ -15,6 +15,7 @@ from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
 from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVERGED
 from trocar.batch.worlds.threaded_control import ThreadedControl
+from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
 from trocar.spatial import Array
 
@@ -112,7 +113,7 @@ class ThreadedWorlds(ThreadedControl):
 
     def read(self) -> tuple[Array, Array]:
         """Joints and joint velocities (n, N) of all arms."""
-        return self.qpos @ self._D[0].T, self.qvel @ self._D[1].T
+        return each_row(self._D[0], self.qpos), each_row(self._D[1], self.qvel)
 
     def touch(self) -> Array:
         """Parts of arms that touched objects (n, arms, objects) in the last step: bits 1, 2 fingers, 4 others."""
@@ -170,5 +171,5 @@ class ThreadedWorlds(ThreadedControl):
         end = start + increments[:, 6:] * (np.arange(7) == 6)
         end[exists, :6] = q[exists]
         inverse = self.table.motor_from_joint[arm]
-        self.ref[:, part], self.rate[:, part] = start @ inverse.T, (end - start) @ inverse.T / duration
+        self.ref[:, part], self.rate[:, part] = each_row(inverse, start), each_row(inverse, end - start) / duration
         self.commanded[:, part] = end

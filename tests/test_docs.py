@@ -157,3 +157,13 @@ def test_the_tests_that_the_security_page_names_exist():
         path.relative_to(folder).as_posix(): path.read_text() for folder in folders for path in folder.rglob("*.py")
     }
     assert [f"{file}::{test}" for file, test in named if f"def {test}(" not in texts.get(file, "")] == []
+
+
+def test_every_path_of_the_guide_for_contributors_exists():
+    """A path in backticks is relative to the repository, to a package, or to the room named before it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:/[\w./-]+|\.(?:py|toml|json|md)))`", text))
+    folders = [ROOT, *(ROOT / "packages").glob("*/src/*"), *(ROOT / "packages" / "trocar" / "src" / "trocar").glob("*")]
+    assert len(named) > 50
+    examples = {"claims.toml", "utils.py"}  # of a publication; of no one
+    assert [path for path in sorted(named - examples) if not any((folder / path).exists() for folder in folders)] == []

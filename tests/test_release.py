@@ -8,7 +8,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from tools import lock_file, release_check
+from tools import lock_file, project, release_check
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "packages" / "trocar" / "pyproject.toml").read_text("utf-8"))["project"]
@@ -59,3 +59,7 @@ def test_an_issue_template_has_name_and_purpose(path):
 def test_the_interpreter_of_the_tests_is_among_those_that_a_release_is_checked_with():
     assert set(release_check.interpreters()) <= set(release_check.SUPPORTED)
     assert release_check.interpreters()
+
+
+def test_every_package_states_the_address_of_the_repository_or_none_does():
+    assert release_check.urls() in (project.REPOSITORY, "none yet")

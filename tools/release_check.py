@@ -23,6 +23,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tools.project import REPOSITORY
+
 ROOT = Path(__file__).parents[1]
 VERSIONS = {  # where the version is stated beside pyproject.toml
     "CITATION.cff": r"^version: (\S+)$",
@@ -112,6 +114,16 @@ def classifiers() -> str:
     if tuple(named) != SUPPORTED or metadata()["requires-python"] != f">={SUPPORTED[0]}":
         raise ValueError(f"classifiers name Python {named}; requires-python is {metadata()['requires-python']}")
     return "Python " + ", ".join(named)
+
+
+def urls() -> str:
+    """The address of the repository, if every package states it; before it is public, none may."""
+    for package in PACKAGES:
+        stated = metadata(package).get("urls", {})
+        expected = {"Repository": REPOSITORY} if REPOSITORY else {}
+        if stated != expected:
+            raise ValueError(f"urls of {package} are {stated}, not {expected} (tools/project.py)")
+    return REPOSITORY or "none yet"
 
 
 def citation() -> str:
@@ -298,6 +310,7 @@ def main() -> None:
     check("versions agree", versions)
     check("classifiers", classifiers)
     check("CITATION.cff", citation)
+    check("address of the repository", urls)
     check("requirements.lock", lock)
     with tempfile.TemporaryDirectory(prefix="trocar-release-") as temporary:
         folder = Path(temporary)

@@ -65,13 +65,16 @@ results: $(DEMO_STAMP)
 	-$(BIN)/trocar reproduce --json build/claims.json
 	$(BIN)/python -m tools.results_pages build/claims.json
 
+# One worker more than cores: tests of sockets and pages wait for each other's processes.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+
 # The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
 test: apt-test $(TEST_STAMP)
 	$(BIN)/python -m ruff check
 	$(BIN)/python -m ruff format --check
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 # The rooms that uncommitted changes reach, or changes since BASE; ALL=1: all rooms. Without tests that are slow, or need
 # sockets, a browser, random inputs or a GPU.
@@ -85,7 +88,7 @@ quick: $(TEST_STAMP)
 	@folders="$(if $(ALL),packages tests,$$($(BIN)/python -m tools.affected $(BASE)))"; \
 	  if [ -z "$$folders" ]; then echo 'no room is reached by the change'; else \
 	  echo "$$folders" | tr '\n' ' '; echo; \
-	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m '$(QUICK)' $$folders || [ $$? = 5 ]; fi
+	  $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m '$(QUICK)' $$folders || [ $$? = 5 ]; fi
 
 # A run that fails prints its seed: make fuzz SEED=...
 ROUNDS ?= 5000

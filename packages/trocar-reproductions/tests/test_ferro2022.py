@@ -116,11 +116,13 @@ def test_velocity_and_acceleration_of_paths_match_their_positions(mechanism):
 
 
 @needs_logs
-@pytest.mark.parametrize(("session", "step", "length"), [(2, "STEP", "LOGGED_LENGTH"), (8, "CENTRE", "TORQUE_LENGTH")])
+@pytest.mark.parametrize(
+    ("session", "step", "length"), [(2, runs.STEP, runs.LOGGED_LENGTH), (8, torque_control.CENTRE, runs.TORQUE_LENGTH)]
+)
 def test_the_lines_are_the_logged_ones(mechanism, session, step, length):
     """The second line begins at the centre of the spiral in the published program."""
     log = logs.log_of(DATA, session)
-    path = runs.rectilinear(mechanism, getattr(runs, length), step=getattr(runs, step))
+    path = runs.rectilinear(mechanism, length, step=step)
     ours = np.array([path(t).T[:3, 3] for t in log.t]) @ torque_control.R_WORLD_BASE.T
     np.testing.assert_allclose(ours - ours[0], log["pdes"] - log["pdes"][0], atol=1e-5)
     tip = mechanism.forward_kinematics(torque_control.START)[:3, 3] @ torque_control.R_WORLD_BASE.T

@@ -11,13 +11,13 @@ import trocar as tr
 from tests.support import coppelia_scenes as files
 from tools import derive_ferro_scene as tool
 from trocar.arms.parameters import to_toml
-from trocar.arms.tables import DATA as ARM_DATA
 from trocar.demo import torque_control
 from trocar.report import Report
 from trocar.simulation import Mirror
 from trocar_reproductions.experiment import Context
 from trocar_reproductions.ferro2022 import logs, packed_file, scene_masses
 from trocar_reproductions.ferro2022.scene_file import CoppeliaScene, load_scene_file
+from trocar_reproductions.parameters import FERRO2022_SCENE
 
 pytestmark = pytest.mark.xdist_group("ferro_scene")  # one worker: fixtures are built once
 FOLDER = os.environ.get("TROCAR_DATA")
@@ -176,7 +176,7 @@ def test_the_set_has_the_gravity_and_inertia_of_the_scene(scene, q):
 @needs_scenes
 def test_the_committed_set_is_the_one_derived_from_the_scene(scene):
     parameters, repairs = tool.derive(scene)
-    committed = (ARM_DATA / "parameters" / "psm_ferro2022_scene.toml").read_text()
+    committed = FERRO2022_SCENE.read_text()
     assert to_toml(parameters, tool.comments(repairs)) == committed
     assert max(change.relative for change in repairs) < 3e-3  # tensors that no body can have, by rounding
 

@@ -40,7 +40,7 @@ def serving(tmp_path_factory):
     command = [sys.executable, "-m", "trocar", "serve", "ros1", str(ONE_ARM), "--master", "own", "--speed", SPEED]
     bag = folder / "run.bag"
     process = subprocess.Popen(
-        [*command, "--record", str(bag), "--view", "--port", "0"],
+        [*command, "--record", str(bag), "--view"],
         stdout=subprocess.PIPE,
         text=True,
         env=environment(folder),

@@ -65,8 +65,8 @@ results: $(DEMO_STAMP)
 	-$(BIN)/trocar reproduce --json build/claims.json
 	$(BIN)/python -m tools.results_pages build/claims.json
 
-# One worker more than cores: tests of sockets and pages wait for each other's processes.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
+# Two workers per core: tests of sockets and pages mostly wait for other processes.
+WORKERS ?= $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 
 # The tools run as modules of the environment's own Python, so no other copy on the PATH can answer.
 test: apt-test $(TEST_STAMP)

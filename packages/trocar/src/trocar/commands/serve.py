@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -71,6 +71,13 @@ class Served:
     hold_when_lost: bool
     priority: bool
     view: bool
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Served:
+        """The robot that the options of a command describe, checked; other values are ignored."""
+        served = cls(**{field.name: values[field.name] for field in fields(cls)})
+        served.check()
+        return served
 
     def check(self) -> None:
         """Raise an error if a value is not allowed."""
@@ -141,21 +148,7 @@ def ros1(
     launch files. Requires a running roscore or --master own. There is no access control: anyone who reaches the node's
     ports can command the simulated robot.
     """
-    served = Served(
-        scene=scene,
-        arms=arms,
-        start=start,
-        speed=speed,
-        rate=rate,
-        images=images,
-        parameters=parameters,
-        record=record,
-        replay=replay,
-        hold_when_lost=hold_when_lost,
-        priority=priority,
-        view=view,
-    )
-    served.check()
+    served = Served.of(locals())
     from trocar.transports.link import USUAL_MASTER
     from trocar.transports.ros1.bridge import Ros1Bridge
 
@@ -195,21 +188,7 @@ def ros2(
     launch files. There is no access control: anyone who reaches the node can command the simulated robot. By default
     it is reachable from this machine only. Requires pip install 'trocar\\[ros2]'.
     """
-    served = Served(
-        scene=scene,
-        arms=arms,
-        start=start,
-        speed=speed,
-        rate=rate,
-        images=images,
-        parameters=parameters,
-        record=record,
-        replay=replay,
-        hold_when_lost=hold_when_lost,
-        priority=priority,
-        view=view,
-    )
-    served.check()
+    served = Served.of(locals())
     number = checked_domain(domain, interface, distro)
     from trocar.transports.ros2.bridge import Ros2Bridge
 

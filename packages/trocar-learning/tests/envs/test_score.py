@@ -68,6 +68,8 @@ def test_the_page_has_every_trial_and_a_film(tmp_path):
         ("def policy(env): return 1", "must return a function: action = f(observation), got 1"),
         ("def policy(env): return env.nothing", "failed: AttributeError"),
         ("def policy(env): return lambda o: o['x']", "the policy failed at 0.00 s of seed 0: IndexError"),
+        ("import sys\ndef policy(env): return lambda o: sys.exit(0)", "failed at 0.00 s of seed 0: SystemExit"),
+        ("import sys\ndef policy(env): sys.exit(0)", "failed: SystemExit"),
         ("def policy(env): return lambda o: [0.0]", "action must be"),
         ("def policy(env): return lambda o: [float('nan')] * 7", "action must be"),
     ],

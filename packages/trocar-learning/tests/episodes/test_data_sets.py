@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import time
 from importlib import import_module
 
 import h5py
@@ -237,6 +238,14 @@ def test_npz_and_png_pictures(sets, data, rows, tmp_path, monkeypatch):
     images = load_episodes(tmp_path / "png")[0].images(EYES[0])
     assert images.shape[1:] == (32, 32, 3)
     assert json.loads((tmp_path / "png/meta/info.json").read_text())["features"][EYES[0]]["dtype"] == "image"
+
+
+def test_robomimic_files_of_one_recipe_are_equal_at_any_time(data, tmp_path):
+    """HDF5 can store the time at which an object was created, in whole seconds."""
+    first = written(data, tmp_path / "first", "robomimic") / "demonstrations.hdf5"
+    time.sleep(1.1)
+    second = written(data, tmp_path / "second", "robomimic") / "demonstrations.hdf5"
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_robomimic_layout(data, rows, tmp_path):

@@ -60,7 +60,7 @@ def serving(answer):
                 content = answer(requests[-1])
                 if content is None:
                     return
-                socket.send(content)
+                socket.send_multipart(content if isinstance(content, list) else [content])
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -124,6 +124,7 @@ GARBAGE = {
     "no rotation": action(np.zeros((1, 1, 7))),
     "far away": action(np.full((1, 1, 7), 50.0)),
     "other sizes": action(np.ones((1, 2, 7))),
+    "two parts": [msgpack.packb([{}, {}]), b"more"],
     "nothing": None,
     "late": b"",
 }

@@ -45,7 +45,7 @@ def _checked(function: Callable[[TaskEnv], Any], path: Path) -> PolicyOf:
     def policy_of(env: TaskEnv) -> Policy:
         try:
             act = function(env)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TrocarError(f"{NAME}(env) of {path} failed: {described(error)}") from error
         if not callable(act):
             raise TrocarError(

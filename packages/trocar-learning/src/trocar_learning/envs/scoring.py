@@ -53,7 +53,7 @@ def play(env: TaskEnv, policy_of: PolicyOf, seed: int, watch: Watch | None = Non
     while not over:
         try:
             action = act(observation)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a policy that leaves has failed, too
             reason = str(error) if isinstance(error, TrocarError) else described(error)
             raise TrocarError(f"the policy failed at {info['time']:.2f} s of seed {seed}: {reason}") from error
         observation, _, terminated, truncated, info = env.step(action)

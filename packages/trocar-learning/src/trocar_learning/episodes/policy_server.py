@@ -110,7 +110,11 @@ class PolicyServer:
         if not self._socket.poll(1000.0 * self.timeout):
             self._drop()  # the next request needs a socket that expects no answer
             raise PolicyFailure(f"the policy server at {self.address} did not answer within {self.timeout:g} s")
-        answer = unpacked(self._socket.recv())
+        first, *others = self._socket.recv_multipart()
+        if others:
+            self._drop()
+            raise PolicyFailure(f"the policy server answered in {1 + len(others)} parts, not in one")
+        answer = unpacked(first)
         if (error := answer_error(answer)) is not None:
             raise PolicyFailure(f"the policy server reports: {error}")
         return answer

@@ -31,9 +31,10 @@ def write(data: DataSet) -> None:
         group.attrs["total"] = data.frames
         for number, episode in data.episodes():
             _write_episode(group.create_group(f"demo_{number}"), episode, data.description(number, episode))
+        masks = file.create_group("mask")  # a group that a path creates by itself has the time of its creation
         for split in data.splits:
             names = [f"demo_{number}".encode() for number in range(split.start, split.stop)]
-            file.create_dataset(f"mask/{MASKS[split.name]}", data=np.array(names, dtype="S12"))
+            masks.create_dataset(MASKS[split.name], data=np.array(names, dtype="S12"))
     os.replace(unfinished, data.folder / FILE)
 
 
@@ -49,11 +50,12 @@ def _write_episode(group: Any, episode: Demonstration, description: dict[str, An
     group["successes"] = frames[f.SUCCESS][:, 0].astype(np.int64)
     group["commands"] = frames[f.ACTION]
     group["states"] = np.concatenate([frames[f.POSITION], frames[f.VELOCITY]], axis=1)
+    now, later = group.create_group("obs"), group.create_group("next_obs")
     for name, value in episode.final.items():
         key = name.removeprefix("observation.")
-        group[f"obs/{key}"] = frames[name]
-        group[f"next_obs/{key}"] = np.concatenate([frames[name][1:], value[None]])
+        now[key] = frames[name]
+        later[key] = np.concatenate([frames[name][1:], value[None]])
     for name, files in episode.pictures.items():
         key, images = name.removeprefix("observation.images."), np.array([image(file) for file in files])
         options = {"compression": "gzip", "chunks": (1, *images.shape[1:])}
-        group.create_dataset(f"obs/{key}", data=images, **options)
+        now.create_dataset(key, data=images, **options)

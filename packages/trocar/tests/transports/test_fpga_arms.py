@@ -215,14 +215,18 @@ def test_a_hand_turns_the_grip_and_keeps_its_place():
     np.testing.assert_allclose(truth.tip_pose()[:3, 3], before[:3, 3], atol=5e-3)
 
 
-def test_a_held_master_can_be_aligned_within_the_dvrks_tolerance():
-    rig = BoardRig("MTMR", q={"MTMR": [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
-    arm = rig.arm("MTMR")
-    rig.plant.hold("MTMR")
-    tip = rig.scene.arms["MTMR"].tip_pose()[:3, 3]
-    error = arm.move(np.array([0.0, 0.1, 0.0, 0.3, 0.4, 0.3, 0.5]), 700, 200)
-    assert np.abs(error[3:]).max() < np.radians(5.0)
-    np.testing.assert_allclose(rig.scene.arms["MTMR"].tip_pose()[:3, 3], tip, atol=5e-3)
+@pytest.mark.parametrize("name", ["MTML", "MTMR"])
+def test_a_held_master_is_aligned_well_within_the_dvrks_tolerance(name):
+    for wrist in ([0.01, 0.54, -0.43, 0.54], [0.3, 0.4, 0.3, 0.5], [-0.29, -0.24, 0.38, -0.49]):
+        rig = BoardRig(name, q={name: [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
+        arm, truth = rig.arm(name), rig.scene.arms[name]
+        rig.plant.hold(name)
+        tip = truth.tip_pose()[:3, 3]
+        goal = np.array([0.0, 0.1, 0.0, *wrist])
+        arm.move(goal, 700, 300)
+        R = truth.mechanism.forward_kinematics(goal)[:3, :3].T @ truth.tip_pose()[:3, :3]
+        assert Rotation.from_matrix(R).magnitude() < np.radians(4.0)  # the dVRK starts teleoperation below 5 degrees
+        np.testing.assert_allclose(truth.tip_pose()[:3, 3], tip, atol=5e-3)
 
 
 def test_pedals_head_sensor_and_gripper_are_seen_by_the_client():
@@ -320,6 +324,17 @@ def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
     assert sorted(configuration.boards) == list(range(12))
     assert configuration.notes == ()
     assert {switch.name for switch in configuration.inputs} >= {"clutch", "coag", "camera", "PSM2_tool"}
+
+
+@pytest.mark.parametrize("name", ["PSM1", "ECM", "MTML", "MTMR"])
+def test_the_axes_of_a_nominal_file_have_different_current_offsets(name):
+    """sawRobotIO1394 (mtsRobot1394::CheckConfiguration) refuses an arm whose DAC offsets are all the same."""
+    rig = BoardRig(name)
+    robot = next(robot for robot in rig.configuration.robots if robot.name == name)
+    offsets = [actuator.command.offset for actuator in robot.actuators]
+    assert len(set(offsets)) == len(offsets)
+    for actuator in robot.actuators:  # no current is no current in both directions
+        assert actuator.feedback.offset + actuator.feedback.scale * actuator.command.offset == pytest.approx(0.0)
 
 
 def test_the_gravity_file_of_a_master_fits_its_model():

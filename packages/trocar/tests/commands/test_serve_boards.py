@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from trocar.cli import app
+from trocar.commands import boards
+
+DATA = Path(os.environ.get("TROCAR_DATA", "")) / "dvrk_config_jhu"
+SYSTEMS = sorted(
+    str(path.relative_to(DATA)) for path in DATA.rglob("*.json") if path.name[:7] in ("system-", "console")
+)
+
+
+@pytest.mark.skipif(not SYSTEMS, reason="needs the configuration files of a real dVRK")
+@pytest.mark.parametrize("name", SYSTEMS or [""])
+def test_every_system_file_of_jhu_is_served(name, monkeypatch):
+    served = []
+    monkeypatch.setattr(boards, "_run", lambda server: (served.append(server), server.close()))
+    result = CliRunner().invoke(app, ["serve", "boards", "--config", str(DATA / name)], env={"COLUMNS": "300"})
+    assert result.exit_code == 0, result.output
+    assert len(served) == 1
+    content = (DATA / name).read_text()
+    if '"SUJ_Classic"' in content and '"sawRobotIO1394-SUJ.json"' in content:
+        assert "set-up joints; boards" in result.output
+        assert "12 (QLA1)" in result.output
 
 
 @pytest.mark.parametrize(

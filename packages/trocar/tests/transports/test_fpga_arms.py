@@ -17,7 +17,9 @@ from trocar.errors import TrocarError
 from trocar.transports.fpga import nominal
 from trocar.transports.fpga.bedside import Bedside
 from trocar.transports.fpga.chip import chip_memory
-from trocar.transports.fpga.io_file import pedals, read_commented_json, read_io_file, read_system
+from trocar.transports.fpga.io_file import read_io_file
+from trocar.transports.fpga.json_table import read_commented_json
+from trocar.transports.fpga.system_file import pedals, read_system
 
 DATA = Path(os.environ.get("TROCAR_DATA", "")) / "dvrk_config_jhu"
 CLASSIC = DATA / "jhu-dVRK"
@@ -315,6 +317,33 @@ def test_arms_with_another_name_on_the_boards_and_arms_that_the_dvrk_simulates(t
     assert configuration.chips == {"PSM2": 7}
     assert "PSM2_tool" in {switch.name for switch in configuration.inputs}
     assert configuration.notes == ()
+
+
+def test_files_are_also_searched_in_the_working_directory_and_named_by_the_ports(tmp_path, monkeypatch):
+    """JHU's open-xr/system-SUJ-ECM-PSM1-PSM2-OpenXR-Teleop.json and system-PSM2-contact-sensor.json."""
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["IOs"][0]["configuration_files"] = ["contact.json"]
+    switch = {"name": "contact", "board_id": 6, "bit_id": 5, "pressed_value": True}
+    (tmp_path / "contact.json").write_text(json.dumps({"$version": "6", "digital_inputs": [switch]}))
+    (tmp_path / "open-xr").mkdir()
+    below = tmp_path / "open-xr" / system.name
+    below.write_text(json.dumps(content))
+    assert read_system(below).robots == ()
+    monkeypatch.chdir(tmp_path)
+    configuration = read_system(below)
+    assert [robot.name for robot in configuration.robots] == ["PSM1"]
+    assert "contact" in {switch.name for switch in configuration.inputs}
+
+
+def test_set_up_joints_without_boards_are_no_arm(tmp_path):
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"].append({"name": "SUJ", "type": "SUJ_Fixed", "kinematic": "suj-fixed.json"})
+    system.write_text(json.dumps(content))
+    configuration = read_system(system)
+    assert configuration.types == {"PSM1": "PSM"}
+    assert "SUJ_Fixed" in configuration.notes[0]
 
 
 def test_nominal_files_of_all_arms_have_different_boards(tmp_path):

@@ -96,6 +96,8 @@ class RobotPlant:
         for robot in robots:
             stepped = scene.stepped[robot.name]
             newer = stepped.arm.generation == "Si"
+            if robot.io_only:
+                raise TrocarError(f"the IO file of {robot.name} has no encoders, so that its arm cannot be simulated")
             if len(robot.actuators) != stepped.arm.n or (robot.hardware == DRAC.name) != newer:
                 raise TrocarError(
                     f"{robot.name} has {len(robot.actuators)} actuators on {robot.hardware} boards in its IO file; the "

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from trocar.cli import app
-from trocar.commands import boards
+from trocar.transports.fpga.server import BoardServer
 
 DATA = Path(os.environ.get("TROCAR_DATA", "")) / "dvrk_config_jhu"
 SYSTEMS = sorted(
@@ -22,7 +22,7 @@ SYSTEMS = sorted(
 @pytest.mark.parametrize("name", SYSTEMS or [""])
 def test_every_system_file_of_jhu_is_served(name, monkeypatch):
     served = []
-    monkeypatch.setattr(boards, "_run", lambda server: (served.append(server), server.close()))
+    monkeypatch.setattr(BoardServer, "serve", lambda server, *, ready: (served.append(server), ready()))
     result = CliRunner().invoke(app, ["serve", "boards", "--config", str(DATA / name)], env={"COLUMNS": "300"})
     assert result.exit_code == 0, result.output
     assert len(served) == 1
@@ -56,3 +56,11 @@ def test_a_system_without_io_files_is_refused_with_the_reason(tmp_path):
     result = CliRunner().invoke(app, ["serve", "boards", "--config", str(tmp_path / "system.json")])
     assert result.exit_code == 2
     assert "no arm with an IO file next to it" in result.output
+
+
+def test_the_announcement_comes_from_the_loop_that_answers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(BoardServer, "serve", lambda server, *, ready: None)  # a loop that never gets ready
+    result = CliRunner().invoke(app, ["serve", "boards", "--arms", "PSM1"])
+    assert result.exit_code == 0
+    assert "start the dVRK" not in result.output

@@ -136,6 +136,23 @@ def test_a_lost_client_stops_the_motors_and_the_arm_is_held():
     np.testing.assert_allclose(rig.scene.arms["PSM1"].q, before, atol=0.02)
 
 
+def test_a_failed_amplifier_stops_with_its_supply():
+    rig = BoardRig("PSM1")
+    arm = rig.arm("PSM1")
+    arm.move(arm.joints(), 100)
+    rig.plant.failed[6, 0] = 1.2
+    for _ in range(30):
+        arm.cycle(arm.positions(rig.client.sample()), np.zeros(7))
+    assert rig.plant.current[0] == pytest.approx(1.2)
+    rig.client.write(63, 0, 0x80000)  # the dVRK removes the power
+    rig.command({6: [0] * 4, 7: [0] * 4})
+    speed = abs(rig.scene.arms["PSM1"].dq[0])
+    for _ in range(300):
+        rig.command({6: [0] * 4, 7: [0] * 4})
+    assert rig.plant.current[0] == 0.0
+    assert abs(rig.scene.arms["PSM1"].dq[0]) < speed  # it coasts
+
+
 def test_power_loss_is_reported():
     rig = BoardRig("PSM1")
     arm, goal = held(rig)
@@ -276,16 +293,37 @@ def test_the_chip_is_read_through_the_registers_after_its_time():
     rig.client.write(1, 13, 0x00800002)
     assert rig.client.read(1, 13) & 0x2000
     rig.wait(0.4)
-    assert rig.client.read(1, 13) == 0
+    assert rig.client.read(1, 13) & 0x20F0 == 0
     words = rig.client.read_block(1, 0x6000, 64)
     assert int(words[9]) == 400006
+
+
+def test_ampios_instrument_program_reads_the_whole_chip():
+    """`instrument` of mechatronics-software: 2,048 bytes in blocks of 256, then the checks of the status."""
+    rig = BoardRig("PSM1")
+    rig.client.scan()
+    memory = b""
+    for control in (0x00000002, *[0x03] * 7):
+        rig.client.write(1, 13, control)
+        rig.wait(0.4)
+        assert rig.client.read(1, 13) & 0x20F0 == 0
+        memory += rig.client.read_block(1, 0x6000, 64).astype(">u4").tobytes()
+    assert memory == chip_memory("400006")
+    status = rig.client.read(1, 13)
+    assert status & 1, "DS2505 interface not enabled (hardware problem)"
+    assert status >> 1 & 3 == 1, "failed to communicate with DS2505"
+    assert status >> 24 == 0x0B, "unknown device family code"
+    rig.plant.mounting.remove("PSM1")
+    rig.client.write(1, 13, 2)
+    rig.wait(0.4)
+    assert rig.client.read(1, 13) >> 1 & 3 == 3  # no presence pulse
 
 
 def test_every_classic_instrument_has_a_chip():
     from trocar.arms import instruments
 
     for name in instruments.names("PSM"):
-        assert len(chip_memory(name)) == 0x180
+        assert len(chip_memory(name)) == 2048
 
 
 def test_comments_in_files_are_ignored_but_not_in_texts(tmp_path):

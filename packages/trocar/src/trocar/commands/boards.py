@@ -77,7 +77,6 @@ def boards(
         for name in plant.mounting.discs:
             plant.mounting.remove(name)
     server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host, report=typer.echo)
-    _announce(plant, server, names, host, Path(str(config)).resolve())
     with ExitStack() as running:
         if view:  # another process draws; this one has no time to
             _start(running, _show, scene, names, instrument, server.bedside_address)
@@ -86,7 +85,7 @@ def boards(
             carriers = [name for name, arm in built.arms.items() if arm.arm.carries]
             _start(running, _publish_truth, server.bedside_address, joints, carriers, number, interface, rate)
             typer.echo(f"truth in ROS 2: /truth/{names[0]}/..., ROS_DOMAIN_ID={number} on {interface}, {rate:g} Hz")
-        _run(server)
+        _run(server, partial(_announce, plant, server, names, host, Path(str(config)).resolve()))
 
 
 def _configured(scene: str, config: Path | None, arms: list[str]) -> tuple[str, list[str], IOConfiguration | None]:
@@ -149,10 +148,10 @@ def _start(running: ExitStack, target: Callable[..., None], *arguments: object) 
     running.callback(process.terminate)
 
 
-def _run(server: BoardServer) -> None:
+def _run(server: BoardServer, announce: Callable[[], None]) -> None:
     started, used = time.monotonic(), time.process_time()
     try:
-        server.serve()
+        server.serve(ready=announce)  # who reads the announcement gets replies at once
     except KeyboardInterrupt:
         share = (time.process_time() - used) / max(time.monotonic() - started, 1e-3)
         priority = "with" if server.prioritised else "without (limit rtprio)"

@@ -268,10 +268,10 @@ class RobotPlant:
         if boards.on is not self._on:
             self._switch(boards.on)
         current = (boards.dac.take(self._drives) - self._command[0]) / self._command[1]
-        if not self._all_on:
-            current *= self._drives_on
         for (board, axis), value in self.failed.items():
             current[self._drives == self.channel_of(board, axis)] = value
+        if not self._all_on:  # a broken amplifier needs its supply, too
+            current *= self._drives_on
         self.current = current[:N]
         if not self._all_driven:
             self._driven = (self._driven | (np.abs(self.current) > MIN_CURRENT)) & self._drives_on[:N]

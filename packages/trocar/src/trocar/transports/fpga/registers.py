@@ -29,8 +29,10 @@ WATCHDOG_UNIT = 256 / CLOCK  # [s]
 # differed from the command by more than the tolerance for a time.
 MAX_CURRENT_ERROR, MIN_CHECKED_CURRENT, MAX_ERROR_TIME = 0x900, 786, 0.05
 TEMPERATURE = 60 << 8 | 60  # of both sensors, in half degrees
-DALLAS_TIME = 0.3  # to read the chip of an instrument [s]
-DALLAS_BUSY = 0x2000
+# Chip of an instrument: time to read a block, and status while it is read. The status of the idle interface: enabled
+# (bit 0), presence pulse 1 or none 3 (bits 2-1), family of the chip (bits 31-24; the DS2505's is 0x0B).
+DALLAS_TIME, DALLAS_BLOCK_TIME, DALLAS_BLOCK = 0.3, 0.04, 256  # first block [s], further ones [s], size [bytes]
+DALLAS_BUSY, DALLAS_READ, DALLAS_ABSENT = 0x2000, 0x0B000003, 0x00000007
 PHY_REPLY = 0x0107  # register 1 of the FireWire link: gap count 7, not the 63 of a bus that was just reset
 HIGH_INPUTS = 0x0FFF  # digital inputs of a QLA, nothing pressed
 
@@ -276,7 +278,9 @@ class Boards:
         elif address == IP_ADDRESS:
             self._ip = value
         elif address == DALLAS and value & 2:
-            self._dallas_until[board], self._dallas_address[board] = now + DALLAS_TIME, value >> 16
+            further = value & 1  # continue after the last block
+            self._dallas_until[board] = now + (DALLAS_BLOCK_TIME if further else DALLAS_TIME)
+            self._dallas_address[board] = self._dallas_address[board] + DALLAS_BLOCK if further else value >> 16
         elif address & 0xFF0F == BOARD_PROM:
             self._proms[board] = b"QLA 0000-%02d\0" % self.numbers[board]
         elif address == FLASH_ADDRESS:
@@ -321,7 +325,7 @@ class Boards:
             PROM_RESULT: self._prom_results[board],
             IP_ADDRESS: self._ip,
             ETHERNET: FPGA_V2,
-            DALLAS: DALLAS_BUSY if now < self._dallas_until[board] else 0,
+            DALLAS: self._dallas_status(board, now),
         }
         if self._drac[board] and address >> 12:
             return self._read_arm(board, address)
@@ -331,6 +335,13 @@ class Boards:
         if address == INPUTS:
             return int(self._digital()[board])
         return int(simple.get(address, 0))
+
+    def _dallas_status(self, board: int, now: float) -> int:
+        if now < self._dallas_until[board]:
+            return DALLAS_BUSY
+        if not self._dallas_until[board]:  # nothing was read since power-up
+            return 0
+        return DALLAS_READ if self.chips.get(self.numbers[board]) else DALLAS_ABSENT
 
     def _read_arm(self, board: int, address: int) -> int:
         """Registers of the electronics in an arm of the dVRK-Si: flash and instrument; settings of current loops."""

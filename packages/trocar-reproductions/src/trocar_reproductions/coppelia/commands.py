@@ -117,7 +117,7 @@ def from_quaternion_xyzw(xyzw: Sequence[float]) -> Rotation:
     return Rotation.from_quat(xyzw)
 
 
-def set_signal(signals: dict[str, Any], name: str, value: float) -> None:
+def set_signal(signals: dict[str, Any], name: str, value: float | str | bytes) -> None:
     """Set a signal."""
     if name not in signals and len(signals) >= MAX_SIGNALS:
         raise SceneRefusal(f"the scene has {MAX_SIGNALS} signals; clear some before you set '{name}'")

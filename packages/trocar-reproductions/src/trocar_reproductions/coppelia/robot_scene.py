@@ -7,7 +7,7 @@ every control cycle.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -134,9 +134,9 @@ class RobotScene(SceneClock):
                 self._objects |= {f"Vision_sensor_{eye}": RobotFrame(name, eye) for eye in EYES}
         self._handles = {name: k + 1 for k, name in enumerate(self._objects)}
         self._by_handle = dict(enumerate(self._objects.values(), 1))
-        self.names = dict(enumerate(self._objects, 1))
-        self.kinds = {handle: _kind(one) for handle, one in self._by_handle.items()}
-        self.parents = parents(self.names, chains)
+        self.names: Mapping[int, str] = dict(enumerate(self._objects, 1))
+        self.kinds: Mapping[int, int] = {handle: _kind(one) for handle, one in self._by_handle.items()}
+        self.parents: Mapping[int, int] = parents(self.names, chains)
         self._mechanisms = {name: frame.scene.arms[name].mechanism() for name in robot.arms}
         self._reset()
 

@@ -139,18 +139,20 @@ class FerroScene(SceneClock):
         ]
         joints += [SceneJoint(ECM, k, f"J{k + 1}_ECM") for k in range(4)]
         self._objects: list[SceneJoint | str] = [*joints, *self._at_start, *VISION_SENSORS]  # a handle is the index + 1
-        self.names = {k: one if isinstance(one, str) else one.name for k, one in enumerate(self._objects, 1)}
+        self.names: Mapping[int, str] = {
+            k: one if isinstance(one, str) else one.name for k, one in enumerate(self._objects, 1)
+        }
         self._handles = {name: handle for handle, name in self.names.items()}
         for arm in arms:  # names of the wrist in the dVRK's other scenes
             tool = f"TOOL{arm.removeprefix('PSM')}"
             wrist = {"J1": 4, "J2": 5, "J3": 6, "J3_dx": 6, "J3_sx": 7}
             self._handles |= {f"{joint}_{tool}": self._handles[f"J{k}_{arm}"] for joint, k in wrist.items()}
-        self.kinds = {
+        self.kinds: Mapping[int, int] = {
             k: JOINT if isinstance(one, SceneJoint) else VISION_SENSOR if one in VISION_SENSORS else DUMMY
             for k, one in enumerate(self._objects, 1)
         }
         numbered = [[*(f"J{k + 1}_{arm}" for k in range(6)), ARMS[arm].tip] for arm in arms]
-        self.parents = parents(self.names, [*numbered, [f"J{k + 1}_ECM" for k in range(4)]])
+        self.parents: Mapping[int, int] = parents(self.names, [*numbered, [f"J{k + 1}_ECM" for k in range(4)]])
         self._reset()
 
     def _reset(self) -> None:

@@ -61,7 +61,7 @@ class Ros1Node:
     """The ROS node `dvrk`.
 
     Args:
-        topics, services: those it serves. images: pipe from the camera, if there is one.
+        topics, services: those it serves, services first. images: pipe from the camera, if there is one.
         address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
         master: URI of the ROS master, or "" to start one on a free port.
         parameters: parameters of the ROS parameter server, set while the node runs.
@@ -94,13 +94,13 @@ class Ros1Node:
         with self._link.sending:  # commands of waiting clients are handled after the node is ready
             rospy.init_node(NAME, argv=[NAME], disable_signals=True)
             self._set_parameters()
+            for service in services:
+                self._offer(service)
             for topic in topics:
                 if topic.direction is Direction.command:
                     self._subscribers[topic.name] = self._subscriber(topic)
                 else:
                     self._publishers[topic.name] = self._publisher(topic)
-            for service in services:
-                self._offer(service)
             # The master, or another node with this name, can end this one.
             rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
             for watch in (self._watch, self._watch_master):

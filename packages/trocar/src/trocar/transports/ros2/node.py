@@ -192,7 +192,8 @@ class Ros2Node:
     """The ROS 2 node `dvrk`.
 
     Args:
-        topics, services: those it serves. images: pipe from the camera, if there is one. Others: see `Ros2Bridge`.
+        topics, services: those it serves, services first. images: pipe from the camera, if there is one.
+        Others: see `Ros2Bridge`.
     """
 
     def __init__(
@@ -218,18 +219,18 @@ class Ros2Node:
         self._counts, self._window = Counter[str](), time.monotonic()
         self._forwarded = 0
         self._pool = ThreadPoolExecutor(THREADS)
-        readers = []
-        for topic in topics:
-            if topic.direction is Direction.command:
-                readers.append(self._read(topic))
-            else:
-                self._write(topic)
-        writers = [writer for writer, _ in self._writers.values()]
+        readers, writers = [], []
         for number, service in enumerate(services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
             self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
+        for topic in topics:
+            if topic.direction is Direction.command:
+                readers.append(self._read(topic))
+            else:
+                self._write(topic)
+        writers += [writer for writer, _ in self._writers.values()]
         self._announced = announce(self._participant, NODE, writers, readers, distro)
         self._link.send(Ready(prioritised))
 

@@ -112,14 +112,14 @@ class SimFunctions:
         root, kind, bits = _handle(root), _handle(kind), checks.count("options", options, 0, 3)
         parents = self._scene.parents
         if root in (SCENE, WORLD, ALL):
-            level, found = [one for one, parent in parents.items() if parent == WORLD], []
+            level, handles = [one for one, parent in parents.items() if parent == WORLD], []
         else:
             self._known(root, parents)
-            level, found = [one for one, parent in parents.items() if parent == root], [] if bits & 1 else [root]
+            level, handles = [one for one, parent in parents.items() if parent == root], [] if bits & 1 else [root]
         while level:
-            found += level
+            handles += level
             level = [] if bits & 2 else [one for one, parent in parents.items() if parent in level]
-        return [one for one in found if kind in (ALL, self._scene.kinds[one])]
+        return [one for one in handles if kind in (ALL, self._scene.kinds[one])]
 
     def _interval(self, joint: object) -> tuple[bool, list[float]]:
         """Cyclic, and lower limit and range."""

@@ -36,7 +36,6 @@ EFFORTS = ("servo_jf", "servo_cf", "servo_cs", "servo_ci")
 MAX_QUEUED = 10  # messages and groups of samples in the queue, from which no new samples are taken
 MAX_READ = 20  # values of the node that are executed before one control cycle
 STOPPED = 0.01  # time without a control cycle after which the robot counts as stopped [s]
-OPERATING_STATE = "operating_state"
 MAX_TEXTS = 1000  # messages in the queue, from which texts such as warnings are dropped
 
 
@@ -102,13 +101,11 @@ class TopicBridge(Closable):
         self._served = self._bus.topics
         images = camera.topics if camera else ()
         if offered is None:
-            topics = (*self._served.values(), *self._scene.sources, *self._scene.fixed, *images)
+            self.topics = (*self._served.values(), *self._scene.sources, *self._scene.fixed, *images)
         else:
             check_known("topic of the robot", self._served, *offered)
             clock = [topic for topic in self._scene.sources if topic is CLOCK_TOPIC]
-            topics = (*(self._served[name] for name in offered), *clock, *images)
-        # A client that waits for the state of an arm expects everything else to be there: nodes offer these last.
-        self.topics = tuple(sorted(topics, key=lambda topic: topic.name.endswith(OPERATING_STATE)))
+            self.topics = (*(self._served[name] for name in offered), *clock, *images)
         self.services = (
             ()
             if offered is not None

@@ -17,7 +17,18 @@ from urllib.parse import urlsplit
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import MAX_BYTES, Lost, NodeFailed, ProcessLink, Publish, Readers, Ready, received, send
+from trocar.transports.link import (
+    MAX_BYTES,
+    Lost,
+    NodeFailed,
+    ProcessLink,
+    Publish,
+    Readers,
+    Ready,
+    announced_order,
+    received,
+    send,
+)
 from trocar.transports.ros1.debian import use_master
 from trocar.transports.ros1.rospy_internals import register_again
 from trocar.transports.ros1.rospy_types import generate_packages, service_class, wire_class
@@ -96,7 +107,7 @@ class Ros1Node:
             self._set_parameters()
             for service in services:
                 self._offer(service)
-            for topic in topics:
+            for topic in announced_order(topics):
                 if topic.direction is Direction.command:
                     self._subscribers[topic.name] = self._subscriber(topic)
                 else:

@@ -24,7 +24,7 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
-from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
+from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, announced_order, received
 from trocar.transports.ros2.cyclonedds_internals import Handler, delete
 from trocar.transports.ros2.participant import DEPTH, Participant, discovery_qos, sample_class, taken, topic_name
 from trocar.transports.ros_conversion import answer
@@ -225,7 +225,7 @@ class Ros2Node:
             self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
-        for topic in topics:
+        for topic in announced_order(topics):
             if topic.direction is Direction.command:
                 readers.append(self._read(topic))
             else:

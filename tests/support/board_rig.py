@@ -14,8 +14,8 @@ from tools.boards.homing import HomedArm
 from trocar.simulation import load_scene
 from trocar.transports.fpga import nominal
 from trocar.transports.fpga.controller import BoardController
-from trocar.transports.fpga.io_file import read_system
 from trocar.transports.fpga.plant import RobotPlant
+from trocar.transports.fpga.system_file import read_system
 
 PERIOD = 1.0 / 1500.0
 ALL = 63

@@ -18,6 +18,9 @@ class OneJointScene:
     def __init__(self):
         self.running = self.paused = False
         self.T = np.eye(4)
+        self.names = {handle: name for name, handle in HANDLES.items()}
+        self.kinds = {JOINT: 1, FRAME: 4, CAMERA: 9}
+        self.parents = {JOINT: -1, FRAME: JOINT, CAMERA: FRAME}
         self.fail = self.slow = False
         self.pictures = []  # requested; a slow scene leaves them to the test
         self.clear()
@@ -38,6 +41,10 @@ class OneJointScene:
     def joint_position(self, handle):
         self.check(handle, JOINT)
         return self.q
+
+    def joint_range(self, handle):
+        self.check(handle, JOINT)
+        return -1.0, 2.0
 
     def joint_velocity(self, handle):
         self.check(handle, JOINT)

@@ -16,8 +16,9 @@ import numpy as np
 from tools.boards.client import TIMEOUT, BoardArm, BoardClient, UdpExchange
 from tools.boards.homing import HomedArm
 from trocar.arms import load_arm
-from trocar.transports.fpga.io_file import IOConfiguration, read_system
+from trocar.transports.fpga.io_file import IOConfiguration
 from trocar.transports.fpga.packets import PORT
+from trocar.transports.fpga.system_file import read_system
 
 PERIOD = 1.0 / 1500.0
 PRIORITY = 8  # below that of the server

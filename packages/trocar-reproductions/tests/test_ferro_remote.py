@@ -307,3 +307,13 @@ def test_a_picture_shows_an_instrument_when_the_endoscope_looks_at_it(client_of_
     assert 0.02 < (seen > 60).any(axis=2).mean() < 0.5
     assert np.array_equal(picture(), seen)
     scene.close()
+
+
+def test_the_wrist_also_has_the_names_of_the_dvrks_other_scenes():
+    scene = FerroScene(("PSM1", "PSM2"))
+    for arm, tool in (("PSM1", "TOOL1"), ("PSM2", "TOOL2")):
+        for name, number in {"J1": 4, "J2": 5, "J3_dx": 6, "J3_sx": 7}.items():
+            assert scene.handle(f"{name}_{tool}") == scene.handle(f"J{number}_{arm}")
+    assert scene.parents[scene.handle("J2_PSM1")] == scene.handle("J1_PSM1")
+    assert scene.joint_range(scene.handle("J1_PSM1")) == pytest.approx((-1.2217305, 0.8726646))
+    scene.close()

@@ -55,6 +55,37 @@ def test_a_joint_moves_to_its_target_and_other_windows_see_it(served):
     )
 
 
+def test_an_instrument_has_the_names_of_the_dvrks_scenes_for_vrep():
+    robot = Robot("dvrk", arms=["PSM1"], start="ready", speed="stepped")
+    scene = RobotScene(robot)
+    with RemoteApiServer(scene, 0, lambda line: None) as server, RemoteApiClient(server.port) as client:
+        client.synchronous()
+        client.start()
+        for k, target in ((4, 0.2), (5, -0.1), (6, 0.15), (7, 0.4)):
+            command(client, 0x100C, client.handle(f"J{k}_PSM1"), target)
+        for _ in range(100):
+            client.trigger()
+        roll, pitch, dx, sx = (client.joint_position(client.handle(f"J{k}_TOOL1")) for k in ("1", "2", "3_dx", "3_sx"))
+        # ucsdarclab/dVRL, ArmPSM.getJointAngles: yaw and jaw from both fingers
+        measured = [roll, pitch, 0.5 * (dx - sx), dx + sx]
+        np.testing.assert_allclose(measured, [0.2, -0.1, 0.15, 0.4], atol=0.01)
+        tip = client.position(client.handle("Tip_PSM1"))
+        for name in ("EE_virtual_TOOL1", "J3_dx_tip_TOOL1", "J3_sx_tip_TOOL1", "IK_target_dx_PSM1"):
+            np.testing.assert_array_equal(client.position(client.handle(name)), tip)
+        target = client.handle("IK_target_sx_PSM1")
+        client.call(0x101B, struct.pack("<i", target), struct.pack("<i3f", -1, 1.0, 2.0, 3.0))
+        np.testing.assert_array_equal(client.position(target), [1.0, 2.0, 3.0])
+        with pytest.raises(RemoteError):
+            command(client, 0x100C, client.handle("J3_dx_TOOL1"), 0.1)
+    assert scene.names[scene.parents[client_handle(scene, "J2_TOOL1")]] == "J1_TOOL1"
+    assert scene.parents[client_handle(scene, "RCM_PSM1")] == -1
+    scene.close()
+
+
+def client_handle(scene, name):
+    return next(handle for handle, one in scene.names.items() if one == name)
+
+
 def test_stopping_resets_the_robot_and_the_next_run_has_the_same_bits(served):
     _, _, client = served
     joint = client.handle("J2_PSM")

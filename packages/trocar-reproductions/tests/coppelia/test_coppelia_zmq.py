@@ -1,5 +1,11 @@
 """CoppeliaSim's ZMQ remote API: the same scene by the functions of the module sim."""
 
+import struct
+import threading
+import time
+from contextlib import suppress
+
+import cbor2
 import numpy as np
 import pytest
 import zmq
@@ -18,6 +24,7 @@ def served():
     with RemoteApiServer(scene, 0, lines.append) as legacy, ZmqApiServer(legacy.stepping, 0, lines.append) as server:
         client = ZmqClient(server.port)
         client.lines, client.legacy, client.port = lines, legacy, server.port
+        client.count_port = server.count_port
         yield client, scene
         client.close()
 
@@ -71,8 +78,108 @@ def test_steps_are_shared_with_the_legacy_api(served):
         other.synchronous(False)
     call("sim.stopSimulation")
     assert call("sim.getSimulationState") == [0]
+    with pytest.raises(RuntimeError, match="setStepping"):
+        call("sim.step")
+    call("sim.setStepping", True)
     with pytest.raises(RuntimeError, match="running simulation"):
         call("sim.step")
+
+
+def eventually(condition):
+    deadline = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(2e-3)
+
+
+def test_stopping_ends_the_stepping_of_a_script_that_has_ended(served):
+    call, scene = served
+    call("sim.setStepping", True)
+    call("sim.startSimulation")
+    call("sim.step")
+    call("sim.stopSimulation")
+    other = ZmqClient(call.port)  # another script, which does not step
+    other("sim.startSimulation")
+    eventually(lambda: scene.time > 0.03)
+    other.close()
+
+
+def test_a_synchronous_legacy_client_does_not_wait_for_a_stepping_zmq_client(served):
+    call, scene = served
+    call("sim.setStepping", True)
+    call("sim.startSimulation")
+    with RemoteApiClient(call.legacy.port) as legacy:
+        legacy.synchronous()
+        for k in range(1, 4):
+            waiting = threading.Thread(target=legacy.trigger, daemon=True)
+            waiting.start()
+            waiting.join(10.0)
+            assert not waiting.is_alive()
+            assert scene.time == pytest.approx(0.01 * k)
+        with pytest.raises(RuntimeError, match="legacy remote API steps"):
+            call("sim.step")
+        legacy.synchronous(False)
+    call("sim.step")  # the ZMQ client takes the steps again
+    assert scene.time == pytest.approx(0.04)
+
+
+def test_clients_of_version_4_3_step_and_read_their_errors(served):
+    """Their replies have `success` and `error`, and the number of steps comes on a port of its own."""
+    call, scene = served
+    context = zmq.Context()
+    counts = context.socket(zmq.SUB)
+    counts.setsockopt(zmq.SUBSCRIBE, b"")
+    counts.setsockopt(zmq.RCVTIMEO, 200)
+    counts.connect(f"tcp://127.0.0.1:{call.count_port}")
+
+    def old(func, *args):
+        return call.raw(cbor2.dumps({"func": func, "args": list(args)}))
+
+    assert old("setStepping", True, "uuid")["success"] is True
+    assert old("sim.startSimulation") == {"ret": [None], "success": True}
+    steps = []
+    deadline = time.monotonic() + 10.0
+    while not steps and time.monotonic() < deadline:  # the first counts come before the subscription
+        assert old("step", "uuid")["success"]
+        with suppress(zmq.Again):
+            steps.append(struct.unpack("<i", counts.recv())[0])
+    assert steps == [round(scene.time / 0.01)]
+    context.destroy(linger=0)
+    reply = old("sim.getJointPosition", 99)
+    assert reply["success"] is False
+    assert "99" in reply["error"]
+
+
+def test_modules_that_are_not_there_cannot_be_required(served):
+    call, _ = served
+    with pytest.raises(RuntimeError, match="simIK"):
+        call("zmqRemoteApi.require", "simIK")
+
+
+def test_objects_are_found_by_name_tree_and_pose(served):
+    call, scene = served
+    assert call("sim.getObject", "/nowhere", {"noError": True}) == [-1]
+    assert call("sim.getObject", "/joint", {"noError": True}) == [JOINT]
+    assert call("sim.getObjectAlias", JOINT) == ["joint"]
+    assert call("sim.getObjectParent", FRAME) == [JOINT]
+    assert call("sim.getObjectParent", JOINT) == [-1]
+    assert call("sim.getObjectsInTree", -12) == [[JOINT, FRAME, CAMERA]]
+    assert call("sim.getObjectsInTree", JOINT, -2, 1) == [[FRAME, CAMERA]]
+    assert call("sim.getObjectsInTree", JOINT, -2, 3) == [[FRAME]]
+    assert call("sim.getObjectsInTree", -12, 9) == [[CAMERA]]
+    call("sim.setObjectPosition", FRAME, [1, 2, 3])
+    assert call("sim.getObjectPose", FRAME) == [[1, 2, 3, 0, 0, 0, 1]]
+    assert call("sim.getObjectMatrix", FRAME) == [[1, 0, 0, 1, 0, 1, 0, 2, 0, 0, 1, 3]]
+    assert call("sim.getJointMode", JOINT) == [5, 0]
+    assert call("sim.getJointInterval", JOINT) == [False, [-1.0, 3.0]]
+    call("sim.setJointTargetForce", JOINT, -4.0)
+    assert (scene.limit, scene.dq) == (4.0, -1000.0)
+    assert call("sim.getJointTargetForce", JOINT) == [4.0]
+    assert call("sim.getStringSignal", "s") == [None]
+    call("sim.setStringSignal", "s", "text")
+    assert call("sim.getStringSignal", "s") == ["text"]
+    call("sim.stopSimulation")
+    assert call("sim.getStringSignal", "s") == [None]
 
 
 @pytest.mark.parametrize(

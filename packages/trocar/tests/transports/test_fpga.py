@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from contextlib import closing
@@ -421,6 +422,16 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
         server.close()
     assert server.requests >= 7  # broadcast, two reads of each board, query, block
     assert "requests" in server.summary()
+
+
+def test_a_server_is_ready_when_its_loop_has_started(rig):
+    server = BoardServer(rig.controller, Bedside(rig.plant), port=0, bedside_port=0)
+    seen = []
+    try:
+        server.serve(lambda: False, ready=lambda: seen.append(gc.isenabled()))
+    finally:
+        server.close()
+    assert seen == [False]  # after the garbage collection that takes the time
 
 
 def test_a_port_in_use_is_an_error_that_says_so(rig):

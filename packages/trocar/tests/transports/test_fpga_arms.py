@@ -17,7 +17,9 @@ from trocar.errors import TrocarError
 from trocar.transports.fpga import nominal
 from trocar.transports.fpga.bedside import Bedside
 from trocar.transports.fpga.chip import chip_memory
-from trocar.transports.fpga.io_file import pedals, read_commented_json, read_io_file, read_system
+from trocar.transports.fpga.io_file import read_io_file
+from trocar.transports.fpga.json_table import read_commented_json
+from trocar.transports.fpga.system_file import pedals, read_system
 
 DATA = Path(os.environ.get("TROCAR_DATA", "")) / "dvrk_config_jhu"
 CLASSIC = DATA / "jhu-dVRK"
@@ -134,6 +136,23 @@ def test_a_lost_client_stops_the_motors_and_the_arm_is_held():
     np.testing.assert_allclose(rig.scene.arms["PSM1"].q, before, atol=0.02)
 
 
+def test_a_failed_amplifier_stops_with_its_supply():
+    rig = BoardRig("PSM1")
+    arm = rig.arm("PSM1")
+    arm.move(arm.joints(), 100)
+    rig.plant.failed[6, 0] = 1.2
+    for _ in range(30):
+        arm.cycle(arm.positions(rig.client.sample()), np.zeros(7))
+    assert rig.plant.current[0] == pytest.approx(1.2)
+    rig.client.write(63, 0, 0x80000)  # the dVRK removes the power
+    rig.command({6: [0] * 4, 7: [0] * 4})
+    speed = abs(rig.scene.arms["PSM1"].dq[0])
+    for _ in range(300):
+        rig.command({6: [0] * 4, 7: [0] * 4})
+    assert rig.plant.current[0] == 0.0
+    assert abs(rig.scene.arms["PSM1"].dq[0]) < speed  # it coasts
+
+
 def test_power_loss_is_reported():
     rig = BoardRig("PSM1")
     arm, goal = held(rig)
@@ -215,14 +234,18 @@ def test_a_hand_turns_the_grip_and_keeps_its_place():
     np.testing.assert_allclose(truth.tip_pose()[:3, 3], before[:3, 3], atol=5e-3)
 
 
-def test_a_held_master_can_be_aligned_within_the_dvrks_tolerance():
-    rig = BoardRig("MTMR", q={"MTMR": [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
-    arm = rig.arm("MTMR")
-    rig.plant.hold("MTMR")
-    tip = rig.scene.arms["MTMR"].tip_pose()[:3, 3]
-    error = arm.move(np.array([0.0, 0.1, 0.0, 0.3, 0.4, 0.3, 0.5]), 700, 200)
-    assert np.abs(error[3:]).max() < np.radians(5.0)
-    np.testing.assert_allclose(rig.scene.arms["MTMR"].tip_pose()[:3, 3], tip, atol=5e-3)
+@pytest.mark.parametrize("name", ["MTML", "MTMR"])
+def test_a_held_master_is_aligned_well_within_the_dvrks_tolerance(name):
+    for wrist in ([0.01, 0.54, -0.43, 0.54], [0.3, 0.4, 0.3, 0.5], [-0.29, -0.24, 0.38, -0.49]):
+        rig = BoardRig(name, q={name: [0.0, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1]})
+        arm, truth = rig.arm(name), rig.scene.arms[name]
+        rig.plant.hold(name)
+        tip = truth.tip_pose()[:3, 3]
+        goal = np.array([0.0, 0.1, 0.0, *wrist])
+        arm.move(goal, 700, 300)
+        R = truth.mechanism.forward_kinematics(goal)[:3, :3].T @ truth.tip_pose()[:3, :3]
+        assert Rotation.from_matrix(R).magnitude() < np.radians(4.0)  # the dVRK starts teleoperation below 5 degrees
+        np.testing.assert_allclose(truth.tip_pose()[:3, 3], tip, atol=5e-3)
 
 
 def test_pedals_head_sensor_and_gripper_are_seen_by_the_client():
@@ -270,16 +293,37 @@ def test_the_chip_is_read_through_the_registers_after_its_time():
     rig.client.write(1, 13, 0x00800002)
     assert rig.client.read(1, 13) & 0x2000
     rig.wait(0.4)
-    assert rig.client.read(1, 13) == 0
+    assert rig.client.read(1, 13) & 0x20F0 == 0
     words = rig.client.read_block(1, 0x6000, 64)
     assert int(words[9]) == 400006
+
+
+def test_ampios_instrument_program_reads_the_whole_chip():
+    """`instrument` of mechatronics-software: 2,048 bytes in blocks of 256, then the checks of the status."""
+    rig = BoardRig("PSM1")
+    rig.client.scan()
+    memory = b""
+    for control in (0x00000002, *[0x03] * 7):
+        rig.client.write(1, 13, control)
+        rig.wait(0.4)
+        assert rig.client.read(1, 13) & 0x20F0 == 0
+        memory += rig.client.read_block(1, 0x6000, 64).astype(">u4").tobytes()
+    assert memory == chip_memory("400006")
+    status = rig.client.read(1, 13)
+    assert status & 1, "DS2505 interface not enabled (hardware problem)"
+    assert status >> 1 & 3 == 1, "failed to communicate with DS2505"
+    assert status >> 24 == 0x0B, "unknown device family code"
+    rig.plant.mounting.remove("PSM1")
+    rig.client.write(1, 13, 2)
+    rig.wait(0.4)
+    assert rig.client.read(1, 13) >> 1 & 3 == 3  # no presence pulse
 
 
 def test_every_classic_instrument_has_a_chip():
     from trocar.arms import instruments
 
     for name in instruments.names("PSM"):
-        assert len(chip_memory(name)) == 0x180
+        assert len(chip_memory(name)) == 2048
 
 
 def test_comments_in_files_are_ignored_but_not_in_texts(tmp_path):
@@ -313,6 +357,33 @@ def test_arms_with_another_name_on_the_boards_and_arms_that_the_dvrk_simulates(t
     assert configuration.notes == ()
 
 
+def test_files_are_also_searched_in_the_working_directory_and_named_by_the_ports(tmp_path, monkeypatch):
+    """JHU's open-xr/system-SUJ-ECM-PSM1-PSM2-OpenXR-Teleop.json and system-PSM2-contact-sensor.json."""
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["IOs"][0]["configuration_files"] = ["contact.json"]
+    switch = {"name": "contact", "board_id": 6, "bit_id": 5, "pressed_value": True}
+    (tmp_path / "contact.json").write_text(json.dumps({"$version": "6", "digital_inputs": [switch]}))
+    (tmp_path / "open-xr").mkdir()
+    below = tmp_path / "open-xr" / system.name
+    below.write_text(json.dumps(content))
+    assert read_system(below).robots == ()
+    monkeypatch.chdir(tmp_path)
+    configuration = read_system(below)
+    assert [robot.name for robot in configuration.robots] == ["PSM1"]
+    assert "contact" in {switch.name for switch in configuration.inputs}
+
+
+def test_set_up_joints_without_boards_are_no_arm(tmp_path):
+    system = nominal.write_system(tmp_path, loaded("PSM1"), ["PSM1"])
+    content = json.loads(system.read_text())
+    content["arms"].append({"name": "SUJ", "type": "SUJ_Fixed", "kinematic": "suj-fixed.json"})
+    system.write_text(json.dumps(content))
+    configuration = read_system(system)
+    assert configuration.types == {"PSM1": "PSM"}
+    assert "SUJ_Fixed" in configuration.notes[0]
+
+
 def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
     arms = ("MTML", "MTMR", "ECM", "PSM1", "PSM2", "PSM3")
     path = nominal.write_system(tmp_path, loaded(*arms), arms)
@@ -320,6 +391,17 @@ def test_nominal_files_of_all_arms_have_different_boards(tmp_path):
     assert sorted(configuration.boards) == list(range(12))
     assert configuration.notes == ()
     assert {switch.name for switch in configuration.inputs} >= {"clutch", "coag", "camera", "PSM2_tool"}
+
+
+@pytest.mark.parametrize("name", ["PSM1", "ECM", "MTML", "MTMR"])
+def test_the_axes_of_a_nominal_file_have_different_current_offsets(name):
+    """sawRobotIO1394 (mtsRobot1394::CheckConfiguration) refuses an arm whose DAC offsets are all the same."""
+    rig = BoardRig(name)
+    robot = next(robot for robot in rig.configuration.robots if robot.name == name)
+    offsets = [actuator.command.offset for actuator in robot.actuators]
+    assert len(set(offsets)) == len(offsets)
+    for actuator in robot.actuators:  # no current is no current in both directions
+        assert actuator.feedback.offset + actuator.feedback.scale * actuator.command.offset == pytest.approx(0.0)
 
 
 def test_the_gravity_file_of_a_master_fits_its_model():

@@ -13,7 +13,8 @@ from tools.boards import requests
 from trocar.errors import TrocarError
 from trocar.transports.fpga import packets
 from trocar.transports.fpga.bedside import Bedside
-from trocar.transports.fpga.io_file import read_io_file, read_system
+from trocar.transports.fpga.io_file import read_io_file
+from trocar.transports.fpga.system_file import read_system
 
 
 def random_request(rng, known):

@@ -17,7 +17,7 @@ from trocar_reproductions.coppelia.packets import RemoteCommand, ScriptCall, key
 from trocar_reproductions.coppelia.remote_scene import WORLD, NotServed, RemoteScene, SceneRefusal
 
 SYNCHRONOUS, FREE_RUNNING, TRIGGER, FINISH = 0x0001, 0x0002, 0x0003, 0x000A  # executed by the server
-SIMULATION, START = 0x1007, struct.pack("<i", 0)  # the first also by the server
+SIMULATION, START, STOP = 0x1007, struct.pack("<i", 0), struct.pack("<i", 2)  # these two by the server
 PROGRAM_VERSION = 40200  # CoppeliaSim 4.2.0
 VERSION_PARAMETER = 1
 JOINT_VELOCITY = 2012  # float parameter of an object
@@ -117,7 +117,7 @@ def from_quaternion_xyzw(xyzw: Sequence[float]) -> Rotation:
     return Rotation.from_quat(xyzw)
 
 
-def set_signal(signals: dict[str, Any], name: str, value: float) -> None:
+def set_signal(signals: dict[str, Any], name: str, value: float | str | bytes) -> None:
     """Set a signal."""
     if name not in signals and len(signals) >= MAX_SIGNALS:
         raise SceneRefusal(f"the scene has {MAX_SIGNALS} signals; clear some before you set '{name}'")
@@ -171,9 +171,9 @@ def _place(layout: str, part: str, read: Callable[[Any], Any], scene: RemoteScen
 
 def _simulation(scene: RemoteScene, command: RemoteCommand) -> bytes:
     (which,) = numbers("<i", command.key)
-    if which not in (0, 1, 2):
+    if which not in (0, 1):
         raise SceneRefusal(f"the simulation can be started (0), paused (1) and stopped (2), got {which}")
-    (scene.start, scene.pause, scene.stop)[which]()
+    (scene.start, scene.pause)[which]()
     return b""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from itertools import pairwise
 from typing import Protocol
 
 from trocar.appearance.films import Picture
@@ -11,6 +13,7 @@ from trocar.spatial import Array
 from trocar_reproductions.coppelia.packets import ScriptCall
 
 WORLD = -1  # handle of the world frame
+JOINT, DUMMY, VISION_SENSOR = 1, 4, 9  # CoppeliaSim's types of objects
 
 
 class SceneRefusal(TrocarError):
@@ -19,6 +22,13 @@ class SceneRefusal(TrocarError):
 
 class NotServed(SceneRefusal):
     """A command that this server does not offer."""
+
+
+def parents(names: Mapping[int, str], chains: Sequence[Sequence[str]]) -> dict[int, int]:
+    """Parent of every object, by handle: the one before it in a chain, otherwise the world."""
+    handles = {name: handle for handle, name in names.items()}
+    before = {second: first for chain in chains for first, second in pairwise(chain)}
+    return {handle: handles.get(before.get(name, ""), WORLD) for handle, name in names.items()}
 
 
 class SceneClock:
@@ -58,12 +68,16 @@ class RemoteScene(Protocol):
     world. Each method raises `SceneRefusal` for an unknown handle or an object of another kind.
 
     Attributes:
+        names, kinds, parents: of the objects by handle; a kind is one of CoppeliaSim's types, the parent a handle.
         floats, integers: signals by name. period: of a simulation step [s]. time: simulated [s].
         running: the simulation was started. paused: it was paused since.
     """
 
     floats: dict[str, float]
     integers: dict[str, int]
+    names: Mapping[int, str]
+    kinds: Mapping[int, int]
+    parents: Mapping[int, int]
 
     @property
     def period(self) -> float: ...
@@ -82,6 +96,9 @@ class RemoteScene(Protocol):
 
     def joint_position(self, handle: int) -> float:
         """Position of a joint."""
+
+    def joint_range(self, handle: int) -> tuple[float, float]:
+        """Limits of a joint, lower and upper."""
 
     def joint_velocity(self, handle: int) -> float:
         """Velocity of a joint."""

@@ -7,6 +7,7 @@ every control cycle.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -23,11 +24,19 @@ from trocar.robot.messages import ArmFrame
 from trocar.spatial import Array, pose
 from trocar_reproductions.coppelia.packets import ScriptCall
 from trocar_reproductions.coppelia.pictures import EndoscopePictures
-from trocar_reproductions.coppelia.remote_scene import SceneClock, SceneRefusal
+from trocar_reproductions.coppelia.remote_scene import (
+    DUMMY,
+    JOINT,
+    VISION_SENSOR,
+    SceneClock,
+    SceneRefusal,
+    parents,
+)
 
 MAX_PERIOD = 0.1  # of a simulation step [s]
 SIZE = 640, 480  # of pictures [pixels]
 EYES = {"left": 1.0, "right": -1.0}  # side, along x of the tip
+FINGERS = {"dx": 1.0, "sx": -1.0}  # sign of the wrist's yaw
 
 
 class RobotJoint(NamedTuple):
@@ -37,8 +46,15 @@ class RobotJoint(NamedTuple):
     number: int
 
 
+class RobotFinger(NamedTuple):
+    """A finger of an instrument, as the dVRK's scenes for V-REP have it: half the jaw plus or minus the wrist's yaw."""
+
+    arm: str
+    side: float
+
+
 class RobotFrame(NamedTuple):
-    """A frame of an arm: "base", "tip", or the vision sensor "left" or "right"."""
+    """A frame of an arm: "base", "tip", a "target", or the vision sensor "left" or "right"."""
 
     arm: str
     kind: str
@@ -71,7 +87,10 @@ class RobotScene(SceneClock):
     """A robot, as a `RemoteScene`.
 
     Objects: joints J1_PSM1, J2_PSM1, ... (the last one of a PSM is its jaw), frames RCM_PSM1 (the base of an arm) and
-    Tip_PSM1, and Vision_sensor_left, Vision_sensor_right if there is an endoscope.
+    Tip_PSM1, and Vision_sensor_left, Vision_sensor_right if there is an endoscope. An instrument also has the names of
+    the dVRK's scenes for V-REP: joints J1_TOOL1 (roll), J2_TOOL1 (wrist pitch), J3_dx_TOOL1 and J3_sx_TOOL1 (fingers),
+    frames EE_virtual_TOOL1, J3_dx_tip_TOOL1, J3_sx_tip_TOOL1 (the tip) and IK_target_dx_PSM1, IK_target_sx_PSM1. The
+    targets can be placed; no arm follows them.
 
     Args:
         robot: with speed="stepped"; the steps of this scene let its time pass.
@@ -89,18 +108,35 @@ class RobotScene(SceneClock):
         super().__init__(period)
         self._robot, self._simulation = robot, robot.simulation()
         frame = self._simulation.frame()
-        self._objects: dict[str, RobotJoint | RobotFrame] = {}
+        self._objects: dict[str, RobotJoint | RobotFinger | RobotFrame] = {}
+        chains = []
         self._pictures: EndoscopePictures | None = None
         for name in robot.arms:
             arm = frame.scene.arms[name].arm
             self._objects |= {f"J{k + 1}_{name}": RobotJoint(name, k) for k in range(arm.n)}
             self._objects |= {f"RCM_{name}": RobotFrame(name, "base"), f"Tip_{name}": RobotFrame(name, "tip")}
+            chains.append([f"RCM_{name}", *(f"J{k + 1}_{name}" for k in range(arm.n)), f"Tip_{name}"])
+            if arm.carries == "instrument":
+                tool = f"TOOL{name.removeprefix('PSM')}"
+                self._objects |= {f"J1_{tool}": RobotJoint(name, 3), f"J2_{tool}": RobotJoint(name, 4)}
+                self._objects |= {f"J3_{side}_{tool}": RobotFinger(name, sign) for side, sign in FINGERS.items()}
+                self._objects |= {f"J3_{side}_tip_{tool}": RobotFrame(name, "tip") for side in FINGERS}
+                self._objects |= {f"IK_target_{side}_{name}": RobotFrame(name, "target") for side in FINGERS}
+                self._objects |= {f"EE_virtual_{tool}": RobotFrame(name, "tip")}
+                chains += [
+                    [f"J3_{name}", f"J1_{tool}", f"J2_{tool}", f"J3_{side}_{tool}", f"J3_{side}_tip_{tool}"]
+                    for side in FINGERS
+                ]
+                chains.append([f"J2_{tool}", f"EE_virtual_{tool}"])
             if arm.carries == "endoscope" and self._pictures is None:
                 sensors = {eye: pose(np.eye(3), [side * BASELINE / 2, 0.0, 0.0]) for eye, side in EYES.items()}
                 self._pictures = EndoscopePictures(name, Lens.of_view(VIEW, *SIZE), sensors)
                 self._objects |= {f"Vision_sensor_{eye}": RobotFrame(name, eye) for eye in EYES}
         self._handles = {name: k + 1 for k, name in enumerate(self._objects)}
         self._by_handle = dict(enumerate(self._objects.values(), 1))
+        self.names: Mapping[int, str] = dict(enumerate(self._objects, 1))
+        self.kinds: Mapping[int, int] = {handle: _kind(one) for handle, one in self._by_handle.items()}
+        self.parents: Mapping[int, int] = parents(self.names, chains)
         self._mechanisms = {name: frame.scene.arms[name].mechanism() for name in robot.arms}
         self._reset()
 
@@ -108,6 +144,7 @@ class RobotScene(SceneClock):
         self.floats: dict[str, float] = {}
         self.integers: dict[str, int] = {}
         self._targets: dict[str, JointTargets] = {}
+        self._placed: dict[int, Array] = {}  # targets, by handle
         self._steps = 0
 
     def close(self) -> None:
@@ -125,9 +162,22 @@ class RobotScene(SceneClock):
 
     def _joint(self, handle: int) -> RobotJoint:
         one = self._by_handle.get(handle)
+        if isinstance(one, RobotFinger):
+            raise SceneRefusal(
+                f"{self.names[handle]} is a finger, which is read only; use the joints 6 and 7 of {one.arm}"
+            )
         if not isinstance(one, RobotJoint):
             raise SceneRefusal(f"handle {handle} is not a joint")
         return one
+
+    def _finger_or_joint(self, handle: int, values: Callable[[str], Array]) -> float:
+        """A quantity of a joint, or of a finger, from those of all joints of its arm."""
+        one = self._by_handle.get(handle)
+        if isinstance(one, RobotFinger):
+            yaw, jaw = values(one.arm)[5:7]
+            return float(0.5 * jaw + one.side * yaw)
+        arm, k = self._joint(handle)
+        return float(values(arm)[k])
 
     def _frame_of_arm(self, handle: int) -> RobotFrame:
         one = self._by_handle.get(handle)
@@ -139,14 +189,18 @@ class RobotScene(SceneClock):
         return self._simulation.frame((arm,)).arms[arm]
 
     def joint_position(self, handle: int) -> float:
-        """True position of a joint [rad, m]."""
+        """True position of a joint or finger [rad, m]."""
+        return self._finger_or_joint(handle, lambda arm: self._state(arm).q)
+
+    def joint_range(self, handle: int) -> tuple[float, float]:
+        """Limits of a joint [rad, m]."""
         arm, k = self._joint(handle)
-        return float(self._state(arm).q[k])
+        joint = self._mechanisms[arm].arm.joints[k]
+        return joint.lower, joint.upper
 
     def joint_velocity(self, handle: int) -> float:
-        """True velocity of a joint [rad/s, m/s]."""
-        arm, k = self._joint(handle)
-        return float(self._state(arm).dq[k])
+        """True velocity of a joint or finger [rad/s, m/s]."""
+        return self._finger_or_joint(handle, lambda arm: self._state(arm).dq)
 
     def joint_force(self, handle: int) -> float:
         """Effort of a joint in the last cycle [N m, N], in CoppeliaSim's sign."""
@@ -192,12 +246,14 @@ class RobotScene(SceneClock):
         if kind == "base":
             return T_base
         T: Array = T_base @ T_tip
+        if kind == "target":  # at the tip until it is placed
+            return self._placed.get(handle, T)
         return T if kind == "tip" or self._pictures is None else T @ self._pictures.sensors[kind]
 
     def velocity(self, handle: int) -> Array:
         """Velocity (6,) of a frame, linear and angular, world axes [m/s, rad/s]."""
         arm, kind = self._frame_of_arm(handle)
-        if kind == "base":
+        if kind in ("base", "target"):
             return np.zeros(6)
         frame = self._simulation.frame((arm,))
         state, R = frame.arms[arm], frame.scene.arms[arm].T_world_base[:3, :3]
@@ -206,8 +262,10 @@ class RobotScene(SceneClock):
         return np.concatenate([R @ twist[:3], R @ twist[3:]])
 
     def place(self, handle: int, T: Array) -> None:
-        """Frames of a robot cannot be placed."""
-        self._frame_of_arm(handle)
+        """Place a target; other frames of a robot cannot be placed."""
+        if self._frame_of_arm(handle).kind == "target":
+            self._placed[handle] = T
+            return
         raise SceneRefusal("the frames of a robot are part of its arms and cannot be placed")
 
     def image(self, handle: int) -> Future[Picture]:
@@ -243,3 +301,9 @@ class RobotScene(SceneClock):
         self._robot.arm(name).servo_jp(q[: arm.tip_joints])
         if arm.carries == "instrument":
             self._robot.psm(name).jaw.servo_jp(q[arm.tip_joints :])
+
+
+def _kind(one: RobotJoint | RobotFinger | RobotFrame) -> int:
+    if isinstance(one, RobotFrame):
+        return VISION_SENSOR if one.kind in EYES else DUMMY
+    return JOINT

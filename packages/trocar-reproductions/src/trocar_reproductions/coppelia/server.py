@@ -56,7 +56,7 @@ class RemoteApiServer:
         self._socket = _listening(port)
         self.port = int(self._socket.getsockname()[1])
         self._lines = report
-        self.scene, self.stepping = scene, Stepping(scene, self.report)
+        self.scene, self.stepping = scene, Stepping(scene, self.report, self.wake)
         self._clients: set[_Client] = set()
         self.selector = selectors.DefaultSelector()
         self._waker, self._wakes = socket.socketpair()
@@ -152,10 +152,10 @@ class RemoteApiServer:
         if self._left and command.key == commands.START:
             self.scene.stop()
         self._left = False
-        before, reply = self.scene.running, commands.execute(self.scene, command)
-        if before and not self.scene.running:
-            self.stepping.end_run()
-        return reply
+        if command.key == commands.STOP:
+            self.stepping.stop()
+            return b""
+        return commands.execute(self.scene, command)
 
 
 class _Reply(NamedTuple):

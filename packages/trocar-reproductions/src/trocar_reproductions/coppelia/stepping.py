@@ -16,36 +16,46 @@ class Stepping:
     """Steps of a scene that several clients share.
 
     While a client is synchronous, a step follows when every synchronous client has sent a trigger. Without one, a
-    running simulation takes a step per period of real time. A failed step stops the simulation, not the server.
+    running simulation takes a step per period of real time. A guest, a client of the ZMQ API, is asked only while no
+    other client is synchronous. A failed step stops the simulation, not the server.
 
     Args:
         scene: the scene. report: called with one line about each failure.
+        wake: called by other threads than the one of `run_free` after they have changed the simulation.
 
     Attributes:
         lock: held while commands are executed and steps taken. steps: number of steps taken.
     """
 
-    def __init__(self, scene: RemoteScene, report: Callable[[str], None]) -> None:
-        self.scene, self.lock, self.steps = scene, RLock(), 0
+    def __init__(
+        self, scene: RemoteScene, report: Callable[[str], None], wake: Callable[[], None] = lambda: None
+    ) -> None:
+        self.scene, self.lock, self.steps, self.wake = scene, RLock(), 0, wake
         self._report = report
         self._triggered: dict[object, bool] = {}  # by synchronous client
+        self._guests: set[object] = set()
         self._due = 0.0
 
-    def synchronise(self, client: object, on: bool) -> None:
+    def synchronise(self, client: object, on: bool, *, guest: bool = False) -> None:
         """Let the simulation wait for the triggers of a client, or no longer."""
+        if guest:
+            self._guests.add(client)
         if on:
             self._triggered.setdefault(client, False)
         elif self._triggered.pop(client, None) is not None:
             self._step_if_all_triggered()
 
-    def end_run(self) -> None:
-        """End the synchronous mode of all clients: the simulation was stopped."""
-        self._triggered.clear()
+    def stop(self) -> None:
+        """Stop the simulation. If it ran, this also ends the synchronous mode of all clients, as in CoppeliaSim."""
+        ran = self.scene.running
+        self.scene.stop()
+        if ran:
+            self._triggered.clear()
 
     def trigger(self, client: object) -> None:
         """A synchronous client asks for the next step."""
         if client not in self._triggered:
-            raise SceneRefusal("a trigger needs the synchronous mode; call simxSynchronous first")
+            raise SceneRefusal("a trigger needs the synchronous mode; call simxSynchronous or sim.setStepping first")
         if not self._advancing():
             raise SceneRefusal("a trigger needs a running simulation; call simxStartSimulation first")
         self._triggered[client] = True
@@ -57,7 +67,7 @@ class Stepping:
 
     def others(self, client: object) -> bool:
         """Another client is synchronous."""
-        return bool(self._triggered.keys() - {client})
+        return bool(self._deciding().keys() - {client})
 
     def settle(self) -> None:
         """Release the waiting clients after the simulation was stopped or paused."""
@@ -82,8 +92,13 @@ class Stepping:
     def _advancing(self) -> bool:
         return self.scene.running and not self.scene.paused
 
+    def _deciding(self) -> dict[object, bool]:
+        """Synchronous clients whose triggers count."""
+        hosts = {client: sent for client, sent in self._triggered.items() if client not in self._guests}
+        return hosts or self._triggered
+
     def _step_if_all_triggered(self) -> None:
-        if self._triggered and all(self._triggered.values()):
+        if self._triggered and all(self._deciding().values()):
             self._triggered = dict.fromkeys(self._triggered, False)
             self._step()
 
@@ -92,5 +107,5 @@ class Stepping:
             self.scene.step()
             self.steps += 1
         except (TrocarError, Warning) as error:  # a warning only where warnings are errors
-            self.scene.stop()
+            self.stop()
             self._report(f"the simulation was stopped: {error}")

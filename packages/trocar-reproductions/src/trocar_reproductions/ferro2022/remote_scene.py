@@ -20,9 +20,16 @@ from trocar.errors import TrocarError, check_known
 from trocar.robot.messages import Frame
 from trocar.spatial import Array, inverse, pose
 from trocar_reproductions.coppelia.packets import ScriptCall
-from trocar_reproductions.coppelia.remote_scene import SceneClock, SceneRefusal
+from trocar_reproductions.coppelia.remote_scene import (
+    DUMMY,
+    JOINT,
+    VISION_SENSOR,
+    SceneClock,
+    SceneRefusal,
+    parents,
+)
 from trocar_reproductions.ferro2022.logs import PHYSICS
-from trocar_reproductions.ferro2022.scene_arm import ScenePSM
+from trocar_reproductions.ferro2022.scene_arm import LOWER, UPPER, ScenePSM
 from trocar_reproductions.ferro2022.scene_view import ECM, SENSORS, SceneView
 
 PARAMETERS = "ferro2022_scene"
@@ -132,7 +139,20 @@ class FerroScene(SceneClock):
         ]
         joints += [SceneJoint(ECM, k, f"J{k + 1}_ECM") for k in range(4)]
         self._objects: list[SceneJoint | str] = [*joints, *self._at_start, *VISION_SENSORS]  # a handle is the index + 1
-        self._handles = {one if isinstance(one, str) else one.name: k + 1 for k, one in enumerate(self._objects)}
+        self.names: Mapping[int, str] = {
+            k: one if isinstance(one, str) else one.name for k, one in enumerate(self._objects, 1)
+        }
+        self._handles = {name: handle for handle, name in self.names.items()}
+        for arm in arms:  # names of the wrist in the dVRK's other scenes
+            tool = f"TOOL{arm.removeprefix('PSM')}"
+            wrist = {"J1": 4, "J2": 5, "J3": 6, "J3_dx": 6, "J3_sx": 7}
+            self._handles |= {f"{joint}_{tool}": self._handles[f"J{k}_{arm}"] for joint, k in wrist.items()}
+        self.kinds: Mapping[int, int] = {
+            k: JOINT if isinstance(one, SceneJoint) else VISION_SENSOR if one in VISION_SENSORS else DUMMY
+            for k, one in enumerate(self._objects, 1)
+        }
+        numbered = [[*(f"J{k + 1}_{arm}" for k in range(6)), ARMS[arm].tip] for arm in arms]
+        self.parents: Mapping[int, int] = parents(self.names, [*numbered, [f"J{k + 1}_ECM" for k in range(4)]])
         self._reset()
 
     def _reset(self) -> None:
@@ -189,6 +209,11 @@ class FerroScene(SceneClock):
         if name.startswith("J31"):
             return float(q[2])
         return float(ARMS[arm].passive.get(name, 0.0) * q[1])
+
+    def joint_range(self, handle: int) -> tuple[float, float]:
+        """Stops of a motor joint [rad, m]."""
+        _, index = self._motor(handle)
+        return float(LOWER[index]), float(UPPER[index])
 
     def joint_velocity(self, handle: int) -> float:
         """Velocity of a motor joint [rad/s, m/s]."""

@@ -77,7 +77,6 @@ def boards(
         for name in plant.mounting.discs:
             plant.mounting.remove(name)
     server = BoardServer(BoardController(plant.boards, plant), Bedside(plant), host=host, report=typer.echo)
-    _announce(plant, server, names, host, Path(str(config)).resolve())
     with ExitStack() as running:
         if view:  # another process draws; this one has no time to
             _start(running, _show, scene, names, instrument, server.bedside_address)
@@ -86,13 +85,13 @@ def boards(
             carriers = [name for name, arm in built.arms.items() if arm.arm.carries]
             _start(running, _publish_truth, server.bedside_address, joints, carriers, number, interface, rate)
             typer.echo(f"truth in ROS 2: /truth/{names[0]}/..., ROS_DOMAIN_ID={number} on {interface}, {rate:g} Hz")
-        _run(server)
+        _run(server, partial(_announce, plant, server, names, host, Path(str(config)).resolve()))
 
 
 def _configured(scene: str, config: Path | None, arms: list[str]) -> tuple[str, list[str], IOConfiguration | None]:
     """Scene and arms of a system file, or of nominal files that are still to be written."""
     from trocar.transports.fpga import nominal
-    from trocar.transports.fpga.io_file import read_system
+    from trocar.transports.fpga.system_file import read_system
 
     if config is None:
         built = tr.load_scene(scene)
@@ -102,16 +101,25 @@ def _configured(scene: str, config: Path | None, arms: list[str]) -> tuple[str, 
     if scene == CLASSIC_SCENE and "Si" in system.generations.values():
         scene = SI_SCENE
     names = [robot.name for robot in system.robots if robot.name in system.types]
+    names = names or _arms_on_set_up(scene, system)
     check_known(f"arm of {config}", names, *arms)
     if not names:
         raise TrocarError(f"{config} has no arm with an IO file next to it; there is nothing to simulate")
     return scene, arms or names, system
 
 
+def _arms_on_set_up(scene: str, system: IOConfiguration) -> list[str]:
+    """Arms on the set-up joints of a system that has no others: they hang there without power."""
+    if not system.set_up:
+        return []
+    present = tr.load_scene(scene).arms
+    return [pots.arm for pots in system.set_up if pots.arm in present]
+
+
 def _nominal(built: tr.Scene, names: list[str], hardware: str) -> tuple[Path, IOConfiguration]:
     """Nominal files of a scene's arms: written, and read."""
     from trocar.transports.fpga import nominal
-    from trocar.transports.fpga.io_file import read_system
+    from trocar.transports.fpga.system_file import read_system
 
     config = nominal.write_system(OUTPUT, built, names, hardware)
     return config, read_system(config)
@@ -122,7 +130,8 @@ def _announce(plant: RobotPlant, server: BoardServer, names: list[str], host: st
     kinds = zip(plant.boards.numbers, plant.boards.kinds, strict=True)
     boards = ", ".join(f"{number} ({kind.name})" for number, kind in kinds)
     place = "this machine only" if host.startswith("127.") else "OPEN TO THE NETWORK"
-    typer.echo(f"SIMULATED controller, not a robot: {', '.join(names)}; boards {boards}")
+    set_up = ["set-up joints"] if plant.set_up is not None else []
+    typer.echo(f"SIMULATED controller, not a robot: {', '.join([*names, *set_up])}; boards {boards}")
     typer.echo(f"UDP {host}:{server.address[1]} ({place}); hands, pedals and truth: UDP 127.0.0.1:1395")
     for note in plant.notes:
         typer.echo(f"note: {note}")
@@ -139,10 +148,10 @@ def _start(running: ExitStack, target: Callable[..., None], *arguments: object) 
     running.callback(process.terminate)
 
 
-def _run(server: BoardServer) -> None:
+def _run(server: BoardServer, announce: Callable[[], None]) -> None:
     started, used = time.monotonic(), time.process_time()
     try:
-        server.serve()
+        server.serve(ready=announce)  # who reads the announcement gets replies at once
     except KeyboardInterrupt:
         share = (time.process_time() - used) / max(time.monotonic() - started, 1e-3)
         priority = "with" if server.prioritised else "without (limit rtprio)"

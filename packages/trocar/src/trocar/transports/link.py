@@ -13,12 +13,13 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from trocar.errors import TrocarError
+from trocar.robot.interface import Topic
 from trocar.robot.messages import Message
 from trocar.transports.priority import urgent_process
 
@@ -169,6 +170,14 @@ class ConnectedProcess:
         """End the process at once."""
         self._process.kill()
         self.close()
+
+
+def announced_order(topics: Iterable[Topic]) -> list[Topic]:
+    """Order in which a node offers topics: operating states last.
+
+    A client that waits for the state of an arm expects everything else to be there.
+    """
+    return sorted(topics, key=lambda topic: topic.name.endswith("operating_state"))
 
 
 def run_node(

@@ -1,7 +1,7 @@
 """The memory chip of an instrument, by which the dVRK recognises it.
 
 Source: AmpIO and mtsRobotIO1394 (Dallas chip): from address 0x80 the maker's number, at 0xA4 the model, at 0xA8 the
-version, at 0x160 the name. The dVRK builds `LARGE_NEEDLE_DRIVER:400006[1]` from it.
+version, at 0x160 the name. The chip (DS2505) has 2,048 bytes. The dVRK builds `LARGE_NEEDLE_DRIVER:400006[1]` from it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from trocar.arms import instruments
 from trocar.errors import TrocarError
 
-MAKER, MODEL, VERSION, NAME, SIZE = 0x80, 0xA4, 0xA8, 0x160, 0x180
+MAKER, MODEL, VERSION, NAME, SIZE = 0x80, 0xA4, 0xA8, 0x160, 2048
 MAX_NAME = 27  # [characters]
 # The dVRK knows geared instruments by their version: from 12 (420006, 420194), 14 (420093) and 7 (420309) on
 FIRST_VERSION, GEARED_VERSION = 1, 20

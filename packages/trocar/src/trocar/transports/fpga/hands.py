@@ -14,8 +14,8 @@ from trocar.spatial import Array
 STIFFNESS, DAMPING = 300.0, 20.0  # [N/m, N s/m]: ASSUMED, a firm grip
 TURNING_STIFFNESS, TURNING_DAMPING = 0.3, 0.005  # [N m/rad, N m s/rad]
 # Fingers let the grip turn when it turns by itself, as while the dVRK aligns a master with its PSM: they slip at this
-# moment, which the weakest motor of a master's wrist overcomes with an error below the dVRK's tolerance of 5 degrees.
-SLIP_MOMENT = 0.01  # [N m]
+# moment, so that the released PID of the wrist stays below the dVRK's tolerance of 5 degrees with a margin.
+SLIP_MOMENT = 0.002  # [N m]
 GRIP_MOMENT = 0.1  # at which they slip while they turn the grip [N m]: ASSUMED
 SPEED, TURNING_SPEED = 0.1, 1.0  # on the way to a goal [m/s, rad/s]
 

@@ -1,15 +1,12 @@
-"""The dVRK's configuration files: which boards, axes and scales belong to an arm.
+"""IO files of the dVRK (`sawRobotIO1394-*.json`, version 6): which boards, axes and scales belong to an arm.
 
-Read are system files (`system-*.json`), arm files (`PSM1-28007.json`) and IO files (`sawRobotIO1394-*.json`, version
-6). Comments are allowed. Positions are in rad or m, efforts in N m or N, as everywhere.
+Positions are in rad or m, efforts in N m or N, as everywhere.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -18,23 +15,14 @@ import numpy as np
 
 from trocar import checks
 from trocar.errors import TrocarError
-from trocar.files import read_whole
 from trocar.spatial import Array
+from trocar.transports.fpga.json_table import JsonTable, Linear, read_commented_json
 
 VERSION = 6  # of IO files
 MAX_BOARD, MAX_AXIS, MAX_BIT = 15, 9, 31
 LOOKUP_SIZE = 4096  # positions of a potentiometer with a table
 RELEASE_CURRENT, MOTORIZED = 2.2, "Motorized PSM"  # of the brakes of set-up joints by default [A]; type of their arm
 GRIPPER = "_gripper"  # ending of the name of a master's gripper
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """y = offset + scale x."""
-
-    offset: float
-    scale: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +73,13 @@ class DigitalInput:
 
 @dataclass(frozen=True)
 class DigitalOutput:
-    """A digital output: board number and bit."""
+    """A digital output: board number, bit, and the times after which a high or low level ends [s]; 0: it stays."""
 
     name: str
     board: int
     bit: int
+    high: float = 0.0
+    low: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -114,7 +104,7 @@ class IORobot:
     """The actuators of an arm or of a master's gripper.
 
     Attributes:
-        hardware: name of its boards. serial: number of the arm.
+        hardware: name of its boards. serial: number of the arm. io_only: it has no encoders and no scale of efforts.
         coupling: (n, n) actuator positions by those of the potentiometers.
         lookup: (n, 4096) positions by bits, where potentiometers have a table instead of scales. None: scales.
     """
@@ -122,6 +112,7 @@ class IORobot:
     name: str
     hardware: str
     serial: str
+    io_only: bool
     actuators: tuple[ActuatorScales, ...]
     brakes: tuple[BrakeScales, ...]
     coupling: Array
@@ -158,85 +149,9 @@ class IOConfiguration:
         return {**dict.fromkeys(other, default), **hardware}
 
 
-def read_commented_json(path: str | PathLike[str], what: str) -> Any:
-    """Content of a JSON file with comments."""
-    text = read_whole(path, what).decode("utf-8-sig", errors="replace")
-    if text.lstrip().startswith("<"):
-        raise TrocarError(
-            f"the {what} {fspath(path)} is XML, the format before release 2.2; convert it with the dVRK's "
-            "config generator"
-        )
-    try:
-        return json.loads(_COMMENT.sub(lambda match: match[1] or " ", text))
-    except RecursionError:
-        raise TrocarError(f"the {what} {fspath(path)} is nested too deeply") from None
-    except ValueError as error:
-        raise TrocarError(f"the {what} {fspath(path)} is not valid JSON: {error}") from None
-
-
-def read_system(path: str | PathLike[str]) -> IOConfiguration:
-    """The configuration of a system file, with the IO files of its arms and consoles next to it."""
-    folder, table = Path(path).parent, _Table(read_commented_json(path, "system file"), f"system file {fspath(path)}")
-    parts, types, generations, notes = [], {}, {}, []
-    set_up: tuple[SetUpPots, ...] = ()
-    for arm in table.tables("arms"):
-        name, kind = arm.text("name"), arm.text("type", "")
-        if arm.text("simulation", "NONE") != "NONE":  # the dVRK simulates it, without boards
-            continue
-        types[name], serial = kind, arm.text("serial", "")
-        if kind == "SUJ_Classic":
-            default = min((path.name for path in folder.glob("suj*.json")), default="suj.json")
-            set_up = read_set_up(folder / arm.text("arm_file", default))
-        file = folder / arm.text("arm_file", f"{name}-{serial}.json")
-        if file.is_file():
-            generations[name] = _Table(read_commented_json(file, "arm file"), f"arm file {file}").text(
-                "generation", "Classic"
-            )
-        for infix in ("", "-gripper") if kind.startswith("MTM") else ("",):
-            default = f"sawRobotIO1394-{name}{infix}{'-' if serial else ''}{serial}.json"
-            io_file = folder / arm.text("IO_gripper_file" if infix else "IO_file", default)
-            if io_file.is_file():
-                parts.append(_renamed(read_io_file(io_file), arm.text("name_on_IO", name), name))
-            else:
-                notes.append(f"{name}: there is no {io_file.name} next to the system file; it is not simulated")
-    for name in dict.fromkeys(_named_files(table.content.get("consoles", []))):
-        if (folder / name).is_file():
-            parts.append(read_io_file(folder / name))
-        elif (inputs := pedals(Path(name).name)) is not None:
-            parts.append(IOConfiguration(inputs=inputs))
-        else:
-            notes.append(f"there is no {name} next to the system file; its inputs are not simulated")
-    return IOConfiguration(
-        robots=tuple(robot for part in parts for robot in part.robots),
-        inputs=tuple(switch for part in parts for switch in part.inputs),
-        chips={name: board for part in parts for name, board in part.chips.items()},
-        outputs=tuple(output for part in parts for output in part.outputs),
-        set_up=set_up,
-        types=types,
-        generations=generations,
-        notes=(*notes, *(note for part in parts for note in part.notes)),
-    )
-
-
-def _renamed(part: IOConfiguration, before: str, name: str) -> IOConfiguration:
-    """An IO file whose robot has another name than its arm in the system file."""
-    if before == name:
-        return part
-    names = {before: name, before + GRIPPER: name + GRIPPER}
-    robots = tuple(replace(robot, name=names.get(robot.name, robot.name)) for robot in part.robots)
-    chips = {names.get(arm, arm): board for arm, board in part.chips.items()}
-    inputs = tuple(
-        replace(switch, name=name + switch.name.removeprefix(before))
-        if switch.name.startswith(before + "_")
-        else switch
-        for switch in part.inputs
-    )
-    return replace(part, robots=robots, chips=chips, inputs=inputs)
-
-
 def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
     """The content of an IO file; an error names the file and the entry."""
-    table = _Table(read_commented_json(path, "IO file"), f"IO file {fspath(path)}")
+    table = JsonTable(read_commented_json(path, "IO file"), f"IO file {fspath(path)}")
     version = str(table.content.get("$version", ""))
     notes = (
         ()
@@ -259,7 +174,13 @@ def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
         for entry in table.tables("dallas_chips")
     }
     outputs = tuple(
-        DigitalOutput(entry.text("name"), entry.count("board_id", MAX_BOARD), entry.count("bit_id", MAX_BIT))
+        DigitalOutput(
+            entry.text("name"),
+            entry.count("board_id", MAX_BOARD),
+            entry.count("bit_id", MAX_BIT),
+            entry.number("high_duration", 0.0),
+            entry.number("low_duration", 0.0),
+        )
         for entry in table.tables("digital_outputs")
     )
     robots = tuple(_robot(entry, Path(path).parent) for entry in table.tables("robots"))
@@ -268,7 +189,7 @@ def read_io_file(path: str | PathLike[str]) -> IOConfiguration:
 
 def read_set_up(path: str | PathLike[str]) -> tuple[SetUpPots, ...]:
     """Potentiometers in the file of the set-up joints of a Classic cart (`suj-*.json`)."""
-    table = _Table(read_commented_json(path, "file of set-up joints"), f"file of set-up joints {fspath(path)}")
+    table = JsonTable(read_commented_json(path, "file of set-up joints"), f"file of set-up joints {fspath(path)}")
     pots = []
     for arm in table.tables("arms"):
         scales, offsets = (
@@ -280,42 +201,15 @@ def read_set_up(path: str | PathLike[str]) -> tuple[SetUpPots, ...]:
     return tuple(pots)
 
 
-def pedals(file: str) -> tuple[DigitalInput, ...] | None:
-    """Inputs of the files that the dVRK installs for pedals and head sensor at a master; None for other names.
-
-    Source: sawIntuitiveResearchKit 2.4, share/io.
-    """
-    match = re.fullmatch(r"sawRobotIO1394-MTM([LR])-(foot-pedals-(QLA1|DQLA)|dv-head-sensor)\.json", file)
-    if match is None:
-        return None
-    first = 0 if match[1] == "L" else 2
-    if match[2].startswith("dv"):
-        bits = {f"dv_head_sensor_{k + 1}": (first, bit) for k, bit in enumerate((0, 4, 8, 16))}
-    else:
-        board, start = (first + 1, 0) if match[3] == "QLA1" else (first, 16)
-        names = ("clutch", "focus_minus", "focus_plus", "coag", "camera", "bicoag")
-        bits = {name: (board, start + k) for k, name in enumerate(names)}
-        if match[3] == "QLA1":
-            bits["dvrk_head_sensor"] = first, 3
-    return tuple(DigitalInput(name, board, bit, True) for name, (board, bit) in bits.items())
-
-
-def _named_files(content: Any) -> Iterator[str]:
-    """Values of all keys `IO_file` in a JSON value."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            if key == "IO_file" and isinstance(value, str):
-                yield value
-            else:
-                yield from _named_files(value)
-    elif isinstance(content, list):
-        for entry in content:
-            yield from _named_files(entry)
-
-
-def _robot(entry: _Table, folder: Path) -> IORobot:
+def _robot(entry: JsonTable, folder: Path) -> IORobot:
     pots = entry.table("potentiometers", {})
     actuators = sorted(entry.tables("actuators"), key=lambda each: each.count("actuator_id", MAX_AXIS))
+    # set-up joints and grippers
+    io_only = (
+        bool(entry.content.get("only_IO"))
+        or entry.text("type", "") == "io-only"
+        or not any("encoder" in each.content for each in actuators)
+    )
     n, coupling = len(actuators), pots.table("coupling", {}).content.get("JointToActuatorPosition")
     matrix = np.eye(n)
     if coupling is not None:
@@ -326,22 +220,23 @@ def _robot(entry: _Table, folder: Path) -> IORobot:
         name=entry.text("name"),
         hardware=entry.text("hardware_version", "QLA1"),
         serial=str(entry.content.get("serial_number", "")),
-        actuators=tuple(_actuator(each) for each in actuators),
+        io_only=io_only,
+        actuators=tuple(_actuator(each, io_only) for each in actuators),
         brakes=tuple(_brake(each) for each in entry.tables("brakes")),
         coupling=matrix,
         lookup=_lookup(pots, folder, n) if pots.text("potentiometers_type", "ANALOG") == "DIGITAL" else None,
     )
 
 
-def _lookup(pots: _Table, folder: Path, n: int) -> Array:
+def _lookup(pots: JsonTable, folder: Path, n: int) -> Array:
     path = folder / pots.text("lookup_table_file")
-    table = _Table(read_commented_json(path, "lookup table"), f"lookup table {path}")
+    table = JsonTable(read_commented_json(path, "lookup table"), f"lookup table {path}")
     return checks.finite(
         f"'lookup' of the {table.where}", table.content.get("lookup"), (n, LOOKUP_SIZE), f"{n} lists of {LOOKUP_SIZE}"
     )
 
 
-def _drive(entry: _Table) -> dict[str, Any]:
+def _drive(entry: JsonTable) -> dict[str, Any]:
     drive = entry.table("drive", entry.content)
     return {
         "board": entry.count("board_id", MAX_BOARD),
@@ -351,62 +246,18 @@ def _drive(entry: _Table) -> dict[str, Any]:
     }
 
 
-def _actuator(entry: _Table) -> ActuatorScales:
+def _actuator(entry: JsonTable, io_only: bool) -> ActuatorScales:
     pot = entry.table("potentiometer", {})
     absent = {"offset": 0.0, "scale": 1.0}
+    drive, encoder = entry.table("drive"), entry.table("encoder", {} if io_only else None)
     return ActuatorScales(
         **_drive(entry),
-        current=entry.table("drive").linear("effort_to_current").scale,
-        encoder=entry.table("encoder").linear("bits_to_position"),
+        current=drive.linear("effort_to_current", absent if io_only else None).scale,
+        encoder=encoder.linear("bits_to_position", absent if io_only else None),
         voltage=pot.linear("bits_to_voltage", absent),
         potentiometer=pot.linear("voltage_to_position", absent),
     )
 
 
-def _brake(entry: _Table) -> BrakeScales:
+def _brake(entry: JsonTable) -> BrakeScales:
     return BrakeScales(**_drive(entry), released=entry.number("released_current"))
-
-
-class _Table:
-    """A JSON object with checked access; errors name the file and the entry."""
-
-    def __init__(self, content: Any, where: str) -> None:
-        if not isinstance(content, dict):
-            raise TrocarError(f"the {where} must be a JSON object, got {type(content).__name__}")
-        self.content, self.where = content, where
-
-    def _value(self, key: str, default: Any) -> Any:
-        if key not in self.content and default is None:
-            raise TrocarError(f"the {self.where} has no '{key}'")
-        return self.content.get(key, default)
-
-    def table(self, key: str, default: Any = None) -> _Table:
-        return _Table(self._value(key, default), f"{self.where}: {key}")
-
-    def tables(self, key: str) -> list[_Table]:
-        entries = self.content.get(key) or []
-        if not isinstance(entries, list):
-            raise TrocarError(f"'{key}' of the {self.where} must be a list")
-        return [_Table(entry, f"{self.where}: {key} {k}") for k, entry in enumerate(entries)]
-
-    def text(self, key: str, default: str | None = None) -> str:
-        return checks.text(f"'{key}' of the {self.where}", self._value(key, default))
-
-    def vector(self, key: str, n: int) -> Array:
-        return checks.vector(f"'{key}' of the {self.where}", self._value(key, None), n)
-
-    def flag(self, key: str) -> bool:
-        return bool(self._value(key, None))
-
-    def number(self, key: str, default: float | None = None) -> float:
-        return checks.number(f"'{key}' of the {self.where}", self._value(key, default))
-
-    def count(self, key: str, high: int) -> int:
-        return checks.count(f"'{key}' of the {self.where}", self._value(key, None), 0, high)
-
-    def linear(self, key: str, default: Any = None) -> Linear:
-        table = self.table(key, default)
-        scale = table.number("scale")
-        if scale == 0.0:
-            raise TrocarError(f"'scale' of the {table.where} must not be 0")
-        return Linear(table.number("offset", 0.0), scale)

@@ -38,6 +38,8 @@ RELEASE_TIME = {"ECM": 2.0, "PSM_Si": 0.5}  # [s]
 AMPERE = 5242.88  # [bits]
 AMPERE_SI, AMPERE_SI_LARGE = 16000.0, 4800.0  # the first two motors have larger amplifiers
 MIDDLE = 32768  # DAC and ADC without current [bits]
+# The dVRK refuses an arm whose axes all have the same DAC offset: it takes the amplifiers for uncalibrated.
+OFFSET_STEP = 25  # between the DAC offsets of an arm's axes [bits]: 4.8 mA
 VOLT = 4.5 / 65536  # of a bit of the potentiometers
 POT_VOLTS = 0.4, 4.1  # at the limits of a potentiometer [V]
 POT_MARGIN = 0.1  # beyond the joint limits [rad]; a tenth of it in m
@@ -121,7 +123,7 @@ def io_file(name: str, arm: Arm, hardware: str = "QLA1") -> dict[str, Any]:
                 "axis_id": k % axes,
                 "joint_type": "PRISMATIC" if prismatic else "REVOLUTE",
                 "drive": {
-                    **_drive(sign, _ampere(newer, k)),
+                    **_drive(sign, _ampere(newer, k), MIDDLE + OFFSET_STEP * k),
                     "effort_to_current": {"scale": per_effort},
                     "maximum_current": motors.current[k],
                 },
@@ -282,10 +284,11 @@ def _pot(lower: float, upper: float, margin: float) -> dict[str, Any]:
     }
 
 
-def _drive(sign: int, ampere: float = AMPERE) -> dict[str, Any]:
+def _drive(sign: int, ampere: float = AMPERE, zero: int = MIDDLE) -> dict[str, Any]:
+    """Scales of an amplifier; `zero`: DAC and ADC without current [bits]."""
     return {
-        "current_to_bits": {"offset": MIDDLE, "scale": sign * ampere},
-        "bits_to_current": {"offset": -sign * MIDDLE / ampere, "scale": sign / ampere},
+        "current_to_bits": {"offset": zero, "scale": sign * ampere},
+        "bits_to_current": {"offset": -sign * zero / ampere, "scale": sign / ampere},
     }
 
 

@@ -96,6 +96,8 @@ class RobotPlant:
         for robot in robots:
             stepped = scene.stepped[robot.name]
             newer = stepped.arm.generation == "Si"
+            if robot.io_only:
+                raise TrocarError(f"the IO file of {robot.name} has no encoders, so that its arm cannot be simulated")
             if len(robot.actuators) != stepped.arm.n or (robot.hardware == DRAC.name) != newer:
                 raise TrocarError(
                     f"{robot.name} has {len(robot.actuators)} actuators on {robot.hardware} boards in its IO file; the "
@@ -266,10 +268,10 @@ class RobotPlant:
         if boards.on is not self._on:
             self._switch(boards.on)
         current = (boards.dac.take(self._drives) - self._command[0]) / self._command[1]
-        if not self._all_on:
-            current *= self._drives_on
         for (board, axis), value in self.failed.items():
             current[self._drives == self.channel_of(board, axis)] = value
+        if not self._all_on:  # a broken amplifier needs its supply, too
+            current *= self._drives_on
         self.current = current[:N]
         if not self._all_driven:
             self._driven = (self._driven | (np.abs(self.current) > MIN_CURRENT)) & self._drives_on[:N]

@@ -7,7 +7,7 @@ potentiometer. Times are those of the boards' clock [s].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 from trocar.spatial import Array
 from trocar.transports.fpga.chip import MODEL, VERSION
 from trocar.transports.fpga.edges import CLOCK, MIDDLE, EncoderTimers
+from trocar.transports.fpga.outputs import DigitalOutputs
 
 FIRMWARE = 8
 FPGA_V2 = 0x80000000  # Ethernet status of an FPGA of version 2
@@ -28,8 +29,10 @@ WATCHDOG_UNIT = 256 / CLOCK  # [s]
 # differed from the command by more than the tolerance for a time.
 MAX_CURRENT_ERROR, MIN_CHECKED_CURRENT, MAX_ERROR_TIME = 0x900, 786, 0.05
 TEMPERATURE = 60 << 8 | 60  # of both sensors, in half degrees
-DALLAS_TIME = 0.3  # to read the chip of an instrument [s]
-DALLAS_BUSY = 0x2000
+# Chip of an instrument: time to read a block, and status while it is read. The status of the idle interface: enabled
+# (bit 0), presence pulse 1 or none 3 (bits 2-1), family of the chip (bits 31-24; the DS2505's is 0x0B).
+DALLAS_TIME, DALLAS_BLOCK_TIME, DALLAS_BLOCK = 0.3, 0.04, 256  # first block [s], further ones [s], size [bytes]
+DALLAS_BUSY, DALLAS_READ, DALLAS_ABSENT = 0x2000, 0x0B000003, 0x00000007
 PHY_REPLY = 0x0107  # register 1 of the FireWire link: gap count 7, not the 63 of a bus that was just reset
 HIGH_INPUTS = 0x0FFF  # digital inputs of a QLA, nothing pressed
 
@@ -96,11 +99,9 @@ class Boards:
         enabled, tripped, on: (M,) amplifier enabled, switched off by the check of its current, delivering current.
         powered: an amplifier is on.
         dac: (M,) commanded currents [bits]. analog: (2, M) readings of the ADCs [bits], rows `pots` and `currents`.
-        outputs: (B,) levels of the digital outputs.
+        outputs: digital outputs.
         timers: encoders of all channels.
         chips: memory of the instruments' chips, by board number. serials: text in the flash of the arms at dRACs.
-        output_times: (M,) high time (low half) and low time of a digital output in its turn.
-        on_output: called with board, mask and levels when a digital output is written.
         content: what the real-time blocks report; `places` are those of a board. headers, elapsed: (B,) parts of it.
     """
 
@@ -118,12 +119,12 @@ class Boards:
         self._period = np.full(B, WATCHDOG)
         self._written = np.zeros(B)
         self._good_at = np.full(B, np.inf)
-        self.outputs = np.zeros(B, dtype=np.int64)
+        self.outputs = DigitalOutputs(self.first, M)
         self.enabled, self.tripped, self.on = (np.zeros(M, dtype=bool) for _ in range(3))
         self.dac, self.analog = np.full(M, ZERO_CURRENT), np.full((2, M), ZERO_CURRENT)
         self.pots, self.currents = self.analog
         self._preload = np.full(M, MIDDLE)
-        self._settings, self.output_times = np.full(M, 0x01000418), np.zeros(M, dtype=np.int64)
+        self._settings = np.full(M, 0x01000418)
         self._suspicious = False  # a measured current is wrong
         self._max_error = np.full(M, MAX_CURRENT_ERROR)
         self._wrong_since = np.full(M, np.inf)  # time since when a measured current is wrong
@@ -136,7 +137,6 @@ class Boards:
         self.serials: dict[int, str] = {}
         self._flash_address, self._loops = [0] * B, dict[tuple[int, int], int]()
         self.chips: dict[int, bytes] = {}
-        self.on_output: Callable[[int, int, int], None] | None = None
         self._layouts: dict[tuple[int, int | None], _Layout] = {}
         self._qla = np.array([kind.motors == QLA.motors for kind in self.kinds])
         self._drac = np.array([kind is DRAC for kind in self.kinds])
@@ -168,7 +168,10 @@ class Boards:
     # -- power ---------------------------------------------------------------------------------------------------------
 
     def settle(self, now: float) -> None:
-        """Bring watchdogs, motor voltage and amplifiers to this time."""
+        """Bring watchdogs, motor voltage, amplifiers and pulses of the outputs to this time."""
+        if self.outputs.next_end <= now:
+            self.outputs.settle(now)
+            self._switch_levels()
         if now < self._next_event and not self._changed:
             return
         expired = (self._period > 0) & (now - self._written > self._period * WATCHDOG_UNIT) & ~self.timeout
@@ -245,7 +248,8 @@ class Boards:
         self.relay[board] = self.power[board] = self.timeout[board] = False
         self._period[board], self._written[board], self._good_at[board] = WATCHDOG, now, np.inf
         self.enabled[part] = self.tripped[part] = False
-        self.dac[part], self._preload[part], self.outputs[board] = ZERO_CURRENT, MIDDLE, 0
+        self.dac[part], self._preload[part] = ZERO_CURRENT, MIDDLE
+        self.outputs.reset(board)
         self._switch_levels()
         self._preloaded[board] = False
         for channel in range(part.start, part.stop):
@@ -266,18 +270,17 @@ class Boards:
             self._period[board] = value & 0xFFFF
             self._changed = True
         elif address == OUTPUTS:
-            mask, bits = value >> 8 & 0xFF, value & 0xFF
-            self.outputs[board] = (self.outputs[board] & ~mask) | (bits & mask)
+            self.outputs.write(board, value >> 8 & 0xFF, value & 0xFF, now)
             self._switch_levels()
-            if self.on_output is not None:
-                self.on_output(board, mask, bits)
         elif address == PROM_STATUS:
             self._proms[board] = (b"FPGA 0000-%02d" % self.numbers[board]).ljust(16, b"\xff")
             self._prom_results[board] = 64
         elif address == IP_ADDRESS:
             self._ip = value
         elif address == DALLAS and value & 2:
-            self._dallas_until[board], self._dallas_address[board] = now + DALLAS_TIME, value >> 16
+            further = value & 1  # continue after the last block
+            self._dallas_until[board] = now + (DALLAS_BLOCK_TIME if further else DALLAS_TIME)
+            self._dallas_address[board] = self._dallas_address[board] + DALLAS_BLOCK if further else value >> 16
         elif address & 0xFF0F == BOARD_PROM:
             self._proms[board] = b"QLA 0000-%02d\0" % self.numbers[board]
         elif address == FLASH_ADDRESS:
@@ -285,7 +288,10 @@ class Boards:
         elif address >> 12 == CURRENT_LOOP:
             self._loops[board, address] = value
         elif 0 <= channel < self.kinds[board].motors:
-            self._write_channel(int(self.first[board]) + channel, register, value)
+            if register == OUTPUT_TIME:
+                self.outputs.set_times(board, channel, value, now)
+            else:
+                self._write_channel(int(self.first[board]) + channel, register, value)
         self.settle(now)
 
     def _write_channel(self, channel: int, register: int, value: int) -> None:
@@ -297,8 +303,6 @@ class Boards:
             self.timers.preload(channel, value & 0xFFFFFF)
         elif register == SETTINGS:
             self._settings[channel] = value
-        elif register == OUTPUT_TIME:
-            self.output_times[channel] = value
 
     def _command(self, channel: int, value: int) -> None:
         if value & ENABLE_MASK:
@@ -316,12 +320,12 @@ class Boards:
             WATCHDOG_PERIOD: self._period[board],
             HARDWARE: self.kinds[board].code,
             TEMPERATURES: TEMPERATURE,
-            OUTPUTS: self.outputs[board],
+            OUTPUTS: self.outputs.levels[board],
             FIRMWARE_VERSION: FIRMWARE,
             PROM_RESULT: self._prom_results[board],
             IP_ADDRESS: self._ip,
             ETHERNET: FPGA_V2,
-            DALLAS: DALLAS_BUSY if now < self._dallas_until[board] else 0,
+            DALLAS: self._dallas_status(board, now),
         }
         if self._drac[board] and address >> 12:
             return self._read_arm(board, address)
@@ -331,6 +335,13 @@ class Boards:
         if address == INPUTS:
             return int(self._digital()[board])
         return int(simple.get(address, 0))
+
+    def _dallas_status(self, board: int, now: float) -> int:
+        if now < self._dallas_until[board]:
+            return DALLAS_BUSY
+        if not self._dallas_until[board]:  # nothing was read since power-up
+            return 0
+        return DALLAS_READ if self.chips.get(self.numbers[board]) else DALLAS_ABSENT
 
     def _read_arm(self, board: int, address: int) -> int:
         """Registers of the electronics in an arm of the dVRK-Si: flash and instrument; settings of current loops."""
@@ -359,7 +370,7 @@ class Boards:
                 timers.run(now)
                 return int(timers.fields[{6: 0, 7: 1, 9: 2, 10: 3}[register], channel])
             case 8:
-                return int(self.output_times[channel])
+                return int(self.outputs.times[channel])
             case 11:
                 return int(self._settings[channel])
             case 12:
@@ -476,8 +487,9 @@ class Boards:
 
     def _switch_levels(self) -> None:
         """Part of the digital inputs that switches and outputs determine."""
-        one = (self._inputs & 0xF0FFF) | (self.outputs & 0xF) << 12
-        two = self._inputs | (self.outputs & 0xF) << 12 | (self.outputs & 0xF0) << 24
+        outputs = self.outputs.levels
+        one = (self._inputs & 0xF0FFF) | (outputs & 0xF) << 12
+        two = self._inputs | (outputs & 0xF) << 12 | (outputs & 0xF0) << 24
         self._levels = np.select([self._qla, self._dqla], [one, two], self._inputs)
 
     def _digital(self) -> Array:

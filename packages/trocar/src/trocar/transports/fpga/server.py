@@ -73,13 +73,17 @@ class BoardServer:
         self._socket.close()
         self._lines.close()
 
-    def serve(self, running: Callable[[], bool] = lambda: True) -> None:
-        """Answer packets until `running` returns False, which is asked at least every 20 ms without packets."""
+    def serve(self, running: Callable[[], bool] = lambda: True, *, ready: Callable[[], None] = lambda: None) -> None:
+        """Answer packets until `running` returns False, which is asked at least every 20 ms without packets.
+
+        `ready` is called when the next packet is answered at once: what comes before takes up to 0.4 s.
+        """
         with _without_collection(), awake_processors():
             urgency = urgent_thread(PRIORITY)
             self.prioritised = urgency.granted
             packets = 0
             try:
+                ready()
                 while running():
                     packets += 1
                     if not self._serve_one() or packets % POLLED == 0:

@@ -24,11 +24,11 @@ from trocar.transports.fpga.io_file import ActuatorScales, AmplifierChannel, IOC
 from trocar.transports.fpga.registers import Boards
 
 SET_UP = "SUJ"  # name of the robot in the IO file
-RESET, STEP = "NoMuxReset", "MuxIncrement"  # its outputs
+RESET, STEP = "nomuxreset", "muxincrement"  # its outputs, see `_plain`
 POSITIONS, JOINTS = 16, 6  # of the multiplexer; potentiometers of an arm
 HIGH, LOW = 0.5, 3.5  # positions of an encoder with A high and with A and B low [counts]
 MAX_BITS = 65535
-CONTROL, DISABLE = "ControlPWM", "DisablePWM"  # outputs of the lift
+CONTROL, DISABLE = "controlpwm", "disablepwm"  # outputs of the lift
 DUTY, LIFT_SPEED = 0.1, 0.02  # change of the duty cycle of 0.5, and the speed upwards that it causes [m/s]: ASSUMED
 BRAKE_SHARE = 0.5  # of the current that keeps a brake open: ASSUMED
 UPDATE_STEPS = 15  # steps between motions of the set-up joints: 10 ms
@@ -51,21 +51,24 @@ class SetUpMultiplexer:
         )
         self._voltages = [actuator.voltage for actuator in actuators]
         self.channels = np.array([channel(actuator) for actuator in actuators], dtype=int)
-        self._outputs = {output.name: (boards.index(output.board), 1 << output.bit) for output in configuration.outputs}
+        self._outputs = {
+            _plain(output.name): (boards.index(output.board), 1 << output.bit) for output in configuration.outputs
+        }
         self.index = 0
-        boards.on_output = self._switch
+        boards.outputs.on_change = self._switch
         self.sense(cart)
 
     @property
     def lines(self) -> Array:
         return np.where(self.index >> np.arange(len(self.channels)) & 1, HIGH, LOW)
 
-    def _switch(self, board: int, mask: int, bits: int) -> None:
-        """Digital outputs were written; the client inverts their levels."""
-        for name, level in ((STEP, True), (RESET, False)):
-            place, bit = self._outputs.get(name, (None, 0))
-            if place == board and mask & bit and bool(~bits & bit) == level:
-                self.index = min(self.index + 1, POSITIONS - 1) if name == STEP else 0
+    def _switch(self, board: int, before: int, after: int) -> None:
+        """Levels of outputs changed. The client inverts them: a rising edge there is a falling one in the register."""
+        (stepped, step), (reset_at, reset) = (self._outputs.get(name, (None, 0)) for name in (STEP, RESET))
+        if stepped == board and before & ~after & step:
+            self.index = min(self.index + 1, POSITIONS - 1)
+        if reset_at == board and after & reset:  # as long as it is low at the client
+            self.index = 0
 
     def sense(self, cart: Cart | None) -> None:
         """Write the voltages of the selected potentiometers."""
@@ -102,7 +105,7 @@ class BrakedSetUp:
 
     def __init__(self, configuration: IOConfiguration, boards: Boards, scene: Scene) -> None:
         self._boards, self._arms = boards, {pots.arm: pots for pots in configuration.set_up}
-        self._outputs = {output.name: output for output in configuration.outputs}
+        self._outputs = {_plain(output.name): output for output in configuration.outputs}
         self._pushes: dict[str, _Push] = {}
         self._elapsed, self._steps = 0.0, 0
         self._scene = scene
@@ -170,9 +173,11 @@ class BrakedSetUp:
         if control is None or disable is None:
             return 0.0
         board, switch = boards.index(control.board), boards.index(disable.board)
-        if board is None or switch is None or not boards.outputs[switch] >> disable.bit & 1:  # levels are inverted
+        if (
+            board is None or switch is None or not boards.outputs.levels[switch] >> disable.bit & 1
+        ):  # levels are inverted
             return 0.0
-        times = int(boards.output_times[boards.first[board] + control.bit])
+        times = int(boards.outputs.times[boards.first[board] + control.bit])
         high, low = times & 0xFFFF, times >> 16
         return LIFT_SPEED * (high / (high + low) - 0.5) / DUTY if high and low else 0.0
 
@@ -190,3 +195,8 @@ class BrakedSetUp:
         except TrocarError as error:
             self.refused = str(error)
             self._pushes.pop(name, None)
+
+
+def _plain(name: str) -> str:
+    """Name of an output without its style: NoMuxReset before release 2.4, no_mux_reset since."""
+    return name.replace("_", "").lower()

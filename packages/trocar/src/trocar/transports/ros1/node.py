@@ -17,7 +17,18 @@ from urllib.parse import urlsplit
 from trocar.errors import TrocarError
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.transports.codec import Decoder, codec
-from trocar.transports.link import MAX_BYTES, Lost, NodeFailed, ProcessLink, Publish, Readers, Ready, received, send
+from trocar.transports.link import (
+    MAX_BYTES,
+    Lost,
+    NodeFailed,
+    ProcessLink,
+    Publish,
+    Readers,
+    Ready,
+    announced_order,
+    received,
+    send,
+)
 from trocar.transports.ros1.debian import use_master
 from trocar.transports.ros1.rospy_internals import register_again
 from trocar.transports.ros1.rospy_types import generate_packages, service_class, wire_class
@@ -61,7 +72,7 @@ class Ros1Node:
     """The ROS node `dvrk`.
 
     Args:
-        topics, services: those it serves. images: pipe from the camera, if there is one.
+        topics, services: those it serves, services first. images: pipe from the camera, if there is one.
         address: IP address to announce; sockets are bound to it if it is a loopback one, to all interfaces otherwise.
         master: URI of the ROS master, or "" to start one on a free port.
         parameters: parameters of the ROS parameter server, set while the node runs.
@@ -94,13 +105,13 @@ class Ros1Node:
         with self._link.sending:  # commands of waiting clients are handled after the node is ready
             rospy.init_node(NAME, argv=[NAME], disable_signals=True)
             self._set_parameters()
-            for topic in topics:
+            for service in services:
+                self._offer(service)
+            for topic in announced_order(topics):
                 if topic.direction is Direction.command:
                     self._subscribers[topic.name] = self._subscriber(topic)
                 else:
                     self._publishers[topic.name] = self._publisher(topic)
-            for service in services:
-                self._offer(service)
             # The master, or another node with this name, can end this one.
             rospy.on_shutdown(lambda: self._link.send(NodeFailed("the ROS node was shut down")))
             for watch in (self._watch, self._watch_master):

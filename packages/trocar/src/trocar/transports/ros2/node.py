@@ -24,7 +24,7 @@ from trocar.errors import TrocarError, check_known, shown
 from trocar.robot.interface import Direction, Service, Topic
 from trocar.robot.messages import Message
 from trocar.transports.codec import Decoder, bag_name, codec
-from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, received
+from trocar.transports.link import MAX_BYTES, Lost, ProcessLink, Publish, Readers, Ready, announced_order, received
 from trocar.transports.ros2.cyclonedds_internals import Handler, delete
 from trocar.transports.ros2.participant import DEPTH, Participant, discovery_qos, sample_class, taken, topic_name
 from trocar.transports.ros_conversion import answer
@@ -192,7 +192,8 @@ class Ros2Node:
     """The ROS 2 node `dvrk`.
 
     Args:
-        topics, services: those it serves. images: pipe from the camera, if there is one. Others: see `Ros2Bridge`.
+        topics, services: those it serves, services first. images: pipe from the camera, if there is one.
+        Others: see `Ros2Bridge`.
     """
 
     def __init__(
@@ -218,18 +219,18 @@ class Ros2Node:
         self._counts, self._window = Counter[str](), time.monotonic()
         self._forwarded = 0
         self._pool = ThreadPoolExecutor(THREADS)
-        readers = []
-        for topic in topics:
-            if topic.direction is Direction.command:
-                readers.append(self._read(topic))
-            else:
-                self._write(topic)
-        writers = [writer for writer, _ in self._writers.values()]
+        readers, writers = [], []
         for number, service in enumerate(services):
             server = ServiceServer(self._participant, service, number, self._link.call, self._pool)
             self._participant.on_samples(server.reader, server.handle)
             readers.append(server.reader)
             writers.append(server.writer)
+        for topic in announced_order(topics):
+            if topic.direction is Direction.command:
+                readers.append(self._read(topic))
+            else:
+                self._write(topic)
+        writers += [writer for writer, _ in self._writers.values()]
         self._announced = announce(self._participant, NODE, writers, readers, distro)
         self._link.send(Ready(prioritised))
 

@@ -281,7 +281,8 @@ class Engine:
     def _guarded_step(self) -> None:
         """A step that is repeated if the solver does not reach the solution.
 
-        MuJoCo's sparse Newton solver can stall where the dense one needs ten iterations. A line search that reaches its
+        The sparse Newton solver of MuJoCo 4.0.0 has a wrong Hessian and can stall where the dense one needs ten
+        iterations; 4.0.1 corrects it, but the package `mujoco` still requires 4.0.0. A line search that reaches its
         limit of evaluations ends Newton's method wherever it is: once in about four million steps of the peg transfer,
         contact forces were wrong by orders of magnitude. Without its warm start the solver converges there.
         """

@@ -5,7 +5,8 @@
     python -m tools.results_pages claims.json
 
 `make results` does all three. The record, tools/claims.csv, has one line per claim: id, kind, printed number, verdict
-and the missing file of a claim that was not run. A test compares the page with the record, and the record with a reproduction.
+and the missing file of a claim that was not run. A test compares the page with the record, and the record with a
+reproduction.
 """
 
 from __future__ import annotations
@@ -232,8 +233,8 @@ def sentence(verdicts: Iterable[Verdict]) -> str:
     kinds = numbers(verdicts)
     judged = len(kinds) - sum(kinds.count(word) for word in SKIPPED)
     return (
-        f"Five papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result here: "
-        f"{kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the noise of "
+        f"Five papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result "
+        f"here: {kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the noise of "
         f"the authors' solver added, {kinds.count('log')} only from the authors' own logs, {kinds.count('fit')} are "
         f"fitted, {kinds.count('one-sided')} are bounds, {kinds.count('missed')} are missed."
     )

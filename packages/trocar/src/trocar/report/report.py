@@ -95,7 +95,7 @@ class Report:
         return counted((claim.number, claim.kind, claim.verdict) for claim in self.claims)
 
     def evidence(self) -> list[tuple[str, str, str]]:
-        """Rows of counts: what, how many, meaning. First printed numbers, each once; then other claims, as n of judged."""
+        """Rows of kind, count and meaning: printed numbers, each counted once, then checks as passed of judged."""
         kinds = [number.kind for number in self.numbers()]
         meanings = {**NUMBER_KINDS, **NOT_REPRODUCED}
         rows = [(kind, str(kinds.count(kind)), meaning) for kind, meaning in meanings.items() if kind in kinds]

@@ -234,9 +234,9 @@ def sentence(verdicts: Iterable[Verdict]) -> str:
     judged = len(kinds) - sum(kinds.count(word) for word in SKIPPED)
     return (
         f"Five papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result "
-        f"here: {kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the noise of "
-        f"the authors' solver added, {kinds.count('log')} only from the authors' own logs, {kinds.count('fit')} are "
-        f"fitted, {kinds.count('one-sided')} are bounds, {kinds.count('missed')} are missed."
+        f"here: {kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the "
+        f"noise of the authors' solver added, {kinds.count('log')} only from the authors' own logs, "
+        f"{kinds.count('fit')} are fitted, {kinds.count('one-sided')} are bounds, {kinds.count('missed')} are missed."
     )
 
 

@@ -270,13 +270,13 @@ def block(page: str, name: str) -> str:
     return page.partition(begin)[2].partition(end)[0].strip()
 
 
-def rewritten(page: str, name: str, content: str) -> str:
-    """The page with a block replaced."""
+def rewritten(page: str, name: str, content: str, apart: str = "\n\n") -> str:
+    """The page with a block replaced; apart: between the block and its comments."""
     before, begin, rest = page.partition(marks(name)[0])
     _, end, after = rest.partition(marks(name)[1])
     if not (begin and end):
         raise SystemExit(f"the page has no block between {marks(name)[0]!r} and {marks(name)[1]!r}")
-    return f"{before}{begin}\n\n{content}\n\n{end}{after}"
+    return f"{before}{begin}{apart}{content}{apart}{end}{after}"
 
 
 def main(path: Path) -> None:
@@ -287,7 +287,8 @@ def main(path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     write_whole(PAGE, rewritten(rewritten(page, RESULTS, overview(verdicts)), FERRO, table(claims)))
     readme = README.read_text(encoding="utf-8")
-    write_whole(README, rewritten(readme, RESULTS, textwrap.fill(sentence(verdicts), 120, break_on_hyphens=False)))
+    lines = textwrap.fill(sentence(verdicts), 118, break_on_hyphens=False).replace("\n", "\n  ")
+    write_whole(README, rewritten(readme, RESULTS, lines, apart="\n  "))  # within an item of a list
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
     trocar reproduce --json claims.json
     python -m tools.results_pages claims.json
 
-`make results` does all three. The record, tools/claims.csv, has one line per claim: id, kind, verdict and the missing
-file of a claim that was not run. A test compares the page with the record, and the record with a reproduction.
+`make results` does all three. The record, tools/claims.csv, has one line per claim: id, kind, printed number, verdict
+and the missing file of a claim that was not run. A test compares the page with the record, and the record with a
+reproduction.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trocar.files import write_whole
-from trocar.report import KINDS
+from trocar.report import CHECK_KINDS, NOT_REPRODUCED, NUMBER_KINDS, counted
 from trocar_reproductions.experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 PAGE, RECORD = ROOT / "docs" / "reproductions.md", ROOT / "tools" / "claims.csv"
+README = ROOT / "README.md"
 RESULTS, FERRO = "results", "Ferro et al."  # names of the two blocks that this program writes
 COARSE = "control 10 ms, physics 5 ms"  # the paper's own steps
 MISSING = re.compile(r"not run: (\S+) is not in the data")
@@ -164,6 +166,7 @@ class Verdict(NamedTuple):
 
     id: str
     kind: str
+    number: str
     verdict: str
     missing: str
 
@@ -175,6 +178,7 @@ def record(claims: Iterable[dict[str, Any]]) -> list[Verdict]:
         Verdict(
             claim["id"],
             claim["kind"],
+            claim["number"],
             words.get(claim["holds"], claim["note"].partition(":")[0]),
             found.group(1) if (found := MISSING.match(claim["note"])) else "",
         )
@@ -195,34 +199,53 @@ def read_record() -> list[Verdict]:
         return [Verdict(*row) for row in csv.reader(file)][1:]
 
 
-JUDGED = ("passed", "failed")
-SKIPPED = {"not reproducible": "the source itself rules it out", "not run": "a file or a graphics driver was missing"}
+JUDGED, SKIPPED = ("passed", "failed"), ("not reproducible", "not run")
+
+
+def numbers(verdicts: Iterable[Verdict], paper: str = "") -> list[str]:
+    """Kinds of the printed numbers of a publication, each number once; default: of all."""
+    inside = [(v.number, v.kind, v.verdict) for v in verdicts if v.id.startswith(paper)]
+    return [number.kind for number in counted(inside)]
 
 
 def counts(verdicts: Iterable[Verdict]) -> str:
-    """Table of claims by kind of evidence and publication, with the totals, in Markdown."""
+    """Tables in Markdown: printed numbers by strongest evidence, and other claims by kind, for every publication."""
     verdicts = list(verdicts)
-    lines = [f"| kind | {' | '.join(EXPERIMENTS)} | all | meaning |", "|---" * (len(EXPERIMENTS) + 3) + "|"]
-    for name, meaning in {**KINDS, **SKIPPED}.items():
+    papers = (*(f"{paper}/" for paper in EXPERIMENTS), "")
+    heading = f"{' | '.join(EXPERIMENTS)} | all | meaning |\n{'|---' * (len(EXPERIMENTS) + 3)}|"
+    lines = [f"| printed numbers | {heading}"]
+    for name, meaning in {**NUMBER_KINDS, **NOT_REPRODUCED}.items():
+        cells = [str(numbers(verdicts, paper).count(name)) for paper in papers]
+        lines.append(f"| {name} | {' | '.join(cells)} | {meaning} |")
+    cells = [str(len(numbers(verdicts, paper))) for paper in papers]
+    lines += [f"| all | {' | '.join(cells)} | |", "", f"| checks | {heading}"]
+    for name, meaning in CHECK_KINDS.items():
         cells = []
-        for prefix in (*(f"{paper}/" for paper in EXPERIMENTS), ""):
-            inside = [v for v in verdicts if v.id.startswith(prefix)]
-            if name in SKIPPED:
-                cells.append(str(sum(v.verdict == name for v in inside)))
-            else:
-                judged = [v.verdict for v in inside if v.kind == name and v.verdict in JUDGED]
-                cells.append(f"{judged.count('passed')} of {len(judged)}" if judged else "-")
+        for paper in papers:
+            judged = [v.verdict for v in verdicts if v.id.startswith(paper) and v.kind == name and v.verdict in JUDGED]
+            cells.append(f"{judged.count('passed')} of {len(judged)}" if judged else "-")
         lines.append(f"| {name} | {' | '.join(cells)} | {meaning} |")
     return "\n".join(lines)
+
+
+def sentence(verdicts: Iterable[Verdict]) -> str:
+    """The result in one sentence, also for the README."""
+    kinds = numbers(verdicts)
+    judged = len(kinds) - sum(kinds.count(word) for word in SKIPPED)
+    return (
+        f"Five papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result "
+        f"here: {kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the "
+        f"noise of the authors' solver added, {kinds.count('log')} only from the authors' own logs, "
+        f"{kinds.count('fit')} are fitted, {kinds.count('one-sided')} are bounds, {kinds.count('missed')} are missed."
+    )
 
 
 def totals(verdicts: Iterable[Verdict]) -> str:
     """The totals, and the files without which the record was made."""
     verdicts = list(verdicts)
     number_of = {word: sum(v.verdict == word for v in verdicts) for word in (*JUDGED, *SKIPPED)}
-    text = f"Of {len(verdicts)} claims, " + ", ".join(f"{count} {word}" for word, count in number_of.items()) + "."
-    printed = [v.verdict for v in verdicts if v.kind == "printed" and v.verdict in JUDGED]
-    text += f" Our own number equals a non-zero printed one in {printed.count('passed')} of {len(printed)} cases."
+    text = sentence(verdicts) + f" Several claims can be about one number: of {len(verdicts)} claims, "
+    text += ", ".join(f"{count} {word}" for word, count in number_of.items()) + "."
     if missing := sorted({v.missing for v in verdicts if v.missing}):
         files = ", ".join(f"`{name}`" for name in missing)
         text += f" `trocar fetch` downloads every file; this table was written without {files}, "
@@ -247,22 +270,25 @@ def block(page: str, name: str) -> str:
     return page.partition(begin)[2].partition(end)[0].strip()
 
 
-def rewritten(page: str, name: str, content: str) -> str:
-    """The page with a block replaced."""
+def rewritten(page: str, name: str, content: str, apart: str = "\n\n") -> str:
+    """The page with a block replaced; apart: between the block and its comments."""
     before, begin, rest = page.partition(marks(name)[0])
     _, end, after = rest.partition(marks(name)[1])
     if not (begin and end):
         raise SystemExit(f"the page has no block between {marks(name)[0]!r} and {marks(name)[1]!r}")
-    return f"{before}{begin}\n\n{content}\n\n{end}{after}"
+    return f"{before}{begin}{apart}{content}{apart}{end}{after}"
 
 
 def main(path: Path) -> None:
-    """Write the record and both blocks from the claims of all publications."""
+    """Write the record, both blocks of the page and that of the README from the claims of all publications."""
     claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
     verdicts = record(claims)
     write_whole(RECORD, record_text(verdicts))
     page = PAGE.read_text(encoding="utf-8")
     write_whole(PAGE, rewritten(rewritten(page, RESULTS, overview(verdicts)), FERRO, table(claims)))
+    readme = README.read_text(encoding="utf-8")
+    lines = textwrap.fill(sentence(verdicts), 118, break_on_hyphens=False).replace("\n", "\n  ")
+    write_whole(README, rewritten(readme, RESULTS, lines, apart="\n  "))  # within an item of a list
 
 
 if __name__ == "__main__":

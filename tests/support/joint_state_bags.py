@@ -27,8 +27,8 @@ def motion(rows=300, interval=5_000_000, seed=0):
     return stamps, q, dq + generator.normal(0, 1e-3, dq.shape), tau + generator.normal(0, 1e-2, tau.shape)
 
 
-def write_bag(path, stamps, q, dq, tau, names=("PSM1",)):
-    """A .bag, .mcap or .db3 (the last two as folders) with measured_js and jaw/measured_js of every named arm."""
+def write_bag(path, stamps, q, dq, tau, names=("PSM1",), topics=("measured_js", "jaw/measured_js")):
+    """A .bag, .mcap or .db3 (the last two as folders) with joint states of every named arm and its jaw."""
     ros1 = path.suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     Header, Time, State = (
@@ -38,9 +38,7 @@ def write_bag(path, stamps, q, dq, tau, names=("PSM1",)):
     plugin = StoragePlugin.MCAP if path.suffix == ".mcap" else StoragePlugin.SQLITE3
     with Writer1(path) if ros1 else Writer2(path, version=9, storage_plugin=plugin) as writer:
         for name in names:
-            arm, jaw = (
-                writer.add_connection(f"/{name}/{t}", KIND, typestore=store) for t in ("measured_js", "jaw/measured_js")
-            )
+            arm, jaw = (writer.add_connection(f"/{name}/{topic}", KIND, typestore=store) for topic in topics)
             for k, stamp in enumerate(stamps.tolist()):
                 for topic, columns, when in ((arm, slice(0, 6), stamp), (jaw, slice(6, 7), stamp + JAW_LATER)):
                     time = Time(sec=when // 10**9, nanosec=when % 10**9)

@@ -2,7 +2,7 @@
 
     import gymnasium, trocar_learning as tl
 
-    env = gymnasium.make("trocar/Reach-v0", level="1sigma")    # registered by Gymnasium's entry point
+    env = gymnasium.make("trocar/Reach-v0", level="1sigma")    # registered by the import above
     observation, info = env.reset(seed=0)
     policy = tl.expert(env)                                    # action = policy(observation)
 
@@ -10,10 +10,17 @@ These are the most used names. `trocar_learning.envs` (tasks and environments), 
 and `trocar_learning.contest` (the peg transfer of a competition) offer more.
 """
 
+import sys
+from importlib import import_module
+
 from trocar.lazy_names import loaded, origins
 
 _ORIGINS = origins(__file__)
 __all__ = list(_ORIGINS)
+
+
+if "gymnasium" in sys.modules:  # the command line imports this package too, and must start quickly
+    import_module("trocar_learning.envs")  # registers the tasks
 
 
 def __getattr__(name: str) -> object:

@@ -208,3 +208,12 @@ def test_the_expert_places_a_peg_of_the_surrol_variant():
         observation, _, _, _, info = env.step(policy(observation))
     assert info["points"] == 1
     assert info["drops"] == 0
+
+
+@pytest.mark.parametrize(
+    "code", ["import gymnasium, trocar_learning", "import gymnasium; name = 'trocar_learning:' + name"]
+)
+def test_an_import_registers_the_tasks(code):
+    code = f"name = 'trocar/Reach-v0'; {code}; print(gymnasium.make(name).unwrapped.task.__class__.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.stdout.strip() == "ReachTask", ran.stderr

@@ -42,6 +42,16 @@ def drive(robot):
     robot.sleep(0.2)
 
 
+def test_bags_from_before_crtk_give_the_same_recording(tmp_path):
+    """Names of the dVRK until 1.7, as in the force data set of Chua, Jarc and Okamura (2021)."""
+    states = motion(rows=50)
+    now = tr.load_recording(write_bag(tmp_path / "now.bag", *states), arm="PSM")
+    old = ("state_joint_current", "state_jaw_current")
+    before = tr.load_recording(write_bag(tmp_path / "old.bag", *states, names=("dvrk/PSM2",), topics=old), arm="PSM")
+    for name in ("t", "q", "dq", "tau"):
+        np.testing.assert_array_equal(getattr(before, name), getattr(now, name))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Bags of one run in every format."""

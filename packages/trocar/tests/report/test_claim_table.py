@@ -23,7 +23,7 @@ source = "Section IV"
 
 [size]
 relation = "equal"
-source = "Table {number}"
+source = "Table {table}"
 """
 
 
@@ -47,7 +47,7 @@ def test_an_entry_may_reuse_the_published_numbers_of_another(table):
 
 
 def test_a_computed_published_number_comes_from_the_code(table):
-    claim = table.claim("size", 2.0, published=2.0, number=4)
+    claim = table.claim("size", 2.0, published=2.0, table=4)
     assert claim.holds
     assert claim.source == "Table 4"
     assert (claim.tolerance, claim.unit, claim.note) == (0.0, "", "")

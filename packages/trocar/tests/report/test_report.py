@@ -20,7 +20,7 @@ from rich.console import Console
 from trocar.errors import TrocarError
 from trocar.report import Claim, Report
 
-KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note"]
+KEYS = ["id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "number", "source", "note"]
 
 
 def claim(**changes: Any) -> Claim:
@@ -142,7 +142,7 @@ def test_json_has_exactly_the_promised_keys(tmp_path: Path) -> None:
     assert [list(entry) for entry in written["claims"]] == [KEYS] * 3
     assert [entry["holds"] for entry in written["claims"]] == [True, False, None]
     assert written["claims"][0] == dict(
-        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "printed", "Table 1", "why"], strict=True)
+        zip(KEYS, ["a", 2.0, 2.0, "mm", "equal", 0.5, True, "printed", "a", "Table 1", "why"], strict=True)
     )
 
 
@@ -330,14 +330,14 @@ def test_claims_are_counted_by_kind_of_evidence(tmp_path: Path) -> None:
             claim(id="h", kind="signal"),
         ],
     )
-    assert report.evidence() == [
-        ("printed", 1, 1, 0),
-        ("signal", 1, 0, 0),
-        ("statement", 1, 0, 0),
-        ("log", 1, 0, 0),
-        ("fit", 1, 0, 0),
-        ("one-sided", 1, 0, 0),
-        ("own", 0, 0, 1),
+    assert [row[:2] for row in report.evidence()] == [
+        ("printed", "1"),
+        ("log", "1"),
+        ("fit", "1"),
+        ("one-sided", "1"),
+        ("missed", "1"),
+        ("signal", "1 of 1"),
+        ("statement", "1 of 1"),
     ]
     assert [entry["kind"] for entry in report.to_json()["claims"]] == [
         "printed",
@@ -349,9 +349,34 @@ def test_claims_are_counted_by_kind_of_evidence(tmp_path: Path) -> None:
         "statement",
         "signal",
     ]
-    assert "a bound chosen by us" in report.write_html(tmp_path / "page.html").read_text()
+    assert "recomputed from its authors" in report.write_html(tmp_path / "page.html").read_text()
     with pytest.raises(TrocarError, match="kind is 'guess'"):
         claim(kind="guess")
+
+
+def test_a_printed_number_counts_once_by_its_strongest_evidence() -> None:
+    report = Report(
+        "Paper",
+        [
+            claim(id="engine", number="peak", ours=9.0),
+            claim(id="with noise", number="peak", kind="noise"),
+            claim(id="log", number="peak", kind="log"),
+            claim(id="log of another", number="mean", kind="log", ours=9.0),
+            claim(id="bound", number="mean", relation="at_most"),
+            claim(id="wrong", number="width", ours=9.0),
+            not_run(id="engine, width", number="width"),
+            not_run(id="height", number="height"),
+            claim(id="own check", number="height", kind="own"),
+        ],
+    )
+    assert report.numbers() == [
+        ("peak", "noise"),
+        ("mean", "one-sided"),
+        ("width", "missed"),
+        ("height", "not run"),
+    ]
+    assert [c.number for c in report.claims][-1] == ""  # a check is not about a printed number
+    assert claim(id="alone").number == "alone"
 
 
 def test_tables_of_text_are_on_the_page_before_the_figures(tmp_path: Path) -> None:

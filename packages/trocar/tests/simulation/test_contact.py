@@ -198,6 +198,26 @@ def test_a_block_sinks_into_a_slab_by_the_closed_form(side):
     assert sunk == pytest.approx(mass * 9.81 * h / (2e5 * side**2), rel=0.1)
 
 
+@pytest.mark.parametrize("accuracy", ["fast", "discrete"])
+@pytest.mark.parametrize("speed", [0.001, 0.005, 0.02, 0.2, 1.0])
+def test_a_pushed_block_resists_with_coulomb_friction_at_any_speed(speed, accuracy):
+    """Mean force of a spring that drives a block at 1 mm/s to 1 m/s; it must not hop."""
+    mass, friction, h = 0.05, 0.4, 1e-3
+    plate = Solid("plate", Box(np.zeros(3), (2.5, 0.3, 0.02)), pose(p=[0.9, 0.4, -0.41]))
+    block = Solid("block", Box(np.zeros(3), (0.02,) * 3), pose(p=[0, 0.4, -0.39]), mass=mass, friction=friction)
+    sim = probe([plate, block], accuracy=accuracy)
+    body = sim.model.body(OBJECT + "block")
+    v, q = int(body.dofadr[0]), int(sim.model.jnt_qposadr[body.jntadr[0]])
+    force, height = [], []
+    for k in range(700):
+        sim.data.qfrc_applied[v] = 2000 * (speed * k * h - sim.data.qpos[q]) + 10 * (speed - sim.data.qvel[v])
+        force.append(sim.data.qfrc_applied[v])
+        sim.step(MECH.gravity(Q))
+        height.append(sim.data.qpos[q + 2])
+    assert np.mean(force[400:]) == pytest.approx(friction * mass * 9.81, rel=0.03)
+    assert np.max(height[400:]) + 0.39 < 1e-4
+
+
 @pytest.mark.parametrize(("edge", "friction"), [(0.004, 0.4), (0.02, 0.5)])
 def test_a_block_slides_down_a_slope_without_hopping(edge, friction):
     """Acceleration g (sin - friction cos), near the edge of the cone; a block with more friction stays."""

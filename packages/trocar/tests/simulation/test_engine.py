@@ -404,6 +404,15 @@ def test_dummy_masses_of_the_wrist_are_negligible():
     assert sum(float(sim.model.body(name).mass[0]) for name in dummies) < 1e-6
 
 
+def test_without_limits_a_reset_may_be_beyond_them(mech):
+    q = mech.arm.upper + [0.1, 0.1, 0.01, 0.1, 0.1, 0.1, 0.1]
+    sim = tr.Simulator("PSM", limits=False, contacts=False)
+    sim.reset(q)
+    np.testing.assert_allclose(sim.q, q, atol=1e-12)
+    with pytest.raises(tr.TrocarError, match="violates"):
+        tr.Simulator("PSM", contacts=False).reset(q)
+
+
 def test_overlapping_fingers_do_not_collide(mech):
     sim = tr.Simulator("PSM", friction=False, limits=False)
     q = np.array([0.3, 0.2, 0.1, 0.1, 0.2, 0.1, -0.5])

@@ -6,25 +6,20 @@ Their simulator is CoppeliaSim with ODE, parameters of Wang et al. 2019, frictio
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
-
 import mujoco
 import numpy as np
 
-from trocar import batch
 from trocar.demo.torque_control import ARM, START
-from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.simulation import Simulator
 from trocar_reproductions.experiment import Context, Experiment
 from trocar_reproductions.ferro2022 import logs, program, replay, scene_masses, torque, tracking
 from trocar_reproductions.ferro2022.logs import TABLE
+from trocar_reproductions.ferro2022.query_time import query_claim
 
 IDENTIFIED = "wang2019_published"  # the parameters as identified on the robot
 SAME_TORQUE = 1e-6  # of the first three joints [N m, N]
-QUERIES = 1024  # states of one timed call
 
 
 def run(context: Context) -> Report:
@@ -79,29 +74,11 @@ def feature_claims(equations: Mechanism) -> list[Claim]:
         lift[2, 3] > 0.009 and abs(rates[1][2] - rates[0][2]) > 1.0,
         apart < SAME_TORQUE,
     )
-    return [_query_time(equations), *TABLE.claims("table I/{row}", map(float, has), identified=IDENTIFIED, apart=apart)]
-
-
-def _query_time(mechanism: Mechanism) -> Claim:
-    """Time of M, c and g together, in generated C and from Python."""
-    q, dq = np.tile(START[:, None], QUERIES), np.ones((7, QUERIES))
-    fields = {"count": QUERIES, "python": 1e6 * median_time(lambda: mechanism.terms(START, dq[:, 0]))}
-    try:
-        arms = batch.load(mechanism, threads=1)
-        ours: float | str = median_time(lambda: (arms.mass_matrix(q), arms.bias(q, dq))) / QUERIES
-    except TrocarError as error:
-        ours = f"not run: {error}"
-    return TABLE.claim("time of a query", ours, **fields)
-
-
-def median_time(call: Callable[[], object]) -> float:
-    """Median time of 200 calls [s]."""
-    times = []
-    for _ in range(200):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return float(np.median(times))
+    return [
+        query_claim(equations),
+        *TABLE.claims("table I/{row}", map(float, has), identified=IDENTIFIED, apart=apart),
+        *TABLE.claims("table I/other simulators/{row}", None),
+    ]
 
 
 EXPERIMENT = Experiment(name="ferro2022", title="Dynamic simulation of the PSM (Ferro et al. 2022)", run=run)

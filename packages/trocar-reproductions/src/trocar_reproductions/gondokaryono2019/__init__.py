@@ -79,7 +79,7 @@ def _closed_chain(mechanism: Mechanism) -> list[Claim]:
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper, (5000, arm.n))
     tip = np.abs(mechanism.pose(q, "tip") - mechanism.forward_kinematics(q)).max()
     worst = (mechanism.rcm_residual(q).max(), mechanism.loop_residual(q).max(), tip)
-    return TABLE.claims("{arm}/{row}", worst, arm=arm.name.lower(), number={"PSM": 4, "ECM": 5}[arm.name])
+    return TABLE.claims("{arm}/{row}", worst, arm=arm.name.lower(), table={"PSM": 4, "ECM": 5}[arm.name])
 
 
 def _axis_distances(arm: Arm, table_6: dict[str, float]) -> list[Claim]:

@@ -20,7 +20,7 @@ from trocar.spatial import Array, inverse, mdh, pose
 
 PI, H = np.pi, np.pi / 2
 TABLE = ClaimTable("trocar_reproductions.gondokaryono2019")
-FRAMES = "table {number}/frames"
+FRAMES = "table {table}/frames"
 WRIST = {"12": "roll", "13": "wrist_pitch", "14": "finger_left", "15": "finger_right"}  # frames, our links
 
 Row = tuple[float, float, float, float]  # a, alpha, d, theta
@@ -120,7 +120,7 @@ def _set_up_claims() -> list[Claim]:
     claims = []
     for number, (arm, (table, name)) in enumerate(tables.items(), start=1):
         of = f"Table {number}, frame 6 of {name}"
-        claims.append(TABLE.claim(FRAMES, _set_up_distance(arms[arm], table), number=number, of=of))
+        claims.append(TABLE.claim(FRAMES, _set_up_distance(arms[arm], table), table=number, of=of))
     theta = float(np.arctan2(T[1, 0], T[0, 0]))
     turned = float(np.linalg.norm(mdh(theta=H)[:3, :3] @ [0, 0.6126, 0] - mdh(theta=theta)[:3, :3] @ [0, 0.6126, 0]))
     return [
@@ -138,7 +138,7 @@ def _psm_claims() -> list[Claim]:
     frames_off = _distance(Mechanism(arm), table_4, 0.4864)
     apart, turned = _wrist(Mechanism(arm))
     return [
-        TABLE.claim(FRAMES, frames_off, number=4, of="Table 4 with alpha_2 and beta2 corrected, frames 1 to 11"),
+        TABLE.claim(FRAMES, frames_off, table=4, of="Table 4 with alpha_2 and beta2 corrected, frames 1 to 11"),
         *TABLE.claims("table 4/frame {row}", apart),
         *TABLE.claims("table 4/frame {row}, turn", turned),
         TABLE.claim("table 4/beta1", beta1),
@@ -157,7 +157,7 @@ def _ecm_claims() -> list[Claim]:
     along = 0.3047 * np.cos(0.3448)
     off = 1e3 * abs(along - 0.3822 + 0.0953)
     return [
-        TABLE.claim(FRAMES, frames_off, number=5, of="Table 5 with d_1 and a_4 corrected, frames 1 to 8"),
+        TABLE.claim(FRAMES, frames_off, table=5, of="Table 5 with d_1 and a_4 corrected, frames 1 to 8"),
         TABLE.claim("table 5/beta1", beta1),
         TABLE.claim("table 5/d of frame 9", arm.body("insertion").placement[1, 3], along=along, off=off),
         TABLE.claim("table 5/d of frame 1", None, centre=centre[1]),

@@ -167,7 +167,8 @@ def _error_claims(mechanism: Mechanism) -> list[Claim]:
     moved = [float(np.linalg.norm(after - before)) for before, after in tips]
     fields = {"count": len(solutions), "shortest": np.abs(solutions[:, 2]).min(), "least": min(moved)}
     name = "error/0.1 rad in theta_2 moves the tip"
-    return [TABLE.claim(name, None, printed=printed, yaw=yaw, pitch=pitch, **fields)]
+    lever = printed / (2.0 * np.sin(0.1 / 2))  # radius of a circle on which 0.1 rad is this chord
+    return [TABLE.claim(name, None, printed=printed, lever=lever, yaw=yaw, pitch=pitch, **fields)]
 
 
 def _torque_claims(states: Array) -> list[Claim]:

@@ -128,7 +128,18 @@ def consistency_claims(table: StaticTable) -> list[Claim]:
     digit = (0.01 * kp + 0.01).tolist()  # one unit in the last digit of the error plus one of the torque
     within = int((table.GC_error <= table.half_band / kp + 0.01).sum())
     gains = "table II/PD torque over PD error is {gain:g}/{row}"
+    errors = []
+    for k, (torque, error) in enumerate(zip(np.abs(table.PD_torque), table.PD_error, strict=True), start=1):
+        digits = [*(0.01 + 0.01 / kp)]
+        errors += TABLE.claims(
+            "table II/PD error, pose {pose}/{row}", torque / kp, published=[*error], tolerance=digits, pose=k
+        )
+    for k, (printed, most) in enumerate(zip(table.GC_error, table.half_band / kp, strict=True), start=1):
+        errors += TABLE.claims(
+            "table II/GC error, pose {pose}/{row}", None, pose=k, printed=[*printed], most=[*most], published=[*printed]
+        )
     return [
+        *errors,
         *TABLE.claims(gains, off.max(0), tolerance=digit, gain=KP),
         TABLE.claim("table II/PD torque within the bounds", table.inside(table.PD_torque).sum()),
         TABLE.claim("table II/GC torque within the bounds", table.inside(table.GC_torque).sum()),

@@ -34,6 +34,9 @@ def export(
     picture: Annotated[bool, flag("Also render a picture of the model (needs OpenGL).")] = True,
     plain_c: Annotated[bool, flag("Write only the equations of an arm as C code, ARM.c and ARM.h.", "--c")] = False,
     timestep: Annotated[float, option("S", "With --c: time step, in seconds.")] = 1e-3,
+    inertias: Annotated[
+        bool, flag("Write only the link inertias of an arm at home, in link and base axes: inertias.csv.", "--inertias")
+    ] = False,
 ) -> None:
     """Export an arm or a whole cart as MJCF, URDF with SRDF, SDF or RViz files; an arm for MoveIt or AMBF or as C code.
 
@@ -42,10 +45,18 @@ def export(
     Every model gets a folder: README.md with the sources of its numbers and the limits of each format, LICENSE,
     CHANGELOG.md, a picture, the model files, and assets/ with the meshes.
 
+    With --inertias: mass, centre of mass and inertia of every link, in its frame and in the base frame, with the
+    barycentric parameters of identifications; see docs/inertias.md.
     With --c: psm.c and psm.h with a time step, forward dynamics, mass matrix, tip pose and Jacobian in plain C.
     """
     from trocar.simulation.export import DEFAULT_FORMATS, write_model
 
+    if inertias:
+        if formats or plain_c:
+            raise TrocarError("--inertias writes a table only; omit --format and --c")
+        for name in dict.fromkeys(models):
+            _export_inertias(name, output / name.lower() / "inertias.csv", parameters, instrument)
+        return
     if plain_c:
         if formats:
             raise TrocarError("--c writes C code only; omit --format")
@@ -90,3 +101,14 @@ def _export_c(name: str, folder: Path, parameters: str | None, instrument: str |
     for file, text in files.items():
         write_whole(folder / file, text)
     typer.echo(f"{folder}: {', '.join(files)}, steps of {timestep:g} s")
+
+
+def _export_inertias(name: str, file: Path, parameters: str | None, instrument: str | None) -> None:
+    import numpy as np
+
+    from trocar.simulation.export.inertias import inertia_table
+
+    check_writable(file)
+    mechanism = tr.load_mechanism(name, parameters, instrument=instrument)
+    write_whole(file, inertia_table(mechanism, np.array(mechanism.arm.home), np.eye(4)))
+    typer.echo(f"{file}: {len(mechanism.dynamic_parameters.inertias)} links [kg, m, kg m^2]")

@@ -1,4 +1,4 @@
-"""Recordings from ROS 1 and ROS 2 bags that hold the dVRK's `measured_js` (sensor_msgs/JointState)."""
+"""Recordings from ROS 1 and ROS 2 bags that hold the dVRK's joint states (sensor_msgs/JointState)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trocar.recording.joint_states import JointStates, Row, recording_of
 from trocar.recording.recording import Recording
 
 SUFFIXES = (".bag", ".db3", ".mcap")
-TOPIC = "measured_js"
-JAW_TOPIC = f"jaw/{TOPIC}"
+# Topics of an arm and of its jaw: CRTK's names, and those of the dVRK before it (until version 1.7).
+TOPICS = {"measured_js": "jaw/measured_js", "state_joint_current": "state_jaw_current"}
 SET_UP = "/SUJ/"  # namespace of set-up joints
 MEMORY = 2**30  # memory limit of `read_bag_apart`, in addition to that of the program itself [bytes]
 TIMEOUT = 60.0  # of `read_bag_apart` [s]
@@ -55,24 +55,33 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         namespace: namespace of the arm, such as PSM1; required if the bag holds several arms of this kind.
     """
     with closing(opened_bag(path)) as reader:
-        topics = [c.topic.strip("/") for c in reader.connections if c.topic.split("/")[-1] == TOPIC]
-        arms = {topic.removesuffix(TOPIC).strip("/") for topic in topics if not f"/{topic}".endswith(f"/{JAW_TOPIC}")}
+        names = {c.topic.strip("/") for c in reader.connections}
+        jaws = {name for name in names if any(f"/{name}".endswith(f"/{jaw}") for jaw in TOPICS.values())}
+        # namespace -> topic; CRTK's name if a bag has both
+        arms = {
+            name.rpartition("/")[0]: topic
+            for topic in reversed(TOPICS)
+            for name in names - jaws
+            if name.rpartition("/")[2] == topic
+        }
         if not arms:
-            raise TrocarError(f"{path}: no topic ends in {TOPIC}; topics: {', '.join(sorted(reader.topics))}")
-        possible = candidates(arms, arm)
+            known = " or ".join(TOPICS)
+            raise TrocarError(f"{path}: no topic ends in {known}; topics: {', '.join(sorted(reader.topics))}")
+        possible = candidates(set(arms), arm)
         if namespace is None and len(possible) > 1:
             raise TrocarError(f"{path}: several arms ({', '.join(possible)}); choose one by its namespace")
         chosen = possible[0] if namespace is None else namespace.strip("/")
         check_known("namespace of an arm in the bag", sorted(arms), chosen)
+        topic, jaw = (f"{chosen}/{name}".strip("/") for name in (arms[chosen], TOPICS[arms[chosen]]))
         try:
-            rows = _rows(reader, arm, f"{chosen}/{TOPIC}".strip("/"), f"{chosen}/{JAW_TOPIC}".strip("/"))
+            rows = _rows(reader, arm, topic, jaw)
         except MemoryError:
             raise TrocarError(f"{path}: {TOO_LARGE}") from None
         except Exception as error:  # the parser again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if not rows:
-        raise TrocarError(f"{path}: the topic {chosen}/{TOPIC} has no messages")
-    return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": f"{chosen}/{TOPIC}"})
+        raise TrocarError(f"{path}: the topic {topic} has no messages")
+    return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": topic})
 
 
 def candidates(namespaces: set[str], arm: Arm) -> list[str]:

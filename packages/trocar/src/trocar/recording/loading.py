@@ -43,7 +43,7 @@ def load_recording(
 
     Reads .npz and .csv as `Recording.save` writes them, a .csv of other origin with the same names and units,
     a table without header as Wang et al. 2019 published it (q, dq and tau of every column, SI units), and ROS 1 or
-    ROS 2 bags that hold `measured_js` (needs the extra `bags`).
+    ROS 2 bags that hold `measured_js`, or `state_joint_current` from before CRTK (needs the extra `bags`).
 
     Args:
         arm: PSM, PSM_Si, ECM, ECM_Si, MTML or MTMR, for files that do not name their arm; tables and bags need it.

@@ -1,6 +1,31 @@
 """Reports: a `Claim` compares a published number with ours; a `Report` of claims is a table, JSON or one HTML page."""
 
-from trocar.report.claim import KINDS, REASONS, RELATIONS, Claim, Kind, Relation
+from trocar.report.claim import (
+    CHECK_KINDS,
+    KINDS,
+    NOT_REPRODUCED,
+    NUMBER_KINDS,
+    REASONS,
+    RELATIONS,
+    Claim,
+    Counted,
+    Kind,
+    Relation,
+    counted,
+)
 from trocar.report.report import Report
 
-__all__ = ["KINDS", "REASONS", "RELATIONS", "Claim", "Kind", "Relation", "Report"]
+__all__ = [
+    "CHECK_KINDS",
+    "KINDS",
+    "NOT_REPRODUCED",
+    "NUMBER_KINDS",
+    "REASONS",
+    "RELATIONS",
+    "Claim",
+    "Counted",
+    "Kind",
+    "Relation",
+    "Report",
+    "counted",
+]

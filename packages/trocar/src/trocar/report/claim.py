@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from trocar.errors import TrocarError
 
 Relation = Literal["equal", "at_most", "at_least"]
-Kind = Literal["printed", "signal", "statement", "log", "fit", "one-sided", "own"]
+Kind = Literal["printed", "noise", "log", "fit", "one-sided", "signal", "statement", "own"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
-KINDS: dict[str, str] = {
-    "printed": "our engine or equations give a number that the source prints, other than zero",
+# Kinds of evidence for a number that a source prints, strongest first.
+NUMBER_KINDS: dict[str, str] = {
+    "printed": "our engine or equations alone give the printed number, other than zero",
+    "noise": "our engine gives the printed number once the noise of the authors' solver is added",
+    "log": "the printed number recomputed from its authors' log or table",
+    "fit": "our number was fitted to the data it is compared with",
+    "one-sided": "our number stays below or above the printed one",
+}
+# Printed numbers that no claim reproduces.
+NOT_REPRODUCED: dict[str, str] = {
+    "missed": "a claim was judged, and none passed",
+    "not reproducible": "the source itself rules it out",
+    "not run": "a file or a graphics driver was missing",
+}
+# Kinds of claims that are not about a printed number.
+CHECK_KINDS: dict[str, str] = {
     "signal": "our engine or equations follow a signal that the authors logged",
     "statement": "our engine or equations agree with a printed table, formula or sentence: a difference of zero",
-    "log": "a printed number recomputed from its authors' log or table",
-    "fit": "our number was fitted to the data it is compared with",
-    "one-sided": "our number stays below or above a printed or logged one",
-    "own": "a bound chosen by us; the source prints no number",
+    "own": "a check of ours: a bound that we chose, or our engine against our own model",
 }
-JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "source", "note")
+KINDS: dict[str, str] = {**NUMBER_KINDS, **CHECK_KINDS}
+JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "number", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
 
 
@@ -39,6 +52,8 @@ class Claim:
         tolerance: allowed excess over the relation, >= 0, in `unit`.
         kind: kind of evidence, one of `KINDS`. "printed" with another relation than equal becomes "one-sided", with a
             published 0 "statement".
+        number: name of the printed number; claims about the same number share the name, and it counts once. Default:
+            the id, for the kinds in `NUMBER_KINDS`.
         source: source of the published number (publication, table, page).
         note: remark; if a number is missing, the reason: "not run: ..." or "not reproducible: ...".
     """
@@ -52,9 +67,10 @@ class Claim:
     source: str
     note: str = ""
     kind: Kind = "printed"
+    number: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("id", "unit", "source", "note"):
+        for name in ("id", "unit", "source", "note", "number"):
             if not isinstance(getattr(self, name), str):
                 raise self._error(name, "a string")
         for name in ("id", "source"):
@@ -68,6 +84,10 @@ class Claim:
             object.__setattr__(self, "kind", "one-sided")
         elif self.kind == "printed" and self.published == 0:
             object.__setattr__(self, "kind", "statement")
+        if self.kind in CHECK_KINDS:
+            object.__setattr__(self, "number", "")
+        elif not self.number:
+            object.__setattr__(self, "number", self.id)
         self._take_number("tolerance", "a finite number >= 0", low=0.0)
         if self.published is not None:
             self._take_number("published", "a finite number or None")
@@ -141,3 +161,27 @@ class Claim:
 def number(value: float | None) -> str:
     """A number with six digits, for tables and pages."""
     return "-" if value is None else f"{value:.6g}"
+
+
+class Counted(NamedTuple):
+    """A printed number: its name, and the kind of the strongest claim about it that passed.
+
+    Without such a claim, kind is `missed`, or the reason for skipping if no claim was judged.
+    """
+
+    number: str
+    kind: str
+
+
+def counted(claims: Iterable[tuple[str, str, str]]) -> list[Counted]:
+    """Every printed number once, from (number, kind, verdict) of the claims about it."""
+    verdicts: dict[str, dict[str, list[str]]] = {}
+    for name, kind, verdict in claims:
+        if kind in NUMBER_KINDS:
+            verdicts.setdefault(name, {}).setdefault(verdict, []).append(kind)
+    numbers = []
+    for name, kinds in verdicts.items():
+        passed = [kind for kind in NUMBER_KINDS if kind in kinds.get("passed", ())]
+        skipped = "not run" if "not run" in kinds else "not reproducible"
+        numbers.append(Counted(name, passed[0] if passed else "missed" if "failed" in kinds else skipped))
+    return numbers

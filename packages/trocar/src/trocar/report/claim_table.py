@@ -13,8 +13,9 @@ The name of an entry is the claim's id within the publication:
 
 `rows` makes one claim per item; any other value may then be a list of the same length. The code that computes our
 numbers fills in the fields in braces. `published` may name another entry to use its numbers; if it is computed from
-several printed numbers, the code provides it. `kind` is the type of evidence, one of `trocar.report.KINDS`. Defaults:
-tolerance 0, kind "printed", no unit, no note. The table `[texts]` has paragraphs of the report and captions of its
+several printed numbers, the code provides it. `kind` is the type of evidence, one of `trocar.report.KINDS`. `number` is
+the name of the printed number, which several entries may share: it counts once. Defaults: tolerance 0, kind "printed",
+the claim's id as number, no unit, no note. The table `[texts]` has paragraphs of the report and captions of its
 figures, by name, likewise with fields in braces.
 """
 
@@ -29,7 +30,14 @@ from trocar.errors import TrocarError, check_known
 from trocar.report import KINDS, RELATIONS, Claim
 
 REQUIRED = {"relation", "source"}
-DEFAULTS: dict[str, Any] = {"published": None, "tolerance": 0.0, "unit": "", "note": "", "kind": "printed"}
+DEFAULTS: dict[str, Any] = {
+    "published": None,
+    "tolerance": 0.0,
+    "unit": "",
+    "note": "",
+    "kind": "printed",
+    "number": "",
+}
 
 
 class ClaimTable:
@@ -85,6 +93,7 @@ class ClaimTable:
             values |= {
                 "ours": None if number is None or isinstance(number, str) else float(number),
                 "source": values["source"].format(**filled),
+                "number": (self.prefix + values["number"].format(**filled)) if values["number"] else "",
                 "note": reason or values["note"].format(**filled),
             }
             claims.append(Claim(id=self.prefix + name.format(**filled), **values))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trocar.palette import ACCENT, FONT
-from trocar.report.claim import KINDS, Claim, number
+from trocar.report.claim import Claim, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,14 +94,13 @@ def _failing(claims: list[Claim]) -> list[str]:
 
 
 def _evidence(report: Report) -> list[str]:
-    """Table of passed claims by kind of evidence: meeting our own bound counts less than matching a printed number."""
+    """Counts by kind of evidence: meeting our own bound counts less than matching a printed number."""
     if not report.claims:
         return []
-    head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "passed", "failed", "skipped", "meaning"))
+    head = "".join(f"<th>{heading}</th>" for heading in ("evidence", "count", "meaning"))
     rows = [
-        f"<tr><td>{kind}</td>{''.join(f'<td class=number>{count}</td>' for count in counts)}<td>{KINDS[kind]}</td></tr>"
-        for kind, *counts in report.evidence()
-        if any(counts)
+        f"<tr><td>{kind}</td><td class=number>{count}</td><td>{meaning}</td></tr>"
+        for kind, count, meaning in report.evidence()
     ]
     return [f'<table class="evidence">\n<thead><tr>{head}</tr></thead>\n<tbody>', *rows, "</tbody>\n</table>"]
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from trocar.errors import TrocarError
 from trocar.files import write_json, write_whole
-from trocar.report.claim import KINDS, Claim, number
+from trocar.report.claim import CHECK_KINDS, NOT_REPRODUCED, NUMBER_KINDS, Claim, Counted, counted, number
 from trocar.report.page import html
 
 if TYPE_CHECKING:
@@ -90,23 +90,30 @@ class Report:
         """One line per failed claim: its id, our number and the published one."""
         return [f"{claim.id}: {claim.comparison()}" for claim in self.claims if claim.holds is False]
 
-    def evidence(self) -> list[tuple[str, int, int, int]]:
-        """Kind of evidence with the number of claims that passed, failed and were skipped, in `KINDS` order."""
-        rows = []
-        for kind in KINDS:
-            verdicts = [claim.holds for claim in self.claims if claim.kind == kind]
-            rows.append((kind, verdicts.count(True), verdicts.count(False), verdicts.count(None)))
+    def numbers(self) -> list[Counted]:
+        """Every printed number once, with the kind of the strongest claim about it that passed."""
+        return counted((claim.number, claim.kind, claim.verdict) for claim in self.claims)
+
+    def evidence(self) -> list[tuple[str, str, str]]:
+        """Rows of kind, count and meaning: printed numbers, each counted once, then checks as passed of judged."""
+        kinds = [number.kind for number in self.numbers()]
+        meanings = {**NUMBER_KINDS, **NOT_REPRODUCED}
+        rows = [(kind, str(kinds.count(kind)), meaning) for kind, meaning in meanings.items() if kind in kinds]
+        for kind, meaning in CHECK_KINDS.items():
+            judged = [claim.holds for claim in self.claims if claim.kind == kind and claim.holds is not None]
+            if judged:
+                rows.append((kind, f"{judged.count(True)} of {len(judged)}", meaning))
         return rows
 
     def evidence_table(self) -> Table:
-        """`evidence` as a rich table for the terminal, with a description of each kind."""
-        table = Table(title=Text("Evidence", style="bold"), title_justify="left")
+        """`evidence` as a rich table for the terminal."""
+        title = f"{len(self.numbers())} printed numbers, each counted once, and other checks"
+        table = Table(title=Text(title, style="bold"), title_justify="left")
         table.add_column("kind")
-        for column in ("passed", "failed", "skipped"):
-            table.add_column(column, justify="right")
+        table.add_column("count", justify="right")
         table.add_column("meaning", style="dim")
-        for kind, *counts in self.evidence():
-            table.add_row(kind, *map(str, counts), KINDS[kind])
+        for row in self.evidence():
+            table.add_row(*row)
         return table
 
     def table(self) -> Table:

@@ -24,6 +24,7 @@ from trocar.arms import Arm
 from trocar.errors import Inaccurate, TornApart, TrocarError, Unsolved, shown
 from trocar.files import write_whole
 from trocar.simulation.objects.scene_object import OBJECT
+from trocar.simulation.slip import Slip
 from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ class Engine:
         log_mujoco_warnings()
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
+        self._mj_step: Callable[[mujoco.MjModel, mujoco.MjData], None] = mj_step
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
         self._processes: Sequence[PlacedObject] = ()
@@ -241,6 +243,12 @@ class Engine:
     ) -> None:
         """Set the arms to step, the objects that act after every step, and the function that raises a divergence."""
         self._arms, self._processes, self._diverged = arms, processes, diverged
+        if Slip.acts_in(self.model):
+            self._mj_step = Slip(self.model).step
+
+    def slide_as_in_batches(self) -> None:
+        """Brake slip between solids at MuJoCo's constant rate, as worlds of `trocar.batch` do."""
+        self._mj_step = mj_step
 
     def advance(self) -> None:
         """Advance one step under the efforts that were commanded for every arm."""
@@ -251,7 +259,7 @@ class Engine:
             if self._guarded:
                 self._guarded_step()
             else:
-                mj_step(self.model, self.data)
+                self._mj_step(self.model, self.data)
             qacc, values = self._qacc_view, self._qacc_values
         self.qacc, self.posed = qacc, False
         # False for NaN
@@ -277,7 +285,8 @@ class Engine:
     def _guarded_step(self) -> None:
         """A step that is repeated if the solver does not reach the solution.
 
-        MuJoCo's sparse Newton solver can stall where the dense one needs ten iterations. A line search that reaches its
+        The sparse Newton solver of MuJoCo 4.0.0 has a wrong Hessian and can stall where the dense one needs ten
+        iterations; 4.0.1 corrects it, but the package `mujoco` still requires 4.0.0. A line search that reaches its
         limit of evaluations ends Newton's method wherever it is: once in about four million steps of the peg transfer,
         contact forces were wrong by orders of magnitude. Without its warm start the solver converges there.
         """
@@ -286,14 +295,14 @@ class Engine:
             before[:] = now
         if self._sparse:
             option.iterations = self._max_sparse
-            mj_step(self.model, data)
+            self._mj_step(self.model, data)
             option.iterations = self._max_iterations
             if self._iterations[0] >= self._max_sparse:
                 jacobian, option.jacobian = option.jacobian, mujoco.mjtJacobian.mjJAC_DENSE
                 self._repeat(time)
                 option.jacobian = jacobian
         else:
-            mj_step(self.model, data)
+            self._mj_step(self.model, data)
         if self._stalled():
             flags, option.disableflags = option.disableflags, option.disableflags | WARMSTART
             self._repeat(time)
@@ -304,7 +313,7 @@ class Engine:
         self.data.time = time
         for now, before in self._before:
             now[:] = before
-        mj_step(self.model, self.data)
+        self._mj_step(self.model, self.data)
 
     def _stalled(self) -> bool:
         count = self._iterations[0]

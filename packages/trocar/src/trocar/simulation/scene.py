@@ -458,7 +458,8 @@ class Scene:
             q = np.array(arm.arm.home) if start is None else start
         try:
             joints = arm.mechanism.checked_joints(q)
-            arm.arm.check_within_limits(joints)
+            if arm.options.limits:
+                arm.arm.check_within_limits(joints)
         except TrocarError as error:
             raise TrocarError(f"{name}: {error}") from None
         return joints

@@ -20,6 +20,7 @@ from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, Scene
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import HARD_SOLREF, Solid
 from trocar.simulation.scene_arm import SceneArm
+from trocar.simulation.slip import SLIP_RATE
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")
@@ -32,9 +33,6 @@ IMPRATIO = 10.0
 # With soft bodies the solver needs about 150 iterations at the arm's tolerance. With rigid ones it needs one or two,
 # but now and then more than 50 when two hands hold a needle; a step that is cut short then throws it at 20 m/s.
 ITERATIONS = 300
-# Friction between solids brakes slip at this rate [1/s], not at that of the normal contact, 1000 1/s. MuJoCo's convex
-# cone lifts a sliding body by friction * rate * velocity / stiffness: a block would hop and tumble down a slope.
-SLIP_RATE = 50.0
 PAIR_SOLIMP = (0.99, 0.99, 1e-3, 0.5, 2.0)  # of two solids: if harder, stacked bodies do not converge
 
 

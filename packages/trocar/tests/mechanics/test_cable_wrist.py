@@ -57,8 +57,10 @@ def test_springs_and_friction_create_no_energy(seed: int) -> None:
     before, after = (type(state)(*(x[part] for x in state)) for part in (slice(None, -1), slice(1, None)))
     at_most = wrist.energy(q_motor[1:], before) - wrist.energy(q_motor[:-1], before)
     at_least = wrist.energy(q_motor[1:], after) - wrist.energy(q_motor[:-1], after)
-    assert lost.min() >= 0.0 and lost.max() > 0.0
-    assert (gained <= at_most + 1e-15).all() and (gained >= at_least - 1e-15).all()
+    assert lost.min() >= 0.0
+    assert lost.max() > 0.0
+    assert (gained <= at_most + 1e-15).all()
+    assert (gained >= at_least - 1e-15).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

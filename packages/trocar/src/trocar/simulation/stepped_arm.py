@@ -70,8 +70,8 @@ class SteppedArm(ArmSlice):
                 self.D_measured[joint] = np.eye(len(self.qpos))[motor]
         if cables is not None:
             self.E[[self.dof(name) for name in behind]] = relaxed_map(arm, cables, options.friction)
-            for joint, name in zip(CABLE_JOINTS, behind, strict=False):
-                self.D_measured[arm.joint_names.index(joint)] = np.eye(len(self.qpos))[self.dof(name)]
+            for moved, name in zip(CABLE_JOINTS, behind, strict=False):
+                self.D_measured[arm.joint_names.index(moved)] = np.eye(len(self.qpos))[self.dof(name)]
         self.joint_rows, self.measured_rows = _selected(self.D), _selected(self.D_measured)
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)

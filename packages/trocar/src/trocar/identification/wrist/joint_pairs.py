@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.recording.formats import CsvTable
+from trocar.files import memory, read_whole
+from trocar.recording.formats import CsvTable, npy_array, npz_arrays
 from trocar.spatial import Array
 
 JOINTS = ("yaw", "pitch", "insertion", "roll", "wrist_pitch", "wrist_yaw")
@@ -68,20 +71,18 @@ def _published(folder: Path, stem: str) -> Path:
 
 def _array(path: Path) -> Array:
     try:
-        return np.asarray(np.load(path, allow_pickle=False), dtype=float)
-    except (ValueError, OSError, EOFError) as error:
+        return np.asarray(npy_array(read_whole(path, "array", memory() // 4)), dtype=float)
+    except (LookupError, ValueError, TypeError, EOFError) as error:
         raise TrocarError(f"{path} is not an array of numbers: {error}") from None
 
 
 def _entries(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as entries:
-            if missing := [kind for kind in KINDS if kind not in entries]:
-                raise TrocarError(f"{path} has no entry {' and '.join(missing)}; it has {', '.join(entries)}")
-            return {kind: np.asarray(entries[kind], dtype=float) for kind in KINDS}
-    except TrocarError:
-        raise
-    except Exception as error:  # zipfile and NumPy raise many kinds for a damaged file
+        entries = npz_arrays(read_whole(path, "file of arrays", memory() // 4))
+        if missing := [kind for kind in KINDS if kind not in entries]:
+            raise TrocarError(f"{path} has no entry {' and '.join(missing)}; it has {', '.join(entries)}")
+        return {kind: np.asarray(entries[kind], dtype=float) for kind in KINDS}
+    except (zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError) as error:
         raise TrocarError(f"{path} is not a file of arrays: {error}") from None
 
 

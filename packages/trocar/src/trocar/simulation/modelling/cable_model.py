@@ -18,11 +18,10 @@ from trocar.arms.arm import revolute
 from trocar.arms.parameters import Drive
 from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables
 from trocar.errors import TrocarError
-from trocar.simulation.engine import IMPEDANCE
+from trocar.simulation.engine import CONTACT, IMPEDANCE
 from trocar.spatial import Array
 
 MOTOR = "motor_"  # prefix of the body of an elastic drive's motor
-CONTACT = "friction_"  # prefix of the body of a joint's friction contact
 # Inertia of the joint side and of a friction contact [kg m^2]. Assumed: a tenth of that of the rotors, and more than
 # that of the fingers, so that the cables vibrate at 50 Hz instead of some hundred.
 JOINT_INERTIA, CONTACT_INERTIA = 1e-5, 5e-6

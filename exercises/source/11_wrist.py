@@ -14,28 +14,20 @@ wrist = CableWrist(load_wrist("hwang2020"))
 up = np.linspace(-0.6, 0.6, 61)
 yaw = np.concatenate([up, up[::-1], up])  # the motor of wrist yaw: up, down, up [rad]
 motors = np.column_stack([np.zeros_like(yaw), np.zeros_like(yaw), yaw])
-# %% [markdown]
-# **Task 1.** The motor of wrist yaw passes 0 on its way down and on its way up. Find `width`, the difference of
-# the true wrist yaw between the two [rad], and `moved`, that of the wrist pitch, whose motor stands still.
-# %% solution
-q = wrist.rest(motors).q
-down, again = 61 + 30, 122 + 30  # rows at which the motor is at 0
-width, moved = (q[down] - q[again])[[2, 1]]
-print(f"wrist yaw: {1e3 * width:.0f} mrad, wrist pitch: {1e3 * moved:.0f} mrad")
-# %% check
-assert np.isclose(motors[[down, again]], 0.0).all()
-assert 0.15 < width < 0.35
-assert moved < -0.03  # the yaw cables run over the pitch axis
-# %% [markdown]
-# **Task 2.** Let the wrist yaw go to 0.3 rad, whatever the way. Find `command` (3,), the motor position whose rest
-# position is `goal`, after the motion above.
-# %%
 goal = np.array([0.0, 0.0, 0.3])
+# %% [markdown]
+# **Task.** The motor of wrist yaw passes 0 on its way down and on its way up. Find `width`, the difference of the true
+# wrist yaw between the two [rad], and `moved`, that of the wrist pitch, whose motor stands still. Then find `command`
+# (3,), the motor position whose rest position is `goal` after this motion (`CableWrist.compensated`).
 # %% solution
 state = wrist.rest(motors)
+down, again = 61 + 30, 122 + 30  # rows at which the motor is at 0
+width, moved = (state.q[down] - state.q[again])[[2, 1]]
 last = type(state)(*(part[-1] for part in state))
 command = wrist.compensated(goal[None], last)[0][0]
-print(f"command: {np.round(command, 3)}")
+print(f"wrist yaw: {1e3 * width:.0f} mrad, wrist pitch: {1e3 * moved:.0f} mrad; command: {np.round(command, 3)}")
 # %% check
+assert 0.15 < width < 0.35
+assert moved < -0.03  # the yaw cables run over the pitch axis
 assert np.abs(wrist.rest(np.vstack([motors, command])).q[-1] - goal).max() < 1e-9
 assert np.abs(wrist.rest(np.vstack([motors, goal])).q[-1] - goal).max() > 0.03

@@ -3,7 +3,7 @@
 import numpy as np
 
 from trocar.identification.wrist import JointPairs
-from trocar.identification.wrist.fit import Rows
+from trocar.identification.wrist.fit import MotionRows
 from trocar_reproductions.datasets import DATASETS
 from trocar_reproductions.experiment import Context
 from trocar_reproductions.hwang2020 import FITTED, FOLDER, KEPT_APART, play_polynomial, run
@@ -24,8 +24,8 @@ def test_the_polynomial_explains_a_play_of_one_of_its_radii() -> None:
     seen[:, 4] = play_polynomial.play(command[:, 4], play_polynomial.RADII[2]) + 0.1
     motion = JointPairs(name="play", command=command, seen=seen)
     first = np.arange(600) < 400
-    coefficients = play_polynomial.fitted([Rows(motion, first)])
-    off = play_polynomial.predicted(Rows(motion, ~first), coefficients) - seen[~first]
+    coefficients = play_polynomial.fitted([MotionRows(motion, first)])
+    off = play_polynomial.predicted(MotionRows(motion, ~first), coefficients) - seen[~first]
     raw = (command - seen)[~first]
     assert off.std() < 0.3 * (raw - raw.mean(0)).std()
 

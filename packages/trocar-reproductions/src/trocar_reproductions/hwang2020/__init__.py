@@ -16,7 +16,7 @@ from trocar.identification.wrist import (
     score,
 )
 from trocar.identification.wrist.figures import HEADINGS, loop_figure, score_row
-from trocar.identification.wrist.fit import WRIST, Rows
+from trocar.identification.wrist.fit import WRIST, MotionRows
 from trocar.mechanics import CableWrist, Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.report.claim_table import ClaimTable
@@ -105,7 +105,7 @@ def _polynomial(wrist: IdentifiedWrist, mechanism: Mechanism) -> list[tuple[str,
     motions = list(dict.fromkeys(fold.held_out.motion.name for fold in wrist.folds))
     for k in range(0, len(wrist.folds), len(motions)):
         parts = [fold.held_out for fold in wrist.folds[k : k + len(motions)]]
-        coefficients = play_polynomial.fitted([Rows(motion, ~used) for motion, used in parts])
+        coefficients = play_polynomial.fitted([MotionRows(motion, ~used) for motion, used in parts])
         for rows in parts:
             q = np.zeros((2, int(rows.used.sum()), mechanism.n))
             q[0, :, :6], q[1, :, :6] = play_polynomial.predicted(rows, coefficients), rows.motion.seen[rows.used]

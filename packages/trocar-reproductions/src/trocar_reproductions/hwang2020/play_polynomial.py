@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trocar.identification.wrist.fit import Rows
+from trocar.identification.wrist.fit import MotionRows
 from trocar.spatial import Array
 
 RADII = (0.02, 0.05, 0.1, 0.2, 0.3)  # half widths of the play operators of every wrist joint [rad]
@@ -30,7 +30,7 @@ def features(command: Array) -> Array:
     return np.column_stack([np.ones(len(command)), command, command[:, i] * command[:, j], *plays])
 
 
-def fitted(training: Sequence[Rows]) -> Array:
+def fitted(training: Sequence[MotionRows]) -> Array:
     """Coefficients (43, 6) of seen less commanded joints, without the mean of each motion."""
     X, Y = [], []
     for motion, used in training:
@@ -44,7 +44,7 @@ def fitted(training: Sequence[Rows]) -> Array:
     return np.asarray(solution / scale[:, None])
 
 
-def predicted(rows: Rows, coefficients: Array) -> Array:
+def predicted(rows: MotionRows, coefficients: Array) -> Array:
     """Joints (n, 6) at the used rows, with their mean error removed."""
     motion, used = rows
     q = motion.command[used] + features(motion.command)[used] @ coefficients

@@ -35,7 +35,7 @@ START = np.concatenate([np.zeros(9), np.log([0.02, 0.3]), [0.0], np.log([0.3]), 
 WRIST, ARM = slice(3, 6), slice(0, 3)
 
 
-class Rows(NamedTuple):
+class MotionRows(NamedTuple):
     """A motion, and which of its rows (N,) count; friction remembers the others."""
 
     motion: JointPairs
@@ -45,7 +45,7 @@ class Rows(NamedTuple):
 class Fold(NamedTuple):
     """Held-out rows of a motion, and the fit to all other rows."""
 
-    held_out: Rows
+    held_out: MotionRows
     cables: WristCables
     registration: Array
 
@@ -110,7 +110,7 @@ def joint_friction(mechanism: Mechanism) -> Array:
     return np.asarray(friction)
 
 
-def registration(motions: Sequence[Rows]) -> Array:
+def registration(motions: Sequence[MotionRows]) -> Array:
     """Linear map (3, 4) of the arm's joints that explains the seen ones best."""
     command = np.concatenate([motion.command[used, ARM] for motion, used in motions])
     seen = np.concatenate([motion.seen[used, ARM] for motion, used in motions])
@@ -118,9 +118,9 @@ def registration(motions: Sequence[Rows]) -> Array:
     return np.asarray(np.linalg.lstsq(features, seen - command, rcond=None)[0].T)
 
 
-def _rows(motion: JointPairs, used: Array | bool = True) -> Rows:
+def _rows(motion: JointPairs, used: Array | bool = True) -> MotionRows:
     """Rows of a motion once its unknown start is forgotten."""
-    return Rows(motion, used & (np.arange(len(motion.command)) >= SETTLE))
+    return MotionRows(motion, used & (np.arange(len(motion.command)) >= SETTLE))
 
 
 def _terms(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -144,7 +144,7 @@ def _cables(x: Array, anchor: Array, name: str, source: str) -> WristCables:
     )
 
 
-def _residuals(x: Array, motions: Sequence[Rows]) -> Array:
+def _residuals(x: Array, motions: Sequence[MotionRows]) -> Array:
     """Residuals (..., rows, 3) of the wrist [rad], without the mean of each motion."""
     G, C, F, presliding = _terms(x)
     parts = []
@@ -156,13 +156,13 @@ def _residuals(x: Array, motions: Sequence[Rows]) -> Array:
     return np.concatenate(parts, axis=-2)
 
 
-def _derivatives(x: Array, motions: Sequence[Rows]) -> Array:
+def _derivatives(x: Array, motions: Sequence[MotionRows]) -> Array:
     """Derivatives (rows, 3, 17) of the residuals, all columns in one pass."""
     e = _residuals(x + STEP * np.concatenate([np.eye(len(x)), -np.eye(len(x))]), motions)
     return np.moveaxis((e[: len(x)] - e[len(x) :]) / (2.0 * STEP), 0, -1)
 
 
-def _solution(motions: Sequence[Rows]) -> Array:
+def _solution(motions: Sequence[MotionRows]) -> Array:
     result = least_squares(
         lambda x: _residuals(x, motions).ravel(),
         START,
@@ -176,7 +176,7 @@ def _solution(motions: Sequence[Rows]) -> Array:
     return np.asarray(result.x)
 
 
-def _blocks(motions: Sequence[Rows]) -> Iterator[slice]:
+def _blocks(motions: Sequence[MotionRows]) -> Iterator[slice]:
     """Blocks of consecutive rows of the residuals, each within one motion."""
     counts = [int(used.sum()) for _, used in motions]
     length = int(np.clip(sum(counts) // BLOCKS, MIN_BLOCK, MAX_BLOCK))
@@ -185,7 +185,7 @@ def _blocks(motions: Sequence[Rows]) -> Iterator[slice]:
             yield slice(first + start, first + min(start + length, count))
 
 
-def _with_covariance(x: Array, cables: Callable[[Array], WristCables], motions: Sequence[Rows]) -> WristCables:
+def _with_covariance(x: Array, cables: Callable[[Array], WristCables], motions: Sequence[MotionRows]) -> WristCables:
     """The cables with their covariance: residuals may be correlated within blocks of rows, not between them."""
     J, e = _derivatives(x, motions), _residuals(x, motions)
     H = np.linalg.pinv(np.einsum("tia,tib->ab", J, J))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import trocar as tr
+from trocar import batch
 from trocar.arms.wrist_cables import load_wrist
 from trocar.errors import TrocarError
 from trocar.mechanics import CableWrist
@@ -161,3 +162,35 @@ def test_cables_that_cannot_be_simulated_are_refused(options: dict, problem: str
         tr.Simulator("PSM", **options)
     with pytest.raises(TrocarError, match="no wrist of roll"):
         tr.Simulator("ECM", wrist="cables")
+
+
+def test_batches_refuse_cables() -> None:
+    scene = tr.Scene({"PSM": tr.SceneArm(arm="PSM", wrist="cables")})
+    with pytest.raises(TrocarError, match="rigid wrists only"):
+        batch.SceneBatch(scene, 2)
+    with pytest.raises(TrocarError, match="has no wrist"):
+        batch.ReducedSimulator("PSM", wrist="cables")
+
+
+def test_a_robot_reports_its_motors_and_moves_its_joints() -> None:
+    """On the robot, measured_js follows the command and the tip does not."""
+    scene = tr.Scene({"PSM1": tr.SceneArm(arm="PSM", wrist="cables")}, timestep=1 / 1500)
+    with tr.Robot(scene, start="ready") as robot:
+        psm = robot.arm("PSM1")
+        goal = np.array([0.1, 0.1, 0.12, 0.2, 0.5, -0.3])
+        psm.move_jp(goal).wait()
+        robot.sleep(0.5)
+        position, _ = psm.measured_jp()
+        assert position == pytest.approx(goal, abs=0.02)
+        true = scene.arms["PSM1"]
+        assert np.abs(true.q[WRIST] - position[3:]).max() > 0.05
+        reported, _ = psm.measured_cp()
+        apart = np.linalg.norm(np.asarray(reported)[:3, 3] - true.tip_pose()[:3, 3])
+        assert 2e-4 < apart < 5e-3
+
+
+def test_a_scene_file_may_name_the_wrist(tmp_path) -> None:
+    path = tmp_path / "scene.toml"
+    path.write_text('[arms.PSM1]\narm = "PSM"\nwrist = "cables"\n')
+    scene = tr.load_scene(path)
+    assert scene.arms["PSM1"].options.cables is not None

@@ -7,8 +7,8 @@ import pytest
 from tools import exercises
 
 
-def test_there_are_ten_exercises_with_task_solution_and_check():
-    assert len(exercises.sources()) == 10
+def test_there_are_eleven_exercises_with_task_solution_and_check():
+    assert len(exercises.sources()) == 11
     for source in exercises.sources():
         kinds = [cell.kind for cell in exercises.cells(source.read_text("utf-8"))]
         assert kinds.count("solution") == kinds.count("check") == 1, source.name

@@ -71,7 +71,7 @@ UNTESTED = (
 @pytest.fixture
 def fed(request, report):
     """A report with content: identification without a recording has no claims and no figures."""
-    if request.node.callspec.params["report"] == "wang2019" and not os.environ.get("TROCAR_DATA"):
+    if request.node.callspec.params["report"] in ("wang2019", "hwang2020") and not os.environ.get("TROCAR_DATA"):
         pytest.skip("needs the recordings: TROCAR_DATA")
     return report
 

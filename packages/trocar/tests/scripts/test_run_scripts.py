@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.repository import ROOT, SUPPORT
 from trocar.robot import Robot
+from trocar.scripts import session
 from trocar.scripts.launcher import run_script
 from trocar.scripts.script_api import judge
 from trocar.scripts.session import Session
@@ -108,7 +109,8 @@ def script(tmp_path):
     return write
 
 
-def test_clocks_sleeps_and_time_outs_follow_simulated_time(robot, script, capsys):
+def test_clocks_sleeps_and_time_outs_follow_simulated_time(robot, script, capsys, monkeypatch):
+    monkeypatch.setattr(session, "BLOCKED_TIMEOUT", 60.0)  # on a loaded machine a thread can wait for a processor
     text = """
 import threading, time
 from time import monotonic, sleep

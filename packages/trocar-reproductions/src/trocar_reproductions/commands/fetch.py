@@ -15,7 +15,7 @@ from trocar.errors import check_known
 @plain_errors()
 def fetch(
     names: Annotated[
-        list[str] | None, argument("NAME", "wang2019 or ferro2022. Default: both.", show_default=False)
+        list[str] | None, argument("NAME", "wang2019, ferro2022 or hwang2020. Default: all.", show_default=False)
     ] = None,
     to: Annotated[Path | None, option("DIR", "Folder for the data. Default: trocar's cache folder.")] = None,
 ) -> None:

@@ -92,4 +92,4 @@ def _load(name: str) -> Dataset:
     return Dataset(url=f"{root}{fields.pop('path')}/", urls={path: root + path for path in elsewhere}, **fields)
 
 
-DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022")}
+DATASETS = {name: _load(name) for name in ("wang2019", "ferro2022", "hwang2020")}

@@ -110,6 +110,10 @@ class Fields:
             raise self._error(key, f"must be a rotation; this matrix {what} (write sqrt(1/2) with all its digits)")
         return R
 
+    def array(self, key: str, shape: tuple[int, ...]) -> Array:
+        """Numbers, nested as in an array of this shape."""
+        return self._array(key, shape)
+
     def invertible(self, key: str, size: int) -> Array:
         C = self._array(key, (size, size))
         if np.linalg.cond(C) > 1e6:

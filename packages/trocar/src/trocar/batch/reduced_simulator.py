@@ -58,6 +58,7 @@ class ReducedSimulator:
         lacking = {
             "objects": bool(objects),
             "accuracy": accuracy != "fast",
+            "wrist": chosen.cables is not None,
             "transmission": chosen.transmission != "rigid",
             **{name: getattr(chosen, name) is not None for name in ("compliance", "elastic_mount", "port")},
         }

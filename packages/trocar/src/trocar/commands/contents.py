@@ -9,6 +9,7 @@ from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
 from trocar.commands.identification.identify import identify
+from trocar.commands.identification.identify_wrist import identify_wrist
 from trocar.commands.recordings import compare, render
 from trocar.commands.run import run
 from trocar.commands.scene import scene
@@ -26,6 +27,6 @@ COMMANDS = (
     CommandEntry(run=serve, panel="Your robot", is_group=True),
     CommandEntry(run=teleop, panel="Your robot", is_group=True),
     *(CommandEntry(run=function, panel="Your robot") for function in (watch, crtk_check)),
-    *(CommandEntry(run=function, panel="Identify") for function in (excite, identify, calibrate, gravity)),
+    *(CommandEntry(run=f, panel="Identify") for f in (excite, identify, identify_wrist, calibrate, gravity)),
     *(CommandEntry(run=function, group="serve") for function in (ros1, ros2, boards, launch_files)),
 )

@@ -4,6 +4,7 @@
 `Placement` of its arms. `Workspace`, `singularity`, `manipulability` and the others here analyse a mechanism.
 """
 
+from trocar.mechanics.cable_wrist import CableWrist, WristState
 from trocar.mechanics.cart import Cart, Placement, load_cart
 from trocar.mechanics.loading import ArmOptions, load_mechanism
 from trocar.mechanics.mechanism import Mechanism
@@ -14,11 +15,13 @@ from trocar.mechanics.workspace import Workspace, shared_volume
 
 __all__ = [
     "ArmOptions",
+    "CableWrist",
     "Cart",
     "Mechanism",
     "Placement",
     "TreeArrays",
     "Workspace",
+    "WristState",
     "condition_number",
     "friction_share",
     "load_cart",

@@ -266,7 +266,7 @@ def npz_arrays(content: bytes) -> dict[str, Any]:
         if total > max(UNPACKED, RATIO * len(content)):
             raise TrocarError(f"its entries unpack to {size(total)}, from a file of {size(len(content))}")
         check_memory(3.0 * total, "unpacking it", "Record fewer rows or channels")
-        return {entry.filename.removesuffix(".npy"): _array(_unpacked(archive, entry)) for entry in entries}
+        return {entry.filename.removesuffix(".npy"): npy_array(_unpacked(archive, entry)) for entry in entries}
 
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
@@ -291,7 +291,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return stream.read(entry.file_size)
 
 
-def _array(data: bytes) -> Any:
+def npy_array(data: bytes) -> Any:
     """Read an array in NumPy's format; the size in its header must match the number of bytes that follow."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Self
 
 import mujoco
@@ -13,12 +14,14 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.arms import ARMS, Arm
 from trocar.arms.arm import Deflection
-from trocar.errors import TrocarError, UnknownName, check_known
+from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables, load_wrist
+from trocar.errors import TrocarError, UnknownName, check_known, check_type
 from trocar.mechanics import ArmOptions, Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm, on an elastic mount
+WRIST = "hwang2020"  # the cables of wrist="cables"
 PLACE = ("arm", "base", "mount", "q")  # fields that a `Simulator` sets itself
 
 
@@ -160,6 +163,8 @@ class SceneArm(ArmOptions):
             moves the counterweight, and its force reaches the tool one period later); "mirrored": the `Mirror` of
             Ferro et al. 2022.
         compliance: elastic drives of yaw and pitch with separate motors; `measured_q` then reads the motors.
+        wrist: "rigid", "cables" (elastic cables and joint friction of a large needle driver, `hwang2020`), the file of
+            your own (`trocar identify-wrist`), or `WristCables`. With cables, `measured_q` reads the motors.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
         limits: enforce the joint limits. motor_limits: clamp efforts to the motors' limits.
@@ -172,6 +177,7 @@ class SceneArm(ArmOptions):
     friction: bool = True
     transmission: str | Cable | Mirror = "rigid"
     compliance: Compliance | None = None
+    wrist: str | Path | WristCables = "rigid"
     elastic_mount: ElasticMount | None = None
     port: Port | None = None
     limits: bool = True
@@ -187,6 +193,14 @@ class SceneArm(ArmOptions):
         if self.transmission not in ("rigid", "mirrored") and not isinstance(self.transmission, Cable | Mirror):
             known = ("rigid", "mirrored", "Cable(stiffness=, damping=)", "Mirror(gain=, period=)")
             raise UnknownName("transmission", self.transmission, known)
+
+    @property
+    def cables(self) -> WristCables | None:
+        """Cables of the wrist, or None if it is rigid."""
+        if isinstance(self.wrist, WristCables):
+            return self.wrist
+        check_type("wrist", self.wrist, (str, Path), "'rigid', 'cables', a file NAME.toml or WristCables")
+        return None if self.wrist == "rigid" else load_wrist(WRIST if self.wrist == "cables" else self.wrist)
 
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:
@@ -207,7 +221,11 @@ class SceneArm(ArmOptions):
             raise TrocarError(f"{arm.name} has no counterweight for transmission={self.transmission!r}")
         if self.port is not None and not arm.has_rcm:
             raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; omit port")
-        return mechanism, self if self.compliance is None else replace(self, compliance=self.compliance.of(arm))
+        cables = self.cables
+        if cables is not None and not set(CABLE_JOINTS) <= set(arm.joint_names):
+            raise TrocarError(f"{arm.name} has no wrist of {', '.join(CABLE_JOINTS)}; omit wrist={self.wrist!r}")
+        options = replace(self, wrist="rigid" if cables is None else cables)  # a file is read once
+        return mechanism, options if self.compliance is None else replace(options, compliance=self.compliance.of(arm))
 
     def _kind(self, cart: Cart | None) -> str | Arm:
         """The arm, or the name of the one that the cart carries at this mount."""

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trocar.arms.wrist_cables import CABLE_JOINTS
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.simulation.engine import MAX_EFFORT, ArmSlice, Diverged, Engine
 from trocar.simulation.forces.arm_forces import ArmForces, ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
+from trocar.simulation.modelling.cable_model import extra_joints, relaxed_map
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -39,7 +41,7 @@ class SteppedArm(ArmSlice):
     Attributes:
         arm, parameters, options: its data, dynamic parameters and options.
         mechanism: its equations, with the parameters, instrument and gravity that are simulated.
-        qpos, qvel, ctrl: views of MuJoCo's data (links, then motors of elastic drives; motors).
+        qpos, qvel, ctrl: views of MuJoCo's data (links, then those of elastic drives; motors).
         D, E: q = D qpos and qpos = E q. D_measured: positions at the encoders = D_measured qpos.
         joint_rows, measured_rows: entries of qpos that D and D_measured select, or None if they do more than select.
         motor_from_joint, joint_from_motor: maps of efforts.
@@ -49,7 +51,9 @@ class SteppedArm(ArmSlice):
 
     def __init__(self, mechanism: Mechanism, options: SceneArm, engine: Engine, prefix: str) -> None:
         arm, data = mechanism.arm, engine.data
-        motors = 0 if options.compliance is None else len(options.compliance.deflections)
+        cables = options.cables
+        behind = () if cables is None else extra_joints(cables, options.friction)
+        motors = len(behind) + (0 if options.compliance is None else len(options.compliance.deflections))
         super().__init__(engine, arm, prefix, extra=motors)
         self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
@@ -64,6 +68,10 @@ class SteppedArm(ArmSlice):
             for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
                 self.E[motor, joint] = 1.0
                 self.D_measured[joint] = np.eye(len(self.qpos))[motor]
+        if cables is not None:
+            self.E[[self.dof(name) for name in behind]] = relaxed_map(arm, cables, options.friction)
+            for moved, name in zip(CABLE_JOINTS, behind, strict=False):
+                self.D_measured[arm.joint_names.index(moved)] = np.eye(len(self.qpos))[self.dof(name)]
         self.joint_rows, self.measured_rows = _selected(self.D), _selected(self.D_measured)
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)

@@ -18,7 +18,8 @@ from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort, check_dissipative
 from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.environment import AppliedWrenches, PortForces
-from trocar.simulation.modelling.arm_model import MOTOR, drive_element
+from trocar.simulation.modelling.arm_model import drive_element
+from trocar.simulation.modelling.cable_model import MOTOR
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
 

@@ -18,10 +18,12 @@ from trocar.appearance.kinematic_model import DUMMY_INERTIA, DUMMY_MASS, add_lin
 from trocar.arms import Arm
 from trocar.arms.arm import revolute
 from trocar.arms.parameters import Drive, Inertia, LeverSpring
+from trocar.arms.wrist_cables import CABLE_JOINTS
 from trocar.errors import TrocarError, check_known
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import check_consistent
 from trocar.simulation.engine import IMPEDANCE
+from trocar.simulation.modelling.cable_model import MOTOR, add_cables, check_rotors, motor_side
 from trocar.simulation.scene_arm import MOUNT, Cable, Compliance, ElasticMount, Mirror, Port, SceneArm
 from trocar.spatial import Array, quaternion
 
@@ -30,7 +32,6 @@ from trocar.spatial import Array, quaternion
 FOLLOWER_INERTIA = 1e-7
 
 MAX_TIMESTEP = 0.02  # [s]
-MOTOR = "motor_"  # prefix of the body of an elastic drive's motor
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendons of a port's seal: joint
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -80,12 +81,18 @@ def build(
         braked
     ) in arm.brakes:  # released; engaged, each holds the joint of a driven body at a value set by the simulator
         spec.add_equality(name=f"brake_{braked}", name1=arm.driven[braked], active=False, **JOINT, **hard)
+    cables = options.cables
+    own: tuple[str, ...] = ()  # joints whose motors are bodies of their own
+    if cables is not None:
+        add_cables(spec, arm, cables, options.friction, timestep, stiff)
+        check_rotors(arm, parameters.drives)
+        own = CABLE_JOINTS
     for drive in parameters.drives:
-        _add_drive(spec, arm, drive, options.friction, stiff)
+        _add_drive(spec, arm, drive if cables is None else motor_side(arm, drive), options.friction, stiff, own)
     for element in parameters.elastics:
         if isinstance(element, LeverSpring):
             _add_spring(spec, arm, element)
-    _add_motors(spec, arm)
+    _add_motors(spec, arm, own)
     if options.compliance is not None:
         _add_elastic_motors(spec, options.compliance)
     if options.port is not None:
@@ -145,9 +152,17 @@ def _add_transmissions(spec: mujoco.MjSpec, arm: Arm, kind: str | Cable | Mirror
             spec.add_equality(name=follower, name1=follower, name2=leader, data=rule, **JOINT, **hard)
 
 
-def _weights(arm: Arm, row: Array) -> dict[str, float]:
-    """Bodies whose joints determine a coordinate s = row . q (n,), with the factor of each."""
-    return {b.name: w for b, w in zip(arm.bodies, row @ arm.D, strict=True) if abs(w) > 1e-15}
+def _weights(arm: Arm, row: Array, own: Sequence[str] = ()) -> dict[str, float]:
+    """Bodies whose joints determine a coordinate s = row . q (n,), with the factor of each.
+
+    Joints in `own` are represented by their motors.
+    """
+    at_motors = [arm.joint_names.index(name) for name in own]
+    motors = {MOTOR + name: float(row[j]) for name, j in zip(own, at_motors, strict=True) if abs(row[j]) > 1e-15}
+    if motors:
+        row = row.copy()
+        row[at_motors] = 0.0
+    return {b.name: w for b, w in zip(arm.bodies, row @ arm.D, strict=True) if abs(w) > 1e-15} | motors
 
 
 @dataclass(frozen=True)
@@ -160,9 +175,9 @@ class DriveElement:
     bodies: Mapping[str, float]
 
 
-def drive_element(arm: Arm, drive: Drive) -> DriveElement:
+def drive_element(arm: Arm, drive: Drive, own: Sequence[str] = ()) -> DriveElement:
     """Create it on one joint, or on a fixed tendon over several."""
-    weights = _weights(arm, drive.row(arm))
+    weights = _weights(arm, drive.row(arm), own)
     if len(weights) == 1:
         (body, weight), *_ = weights.items()
         return DriveElement(body, False, weight, weights)
@@ -170,15 +185,17 @@ def drive_element(arm: Arm, drive: Drive) -> DriveElement:
     return DriveElement(next(iter(drive.motors)) if at_one_motor else f"drive_{drive.name}", True, 1.0, weights)
 
 
-def _add_drive(spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float]) -> None:
+def _add_drive(
+    spec: mujoco.MjSpec, arm: Arm, drive: Drive, friction: bool, stiff: Sequence[float], own: Sequence[str] = ()
+) -> None:
     """Add a drive's inertia, stiffness and friction.
 
     The simulator applies constant forces and Dahl friction as generalised forces, and sets Coulomb friction
     that depends on position or load before every step.
     """
-    stands_for = drive_element(arm, drive)
+    stands_for = drive_element(arm, drive, own)
     name, weight = stands_for.name, stands_for.weight
-    if drive.Im:
+    if drive.Im and not any(body.startswith(MOTOR) for body in stands_for.bodies):  # in series
         _check_one_branch(arm, drive.name, stands_for.bodies)
     part = _tendon(spec, name, stands_for.bodies) if stands_for.on_tendon else spec.joint(name)
     part.armature += drive.Im * weight**2
@@ -245,10 +262,10 @@ def _add_seal(spec: mujoco.MjSpec, arm: Arm, port: Port, stiff: Sequence[float])
             tendon.solref_friction, tendon.solimp_friction = stiff, IMPEDANCE
 
 
-def _add_motors(spec: mujoco.MjSpec, arm: Arm) -> None:
+def _add_motors(spec: mujoco.MjSpec, arm: Arm, own: Sequence[str]) -> None:
     """One motor per actuator coordinate: `ctrl` is the actuator effort."""
     for name, row in zip(arm.motors.names, np.linalg.inv(arm.motors.coupling), strict=True):
-        weights = _weights(arm, row)
+        weights = _weights(arm, row, own)
         actuator = spec.add_actuator(name=name)
         actuator.set_to_motor()
         if len(weights) == 1:

@@ -233,7 +233,7 @@ def sentence(verdicts: Iterable[Verdict]) -> str:
     kinds = numbers(verdicts)
     judged = len(kinds) - sum(kinds.count(word) for word in SKIPPED)
     return (
-        f"Five papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result "
+        f"Six papers print {len(kinds)} numbers that `trocar reproduce` compares, {judged} of them with a result "
         f"here: {kinds.count('printed')} come out of our engine or equations alone, {kinds.count('noise')} with the "
         f"noise of the authors' solver added, {kinds.count('log')} only from the authors' own logs, "
         f"{kinds.count('fit')} are fitted, {kinds.count('one-sided')} are bounds, {kinds.count('missed')} are missed."

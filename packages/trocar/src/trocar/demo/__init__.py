@@ -24,7 +24,7 @@ NEXT_STEPS = [
     ("trocar run my_script.py", "run a Python script for the dVRK without ROS or a robot"),
     ("trocar excite --arm PSM -o excitation", "find a motion that identifies an arm, and rehearse it"),
     ("trocar teleop --master keyboard", "move the instruments with a keyboard; gamepads and phones are masters too"),
-    ("trocar reproduce", "compute the results of five publications again"),
+    ("trocar reproduce", "compute the results of six publications again"),
     ("trocar --help", "list all commands"),
 ]
 

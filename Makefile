@@ -88,7 +88,7 @@ quick: $(TEST_STAMP)
 	@folders="$(if $(ALL),packages tests,$$($(BIN)/python -m tools.affected $(BASE)))"; \
 	  if [ -z "$$folders" ]; then echo 'no room is reached by the change'; else \
 	  echo "$$folders" | tr '\n' ' '; echo; \
-	  $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup -m '$(QUICK)' $$folders || [ $$? = 5 ]; fi
+	  $(BIN)/python -m pytest -q -n auto --dist loadgroup -m '$(QUICK)' $$folders || [ $$? = 5 ]; fi
 
 # A run that fails prints its seed: make fuzz SEED=...
 ROUNDS ?= 5000

@@ -1,6 +1,6 @@
 """Markers of tests by path and name, and the time that each room takes.
 
-`slow` tests are those that took at least half a second when their durations were recorded (tools/durations.py).
+`slow` tests are those that took at least 0.2 s when their durations were recorded (tools/durations.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from tests.support.repository import ROOT
 
 DURATIONS = ROOT / "tests" / "durations.json"
-SLOW = 0.5  # [s]
+SLOW = 0.2  # [s]
 MARKERS = {
     "net": "talks to other processes over sockets",
     "browser": "drives a browser",

@@ -16,6 +16,7 @@ import grimp
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"trocar": "trocar", "trocar-learning": "trocar_learning", "trocar-reproductions": "trocar_reproductions"}
+COMMAND_LINE = ("cli", "__main__", "bench")  # modules that the tests of commands check
 IGNORED = ("docs/", "examples/", "exercises/", "models/", ".github/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 
@@ -42,7 +43,8 @@ def room_folder(module: str) -> str:
     package, *rooms = module.split(".")
     folder = next(name for name, inner in PACKAGES.items() if inner == package)
     tests = f"packages/{folder}/tests"
-    return f"{tests}/{rooms[0]}" if rooms and (ROOT / tests / rooms[0]).is_dir() else tests
+    room = "commands" if rooms and rooms[0] in COMMAND_LINE else "".join(rooms[:1])
+    return f"{tests}/{room}" if room and (ROOT / tests / room).is_dir() else tests
 
 
 def folders(paths: Iterable[str]) -> list[str]:

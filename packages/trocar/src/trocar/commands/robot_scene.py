@@ -34,7 +34,7 @@ def built_scene(
 
 
 def attended(running: ExitStack, robot: tr.Robot, scene: str) -> object | None:
-    """What attends a robot on another package's scene, such as a referee, until `running` is closed; else None."""
+    """The attendant of a robot on another package's scene, such as a referee, closed with `running`; or None."""
     from trocar.simulation.scene_file import named_scene
 
     named = named_scene(scene)

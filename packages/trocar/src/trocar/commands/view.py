@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """How `trocar view` shows its page: reports beside it, address, browser."""
+    """Presentation of a page of `trocar view`: reports beside it, address, browser."""
 
     reports: Path | None = None
     host: str = "127.0.0.1"

@@ -151,6 +151,7 @@ def test_a_server_that_fails_is_stopped_with_the_reason_and_the_arm_holds(kind, 
             evaluate("Reach", server, 1, seed=3, driving=Driving(steps=4))
         failed.set()
     assert "\n" not in str(raised.value)
+    assert ("answered in 2 parts" in str(raised.value)) == (kind == "two parts")
     moved = float(str(raised.value).rpartition("moving ")[2].removesuffix(" mm"))
     assert moved < 2.0  # 50 mm/s until the failure: the arm comes to rest
 

@@ -249,12 +249,12 @@ def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(robot, mo
     with Ros2Client(DOMAIN) as client:
         heard = []
         subscription = client.subscribe("PSM1/measured_js", heard.append)
-        first = client.read("PSM1/measured_cv")
+        first = until(lambda: client.read("PSM1/measured_cv"), "a sample")
         assert sampled
         until(lambda: time.monotonic() > sampled[-1] + 0.5, "the end of the samples")
         count = len(heard)
         until(lambda: len(heard) > count, "samples of a topic with a subscriber")
-        assert client.read("PSM1/measured_cv").stamp > first.stamp
+        assert until(lambda: client.read("PSM1/measured_cv"), "a new sample").stamp > first.stamp
         subscription.close()
 
 

@@ -347,11 +347,11 @@ def test_a_client_closes_states_that_nobody_reads_and_opens_them_again(served, m
     with Ros1Client(served.bridge.master) as client:
         heard = []
         subscription = client.subscribe("ECM/measured_js", heard.append)
-        first = client.read(topic)
+        first = until(lambda: client.read(topic), "a sample")
         assert topic in sampled
         until(lambda: topic not in sampled, "end of the reader")
         assert "ECM/measured_js" in sampled  # it has a subscriber
-        assert client.read(topic).stamp > first.stamp
+        assert until(lambda: client.read(topic), "a new sample").stamp > first.stamp
         subscription.close()
 
 

@@ -76,7 +76,7 @@ def test_a_robot_served_slower_than_real_time_passes_the_checks_over_ros(serving
 def test_time_is_that_of_the_clock_topic(serving):
     with Ros1Client(serving[0]) as client:
         assert client.devices == {"PSM1": "PSM", "system": "SYSTEM", "console": "CONSOLE", "footpedals": "FOOT_PEDALS"}
-        stamp = client.read("PSM1/measured_js").stamp
+        stamp = until(lambda: client.read("PSM1/measured_js"), "a sample").stamp
         start = client.now
         assert not client.wait_for(lambda: False, 0.05)
         assert client.now >= start + 50_000_000

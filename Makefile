@@ -23,7 +23,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gazebo gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -39,6 +39,7 @@ help:
 	@echo 'make boards  home and move ARMS (default: PSM1) through simulated controller boards for MINUTES (default: 10)'
 	@echo 'make learn-gpu  learn NeedlePick and PegLift, or TASK, by cloning and PPO on an NVIDIA GPU with SEEDS (0 1);'
 	@echo '             results in build/learn-gpu'
+	@echo 'make gazebo  run the exported models in Gazebo Classic (root on Debian; installs 2.7 GB in build/gazebo)'
 	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
 	@echo 'make docs-links  check the external links of the documentation'
@@ -135,6 +136,11 @@ boards: $(TEST_STAMP)
 	for _ in $$(seq 60); do [ -e trocar-fpga/system-*.json ] && break; sleep 1; done; sleep 3; \
 	PYTHONPATH=.. ../$(BIN)/python -m tools.boards trocar-fpga/system-*.json --minutes $(MINUTES) --priority \
 	--server $$server; status=$$?; kill -TERM $$server; wait $$server; exit $$status; }
+
+gazebo: $(TEST_STAMP)
+	@command -v mmdebstrap > /dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq mmdebstrap; } || \
+	  { echo 'make gazebo needs root and the Debian package mmdebstrap'; exit 1; }
+	$(BIN)/python -m tools.gazebo
 
 # Where Pinocchio and MuJoCo are missing: python -m pytest --noconftest packages/trocar/tests/batch/test_batch_cuda.py
 gpu: $(TEST_STAMP)

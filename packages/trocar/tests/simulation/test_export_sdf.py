@@ -14,7 +14,7 @@ from tests.support.sdformat import check_sdf
 from trocar.appearance.endoscope_camera import BASELINE, VIEW
 from trocar.simulation import Simulator
 from trocar.simulation.export import write_model
-from trocar.simulation.export.sdf import with_discs
+from trocar.simulation.export.sdf import MIN_MASS, joint_loads, with_discs
 
 pytestmark = pytest.mark.xdist_group("export")  # one worker: arms are exported once
 
@@ -79,9 +79,10 @@ def test_sdf_inertias_are_valid_and_those_of_the_mechanism_and_its_wrist_rotors(
     stands_for_rotor = np.array(bare) & ~slides
     expected = np.diag(mech.mass_matrix(q)) - np.where(stands_for_rotor, 0.0, np.diag(rotors))
     found = np.diag(E.T @ M @ E)
-    others = ~stands_for_rotor  # the discs affect these too, and 0.1 g of each link without its own inertia
+    others = ~stands_for_rotor  # the discs affect these too, and that each of their links takes 2 g from its carrier
     complete = len(sim.parameters.inertias) == len(sim.arm.bodies)
-    np.testing.assert_allclose(found[others], expected[others], rtol=1e-9 if complete else 2e-3)
+    np.testing.assert_allclose(found[others], expected[others], rtol=1e-9 if complete else 8e-3)
+    np.testing.assert_allclose(found, joint_loads(sim, q, with_discs(sim))[0], rtol=1e-9)
     ratio = found[stands_for_rotor] / expected[stands_for_rotor]
     assert ((ratio > 0.5) & (ratio < 2.0)).all()
 
@@ -103,11 +104,11 @@ def test_without_the_discs_the_explicit_integrator_is_unstable(tmp_path):
     write_model(Simulator("PSM"), tmp_path, ["sdf"])
     sdf = SdfModel(tmp_path / "model.sdf")
     model = sdf.mujoco()
-    light = model.body_mass == 1e-4
+    light = model.body_mass == MIN_MASS
     assert light.sum() == 5
     model.body_inertia[light] = 1e-9
     data, _ = run(sdf, model, 200)
-    assert np.abs(data.qvel).max() > 100.0  # [rad/s]: it rattles between its stops
+    assert np.abs(data.qvel).max() > 50.0  # [rad/s]: it rattles between its stops
 
 
 def test_free_motion_of_the_sdf_is_that_of_the_simulator(sim, folder):

@@ -20,7 +20,7 @@ from trocar.simulation.export.mjcf import mjcf
 from trocar.simulation.export.moveit import moveit_files
 from trocar.simulation.export.sdf import BANDWIDTH, MIN_MASS, VERSION, sdf
 from trocar.simulation.export.sdf_classic import VERSION as CLASSIC_VERSION
-from trocar.simulation.export.sdf_classic import sdf_classic
+from trocar.simulation.export.sdf_classic import hold_script, sdf_classic
 from trocar.simulation.export.urdf import srdf, urdf
 from trocar.simulation.export.xml import filled, menagerie_style, quoted, texts
 from trocar.simulation.scene import Scene
@@ -223,6 +223,7 @@ def model_files(
             "model.config": filled("config", **words),
             "world.sdf": filled("world", **words),
             "classic.world": filled("classic_world", **words),
+            "classic_hold.sh": hold_script(scene, name, start),
         }
     if "rviz" in chosen:
         x, y, z = (round(float(value), 2) for value in centre)

@@ -13,13 +13,14 @@ from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from trocar.appearance.endoscope_camera import BASELINE, FAR, NEAR, R_TIP_OPTICAL, VIEW
 from trocar.appearance.lens import Lens
 from trocar.appearance.sketch import MATERIALS
 from trocar.arms.arm import Arm, poses_at_zero
-from trocar.arms.parameters import Inertia
+from trocar.arms.parameters import Drive, Inertia
+from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.simulation.export.links import ROOT, Link, fixed_links, flat, link_name, links, own_inertias, upper_triangle
 from trocar.simulation.export.meshes import Mesh
@@ -35,20 +36,23 @@ BANDWIDTH = 20.0  # bandwidth of the position controllers [rad/s]
 # Gazebo's camera looks along x with z up; the optical frame has x right, y down, z away.
 R_OPTICAL_CAMERA = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 DISC = np.diag([0.51, 0.51, 1.0])  # inertia of a disc relative to that about its axis; 0.5 for zero thickness
-MIN_MASS, MIN_INERTIA = 1e-4, 1e-8  # [kg], [kg m^2] of such a link
+# Mass [kg] and moment [kg m^2] of such a link; where there are rotors, at least a sixth of the smallest one.
+# Engines that solve constraints by a few iterations need neighbours of similar weight: with 0.1 g and 1e-8 kg m^2 the
+# model explodes in Gazebo Classic.
+MIN_MASS, MIN_MOMENT = 2e-3, 1e-5
 
 
 def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
     """Inertia of every body: that of the parameters, or that of a disc about the joint's axis, in place of a rotor.
 
     The inertia of the PSM's wrist was identified as part of the link "insertion"; its joints move the inertia of their
-    motors, which SDF cannot express, and an explicit integrator needs some on every link. The non-negative moments of
+    motors, which SDF cannot express, and an explicit integrator needs some on every link. The moments of
     the discs are fitted so that the mass matrix of the joints that drive these links is closest to that of their rotors
     at q = 0.
     """
-    arm, inertias = simulated.arm, own_inertias(simulated)
+    arm, inertias = simulated.arm, dict(own_inertias(simulated))
     bare = [body.name for body in arm.bodies if body.name not in inertias]
-    moments = dict.fromkeys(bare, 0.0)
+    moments = dict.fromkeys(bare, MIN_MOMENT)
     turning = [name for name in bare if arm.body(name).kind == "revolute"]
     drives = simulated.mechanism.drives
     rotors = drives.A.T @ np.diag(drives.Im) @ drives.A
@@ -61,8 +65,14 @@ def with_discs(simulated: SimulatedArm) -> dict[str, Inertia]:
         # weights between absolute and relative errors: each joint then has its rotor inertia within a factor of two
         size = np.outer(np.diag(rotors), np.diag(rotors))[upper] ** 0.25
         design = np.stack([(W.T @ DISC @ W)[upper] / size for W in columns], axis=1)
-        moments |= dict(zip(turning, nnls(design, rotors[upper] / size)[0], strict=True))
-    discs = {name: Inertia(mass=MIN_MASS, com=np.zeros(3), I=max(I, MIN_INERTIA) * DISC) for name, I in moments.items()}
+        fit = lsq_linear(design, rotors[upper] / size, bounds=(float(np.diag(rotors).min()) / 6.0, np.inf))
+        if not fit.success:
+            raise TrocarError(f"the moments of the links of {arm.name} without inertia were not found: {fit.message}")
+        moments |= dict(zip(turning, fit.x, strict=True))
+    discs = {name: Inertia(mass=MIN_MASS, com=np.zeros(3), I=I * DISC) for name, I in moments.items()}
+    for name in bare:  # its mass is part of a link that carries it
+        host = next(carrier for carrier in reversed(arm.carriers(name)) if carrier in inertias)
+        inertias[host] = replace(inertias[host], mass=inertias[host].mass - MIN_MASS)
     return {body.name: inertias.get(body.name) or discs[body.name] for body in arm.bodies}
 
 
@@ -109,10 +119,32 @@ def add_controllers(
 
 def joint_loads(simulated: SimulatedArm, q: Array, inertias: Mapping[str, Inertia]) -> tuple[Array, Array]:
     """Inertia [kg m^2, kg] and weight [N m, N] of every joint (n,) at q with these inertias, without motors."""
-    drives = tuple(replace(drive, Im=0.0, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
+    drives = tuple(replace(drive, Im=0.0) for drive in _without_springs(simulated))
     of_file = replace(simulated.parameters, inertias=dict(inertias), drives=drives, elastics=())
     mechanism = Mechanism(simulated.arm, of_file, gravity=simulated.gravity_vector)
     return np.diag(mechanism.mass_matrix(q)), mechanism.gravity(q)
+
+
+def _without_springs(simulated: SimulatedArm) -> tuple[Drive, ...]:
+    return tuple(replace(drive, K=0.0, K2=0.0, K0=0.0) for drive in simulated.parameters.drives)
+
+
+def deviation(scene: Scene, start: Mapping[str, Array]) -> str:
+    """A sentence on what the inertias of the file change at `start`: of the joint with the largest change."""
+    inertia, weight = {}, {}
+    for name, simulated in scene.arms.items():
+        of_file = joint_loads(simulated, start[name], with_discs(simulated))
+        bare = replace(simulated.parameters, elastics=(), drives=_without_springs(simulated))
+        of_arm = Mechanism(simulated.arm, bare, gravity=simulated.gravity_vector)
+        M, g = np.diag(of_arm.mass_matrix(start[name])), of_arm.gravity(start[name])
+        for k, joint in enumerate(simulated.arm.joint_names):
+            inertia[f"{name} {joint}"] = float(of_file[0][k] / M[k])
+            weight[f"{name} {joint}"] = float(abs(of_file[1][k] - g[k]))
+    heavier, sagging = max(inertia, key=lambda key: abs(np.log(inertia[key]))), max(weight, key=lambda key: weight[key])
+    return (
+        f"Where joints start, their inertia is up to {inertia[heavier]:.2g} times that of the arm ({heavier}), "
+        f"their weight differs by {weight[sagging]:.2g} N m or N ({sagging})."
+    )
 
 
 def pid_gains(M: float) -> tuple[float, float, float]:
@@ -140,7 +172,7 @@ def _system(parent: Element, file: str, name: str) -> Element:
 def sdf(scene: Scene, name: str, title: str, start: Mapping[str, Array], meshes: list[Mesh]) -> str:
     """Text of model.sdf; `title` describes the arms and parameters."""
     root = sdf_tree(scene, name, start, meshes)
-    return document(root, [f"{title} See README.md.", texts()["comments"]["sdf"]])
+    return document(root, [f"{title} See README.md.", deviation(scene, start), texts()["comments"]["sdf"]])
 
 
 def sdf_tree(scene: Scene, name: str, start: Mapping[str, Array], meshes: list[Mesh]) -> Element:

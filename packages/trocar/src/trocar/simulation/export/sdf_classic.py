@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from trocar.arms.arm import Arm
 from trocar.simulation.export.links import flat, link_name
 from trocar.simulation.export.meshes import Mesh
-from trocar.simulation.export.sdf import frame_text, sdf_tree
+from trocar.simulation.export.sdf import deviation, frame_text, joint_loads, pid_gains, sdf_tree, with_discs
 from trocar.simulation.export.xml import add, add_texts, document, number, texts
 from trocar.simulation.scene import Scene
 from trocar.spatial import Array, pose
@@ -43,7 +43,19 @@ def sdf_classic(scene: Scene, name: str, title: str, start: Mapping[str, Array],
         _add_loops(model, simulated.arm, prefix)
         for follower, leader in simulated.arm.transmissions.items():
             _add_transmission(model, joints[link_name(prefix + follower)], simulated.arm, prefix, follower, leader)
-    return document(root, [f"{title} See README.md.", texts()["comments"]["sdf_classic"]])
+    comments = [f"{title} See README.md.", deviation(scene, start), texts()["comments"]["sdf_classic"]]
+    return document(root, comments)
+
+
+def hold_script(scene: Scene, name: str, start: Mapping[str, Array]) -> str:
+    """Text of classic_hold.sh: a PID of Gazebo Classic for every joint of the dVRK, with `start` as its target."""
+    lines = [texts()["classic_hold"].format(name=name)]
+    for arm, simulated in scene.arms.items():
+        prefix, M = scene.stepped[arm].prefix, joint_loads(simulated, start[arm], with_discs(simulated))[0]
+        for joint, inertia, target in zip(simulated.arm.joint_names, M, start[arm], strict=True):
+            gains = " ".join(f"--pos-{key} {gain:.4g}" for key, gain in zip("pid", pid_gains(inertia), strict=True))
+            lines.append(f"gz joint -m {name} -j {flat(prefix + joint)} --pos-t {target:.6g} {gains}")
+    return "\n".join([*lines, "gz world -p 0", ""])
 
 
 def _add_loops(model: Element, arm: Arm, prefix: str) -> None:

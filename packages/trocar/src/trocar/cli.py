@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from trocar.commands.command import PANELS, CommandEntry
 from trocar.commands.contents import COMMANDS
 from trocar.errors import TrocarError
-from trocar.files import remove_temporaries_on_termination
+from trocar.files import remove_temporaries
 from trocar.plugins import names, plugin
 
 # Packages of this project that add commands, named in the error if they are not installed.
@@ -74,7 +74,6 @@ def main(
 
     Start with [bold]trocar demo[/bold]. Every command's help shows an example: [bold]trocar sim --help[/bold].
     """
-    remove_temporaries_on_termination()
 
 
 def application() -> typer.Typer:
@@ -122,9 +121,14 @@ app = application()
 
 
 def program() -> None:
-    """The command line as a process of its own. A second Ctrl-C, after the command has ended, prints no traceback."""
+    """The command line as a process of its own: SIGTERM acts as Ctrl-C, by which commands keep what they have.
+
+    A second Ctrl-C, after the command has ended, prints no traceback.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(prog_name="trocar")
     finally:
+        remove_temporaries()  # of other threads
         # Graphics and threads take a moment to close; all files are complete by now.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

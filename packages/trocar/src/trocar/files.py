@@ -174,9 +174,10 @@ def _removed_on_termination() -> Iterator[None]:
 
 
 def remove_temporaries_on_termination() -> bool:
-    """Make SIGTERM remove the temporary files of every thread before it ends the process; used by the command line.
+    """Make SIGTERM remove the temporary files of every thread before it ends the process.
 
-    Returns False, and changes nothing, if the program handles SIGTERM itself or the caller is not the main thread.
+    Returns False, and changes nothing, if the program handles SIGTERM itself, as the command line does, or the caller
+    is not the main thread.
     """
     main = threading.current_thread() is threading.main_thread()
     if free := main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -184,12 +185,17 @@ def remove_temporaries_on_termination() -> bool:
     return free
 
 
-def _terminate(number: int, _: FrameType | None) -> None:
+def remove_temporaries() -> None:
+    """Remove the temporary files of every thread, before the process ends."""
     with _creating:
         for temporary in list(_temporaries):
             temporary.unlink(missing_ok=True)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+
+
+def _terminate(number: int, _: FrameType | None) -> None:
+    remove_temporaries()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags.rosbag1 import Writer
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
+from tests.support.joint_state_bags import BEFORE_CRTK, START, write_bag
+from tests.support.sensor_noise import noisy
 from trocar.arms.parameters import Parameters
 from trocar.control import JointPID, Setpoint, State, sinusoid
 from trocar.recording import Recording
@@ -19,7 +19,9 @@ from trocar.spatial import Array
 
 # Slow motion about a deep pose, each joint with a different frequency [Hz]; 30 mm/s at the tip. The jaw stays open.
 MOTION = sinusoid(
-    (0.1, 0.0, 0.15, 0.0, 0.1, 0.0, 0.5), (0.3, 0.25, 0.03, 0.5, 0.3, 0.3, 0.1), (0.13, 0.17, 0.19, 0.11, 0.15, 0.2, 0.1)
+    (0.1, 0.0, 0.15, 0.0, 0.1, 0.0, 0.5),
+    (0.3, 0.25, 0.03, 0.5, 0.3, 0.3, 0.1),
+    (0.13, 0.17, 0.19, 0.11, 0.15, 0.2, 0.1),
 )
 FREE = 12.0  # [s] at the start without contact
 STOP, SLOWED = 36.0, 0.3  # time of the stop, and its time constant [s]
@@ -30,9 +32,6 @@ FORCE = 3.0  # [N] of a push
 DIRECTIONS = [*np.eye(3), *-np.eye(3), *(np.array([(1, 1, 1), (-1, 1, -1), (1, -1, -1)]) / np.sqrt(3.0))]
 SENSOR_AXES = Rotation.from_euler("xyz", (160.0, -25.0, 70.0), degrees=True).as_matrix()  # R_base_sensor
 NOISE = 0.02  # [N] of the sensor
-# White noise like that of the recordings of Wang et al. 2019, from second differences of 'one': velocity and effort.
-NOISE_DQ = (0.010, 0.010, 0.0021, 0.0, 0.0, 0.0, 0.0)  # [rad/s, m/s]
-NOISE_TAU = (0.0085, 0.0077, 0.044, 0.0, 0.0, 0.0, 0.0)  # [N m, N]
 
 
 def push(t: float, seed: int = 0) -> Array:
@@ -72,12 +71,8 @@ def pushed_arm(duration: float = DURATION, noise: bool = True, seed: int = 0, **
         return np.asarray(PID(state, setpoint))
 
     run = simulate(sim, controller, reference, duration, every=3)
-    assert run.tau is not None
-    rng, force = np.random.default_rng(seed), np.array([push(t, seed) for t in run.t])
-    if noise:
-        dq, tau = (x + rng.normal(size=x.shape) * size for x, size in ((run.dq, NOISE_DQ), (run.tau, NOISE_TAU)))
-        run = replace(run, dq=dq, tau=tau)
-    return Pushed(run, force)
+    force = np.array([push(t, seed) for t in run.t])
+    return Pushed(noisy(run, np.random.default_rng(seed)) if noise else run, force)
 
 
 def wrong_friction(parameters: Parameters, factor: float = 1.1) -> Parameters:
@@ -89,3 +84,12 @@ def wrong_friction(parameters: Parameters, factor: float = 1.1) -> Parameters:
 def sensor_readings(force: Array, seed: int = 0) -> Array:
     """Readings (N, 3) [N] of a sensor under the tissue: the force of the tip on it, in its own axes, with noise."""
     return -force @ SENSOR_AXES + NOISE * np.random.default_rng(seed).normal(size=force.shape)
+
+
+def write_force_bag(path: Path, pushed: Pushed) -> Path:
+    """A bag with the names of the data set of Chua, Jarc and Okamura (2021), which are those before CRTK."""
+    run = pushed.recording
+    assert run.tau is not None
+    stamps, sensors = START + (1e9 * run.t).astype(np.int64), {"force_sensor": sensor_readings(pushed.force)}
+    write_bag(path, stamps, run.q, run.dq, run.tau, names=("dvrk/PSM2",), topics=BEFORE_CRTK, sensors=sensors)
+    return path

@@ -155,7 +155,9 @@ def _with_sensor(
     stamps, *columns = np.array(list(forces), dtype=object).reshape(-1, 4).T
     t, force = 1e-9 * (stamps - start).astype(float), np.array(columns, dtype=float)
     if len(t) < 2 or not ((recording.t >= t[0]) & (recording.t <= t[-1])).any():
-        raise TrocarError(f"{path}: {topic} has no forces during the motion; are the clocks of robot and sensor the same?")
+        raise TrocarError(
+            f"{path}: {topic} has no forces during the motion; are the clocks of robot and sensor the same?"
+        )
     if not np.isfinite(force).all():
         raise TrocarError(f"{path}: {topic} contains a force that is not finite")
     covered = recording.between(float(t[0]), float(t[-1]))

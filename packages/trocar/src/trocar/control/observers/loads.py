@@ -187,8 +187,8 @@ def wrist_force(mechanism: Mechanism, q: ArrayLike, residual: ArrayLike, covaria
 def force_per_effort(mechanism: Mechanism, q: ArrayLike) -> Array:
     """J^-T (..., 3, 3) [N per N m, N]: force at the tip per residual effort of each of the first three joints.
 
-    For a contact at the tip without a moment. Like `wrist_force` it does not need the efforts of the wrist, but it knows
-    where the wrist has turned the tip: a sideways force has a longer lever there than at the wrist.
+    For a contact at the tip without a moment. Like `wrist_force` it does not need the efforts of the wrist, but it
+    accounts for its angles: a sideways force has a longer lever at the tip than at the wrist.
     """
     if mechanism.arm.wrist_point is None:
         raise TrocarError(f"{mechanism.arm.name} has no wrist point that three joints move; use tip_wrench")

@@ -6,6 +6,7 @@ does not explain; `tip_forces`, `wrist_force`, `estimate_payload`, `CollisionDet
 """
 
 from trocar.control.observers.detection import CollisionDetector, ContactDetector, ResidualStatistics
+from trocar.control.observers.force_intervals import FreeResiduals, TipForces, tip_forces
 from trocar.control.observers.isolation import Diagnosis, FaultIsolation
 from trocar.control.observers.loads import (
     PayloadEstimate,
@@ -19,7 +20,6 @@ from trocar.control.observers.loads import (
 )
 from trocar.control.observers.momentum import Effort, EffortStream, MomentumObserver, external_effort, sudden_effort
 from trocar.control.observers.sensor_score import SensorScore, score
-from trocar.control.observers.tip_forces import FreeResiduals, TipForces, tip_forces
 
 __all__ = [
     "CollisionDetector", "ContactDetector", "Diagnosis", "Effort", "EffortStream", "FaultIsolation", "FreeResiduals",

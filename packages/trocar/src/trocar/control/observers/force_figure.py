@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from trocar.control.observers.tip_forces import TipForces
+from trocar.control.observers.force_intervals import TipForces
 from trocar.plots import COLOURS, panels, style
 from trocar.spatial import Array
 

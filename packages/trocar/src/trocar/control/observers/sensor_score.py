@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from trocar import checks
-from trocar.control.observers.tip_forces import TipForces
+from trocar.control.observers.force_intervals import TipForces
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 

@@ -28,7 +28,7 @@ STOP, SLOWED = 36.0, 0.3  # time of the stop, and its time constant [s]
 DURATION = 44.0  # [s]
 PULSE = 2.0  # [s] of a push, and of the pause after it
 FORCE = 3.0  # [N] of a push
-# x, y, z of the base each way, then diagonals; all six axes are pushed once before and once after half of the time
+# x, y, z of the base each way, then diagonals
 DIRECTIONS = [*np.eye(3), *-np.eye(3), *(np.array([(1, 1, 1), (-1, 1, -1), (1, -1, -1)]) / np.sqrt(3.0))]
 SENSOR_AXES = Rotation.from_euler("xyz", (160.0, -25.0, 70.0), degrees=True).as_matrix()  # R_base_sensor
 NOISE = 0.02  # [N] of the sensor

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recording.test_measured import IDENTIFICATION, needs_recording
 from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner, Result
 
@@ -150,6 +151,27 @@ def test_free_motion_at_rest_is_no_free_motion(psm: Mechanism, run: Pushed) -> N
         FreeResiduals.along(psm, still)
     with pytest.raises(TrocarError, match="settle"):
         FreeResiduals.along(psm, run.recording.between(0.0, 0.5))
+
+
+@needs_recording
+@pytest.mark.parametrize("size", [0.0, 3.0])
+def test_intervals_cover_a_force_that_is_added_to_a_real_recording(size: float) -> None:
+    """`one_no_weight`, a session after the one that the set was identified in; free motion: its first 10 s."""
+    mechanism = tr.load_mechanism("PSM", "wang2019_refit")
+    recording = tr.load_recording(IDENTIFICATION / "one_no_weight_results.csv", "PSM")
+    assert recording.tau is not None
+    t, tau, force = recording.t, recording.tau.copy(), np.zeros((len(recording), 3))
+    for k, begin in enumerate(np.arange(11.0, 28.0, 2.0)):
+        rows = (t >= begin) & (t < begin + 1.5)
+        force[rows, k % 3] = (-1) ** k * size * np.sin(np.pi * (t[rows] - begin) / 1.5) ** 2
+    tau[:, :3] -= np.einsum("nij,ni->nj", mechanism.jacobian(recording.q)[:, :3, :3], force)
+    free = FreeResiduals.along(mechanism, recording.between(0.0, 10.0))
+    found = tip_forces(mechanism, replace(recording, tau=tau), free)
+    later = found.recording.t > 10.5
+    error = (found.force - force[np.searchsorted(t, found.recording.t)])[later]
+    assert ((np.abs(error) <= found.half_width[later]).mean(0) >= 0.95).all()
+    np.testing.assert_allclose(np.sqrt((error**2).mean(0)), [0.21, 0.33, 0.21], atol=0.01)
+    assert (found.half_width[later].mean(0) < 0.8).all()
 
 
 # -- score against a sensor --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.pushed_arm import DURATION, FREE, STOP, Pushed, pushed_arm, wrong_friction
+from tests.support.sensor_noise import noisy
 from trocar.arms.parameters import Parameters
 from trocar.control.observers import FreeResiduals, TipForces, tip_forces
 from trocar.control.observers.sensor_score import CONTACT
@@ -69,12 +70,13 @@ class Errors:
 
 def estimate(cause: Cause, duration: float = DURATION) -> tuple[TipForces, Array]:
     """Estimated forces, free motion from the start of the same run, and the force (N, 3) that acted [N]."""
-    run = _run(cause.noise, duration, **cause.options)
+    run = _simulated(duration, tuple(cause.options.items()))
+    recording = noisy(run.recording, np.random.default_rng(0)) if cause.noise else run.recording
     right = load_mechanism("PSM")
     assert right.parameters is not None
     parameters = wrong_friction(right.parameters, cause.friction)
     model = Mechanism(right.arm, _with_port(parameters, Port()) if cause.port else parameters)
-    forces = tip_forces(model, run.recording, FreeResiduals.along(model, run.recording.between(0.0, FREE)))
+    forces = tip_forces(model, recording, FreeResiduals.along(model, recording.between(0.0, FREE)))
     return forces, run.force[np.searchsorted(run.recording.t, forces.recording.t)]
 
 
@@ -94,12 +96,8 @@ def errors(cause: Cause) -> Errors:
 
 
 @cache
-def _simulated(noise: bool, duration: float, options: tuple[tuple[str, Any], ...]) -> Pushed:
-    return pushed_arm(duration, noise, **dict(options))
-
-
-def _run(noise: bool, duration: float, **options: Any) -> Pushed:
-    return _simulated(noise, duration, tuple(options.items()))
+def _simulated(duration: float, options: tuple[tuple[str, Any], ...]) -> Pushed:
+    return pushed_arm(duration, noise=False, **dict(options))
 
 
 def _with_port(parameters: Parameters, port: Port) -> Parameters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,13 @@ def push(t: float, seed: int = 0) -> Array:
     number, within = divmod(t - FREE, 2.0 * PULSE)
     if t < FREE or within > PULSE:
         return np.zeros(3)
-    direction = Rotation.from_rotvec(0.3 * np.random.default_rng(seed).normal(size=3)).as_matrix()
-    return direction @ DIRECTIONS[int(number) % len(DIRECTIONS)] * FORCE * np.sin(np.pi * within / PULSE) ** 2
+    return directions(seed)[int(number) % len(DIRECTIONS)] * FORCE * np.sin(np.pi * within / PULSE) ** 2
+
+
+@cache
+def directions(seed: int) -> Array:
+    """Directions (D, 3) of the pushes, turned by a random angle."""
+    return np.array(DIRECTIONS) @ Rotation.from_rotvec(0.3 * np.random.default_rng(seed).normal(size=3)).as_matrix().T
 
 
 def reference(t: float) -> Setpoint:
@@ -67,7 +73,8 @@ def pushed_arm(duration: float = DURATION, noise: bool = True, seed: int = 0, **
     sim.reset(start.q, start.dq)
 
     def controller(state: State, setpoint: Setpoint) -> Array:
-        sim.apply_wrench([*push(state.t, seed), 0.0, 0.0, 0.0])
+        if state.t >= FREE:
+            sim.apply_wrench([*push(state.t, seed), 0.0, 0.0, 0.0])
         return np.asarray(PID(state, setpoint))
 
     run = simulate(sim, controller, reference, duration, every=3)

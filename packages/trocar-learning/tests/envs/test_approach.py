@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gymnasium
 import pytest
 
-import trocar_learning as tl
+from trocar_learning.envs import make_task
 
 HARD, LONG = 5.0, 1.0  # [N], [s]
 
@@ -13,14 +12,14 @@ HARD, LONG = 5.0, 1.0  # [N], [s]
 @pytest.mark.parametrize("seed", [5, 29, 53, 74, 96])
 def test_the_expert_backs_off_if_a_finger_stands_on_a_rail(seed: int) -> None:
     """In these episodes a finger meets a rail on the way down, 1.0 to 1.2 mm above the grip."""
-    env = gymnasium.make("trocar/Approach-v0", disable_env_checker=True)
-    observation, _ = env.reset(seed=seed)
-    act, own, over, info = tl.expert(env), env.unwrapped, False, {}
+    env, over = make_task("Approach"), False
+    observation, info = env.reset(seed=seed)
+    act = env.task.expert(env)
     pressed = longest = largest = 0.0
     while not over:
         observation, _, terminated, truncated, info = env.step(act(observation))
-        force, over = own.world.scene.arms["PSM"].contact_force(), terminated or truncated
-        pressed = pressed + own.period if force > HARD else 0.0
+        force, over = env.world.scene.arms["PSM"].contact_force(), terminated or truncated
+        pressed = pressed + env.period if force > HARD else 0.0
         longest, largest = max(longest, pressed), max(largest, force)
     env.close()
     assert largest > HARD  # it did meet the rail

@@ -32,6 +32,7 @@ from tests.support.coppelia_scenes import pendulum
 from tests.support.dvrk_model import XACRO, tetrahedron, write_checkout
 from tests.support.file_doors import Door, check_damaged, check_sound, episode_door, numbers
 from tests.support.hdf5_damage import hdf5_files, read_hdf5
+from tests.support.joint_state_bags import BEFORE_CRTK, motion, write_bag
 from trocar.appearance.kinematic_model import add_link, kinematic_arm
 from trocar.appearance.maker_meshes import replace_shapes
 from trocar.arms.instruments import load_endoscope, load_instrument
@@ -39,8 +40,9 @@ from trocar.arms.urdf import load_urdf
 from trocar.commands.identification.calibrate import read_poses
 from trocar.files import read_json
 from trocar.identification.excitation.file import load_coefficients
-from trocar.identification.identified_file import covariance
+from trocar.identification.identified_file import covariance, residual_rms
 from trocar.identification.recipes.recipe import load_recipe
+from trocar.recording.bag_file import SENSOR, sensor_topics
 from trocar.recording.markers import Markers
 from trocar.simulation.objects import ClosedSurface
 from trocar.sweep import read_table
@@ -193,6 +195,7 @@ EXCITATION = {
 }
 COVARIANCE = '[covariance]\nnames = ["a", "b"]\nlower_triangle = [\n  [1.0],\n  [0.1, 2.0],\n]\n'
 
+RESIDUALS = '[residuals]\ncolumns = ["yaw", "pitch", "insertion"]\ntrain_rms = [0.03, 0.05, 0.14]\n'
 
 HEADER, TIME = "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
 
@@ -215,6 +218,22 @@ def bag(suffix: str = ".bag") -> list[bytes]:
                 encode = store.serialize_ros1 if ros1 else store.serialize_cdr
                 writer.write(connection, 10**9 * (5 + k), encode(message, kind))
         return [(path if ros1 else next(path.glob(f"*{suffix}"))).read_bytes()]
+
+
+def force_bag() -> list[bytes]:
+    """A ROS 1 bag with the joint states of a PSM before CRTK, and a force sensor."""
+    stamps, *motions = motion(6)
+    with TemporaryDirectory() as folder:
+        path, sensors = Path(folder) / "sound.bag", {"force_sensor": np.ones((6, 3))}
+        write_bag(path, stamps, *motions, names=("dvrk/PSM2",), topics=BEFORE_CRTK, sensors=sensors)
+        return [path.read_bytes()]
+
+
+def read_forces(path: Path) -> None:
+    """The recording of a bag with its force sensor, as `trocar force` reads it; the sensor's readings are numbers."""
+    topics = sensor_topics(path)
+    recording = tr.load_recording(path, "PSM", sensor=topics[0] if topics else None)
+    assert np.isfinite(recording.extra.get(SENSOR, 0.0)).all()
 
 
 def geometry(arm: str) -> list[bytes]:
@@ -309,6 +328,7 @@ DOORS = {
     "recipe of a PSM": Door(".toml", file("recipe_psm.toml"), lambda path: load_recipe("PSM", path)),
     "recipe of an MTM": Door(".toml", file("recipe_mtm.toml"), lambda path: load_recipe("MTMR", path)),
     "covariance": Door(".toml", lambda: [COVARIANCE.encode()], covariance),
+    "residuals": Door(".toml", lambda: [RESIDUALS.encode()], residual_rms),
     "instrument": Door(".toml", INSTRUMENTS, instrument),
     "endoscope": Door(".toml", file("instruments/up.toml"), lambda path: load_endoscope(path, "ECM")),
     "scene": Door(".toml", lambda: SCENES, tr.load_scene, slow=6),
@@ -316,6 +336,7 @@ DOORS = {
     "bag": Door(".bag", bag, lambda path: tr.load_recording(path, "ECM")),
     "bag as mcap": Door(".mcap", lambda: bag(".mcap"), lambda path: tr.load_recording(path, "ECM")),
     "bag as db3": Door(".db3", lambda: bag(".db3"), lambda path: tr.load_recording(path, "ECM")),
+    "bag with a force sensor": Door(".bag", force_bag, read_forces),
     "table": Door(".csv", lambda: [TABLE.encode()], numbers),
     "markers": Door(".csv", lambda: [MARKERS.encode()], measured),
     "URDF": Door(".urdf", lambda: [URDF.encode(), (MODELS / "ecm" / "ecm.urdf").read_bytes()], read_urdf),

@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tests.support.monitored_arm import TOUCHES, contact_detector, mismatched, steps, watched
+from tests.support.sensor_noise import noisy
 from trocar.control.observers import CollisionDetector, ResidualStatistics, external_effort, sudden_effort
 from trocar.mechanics import Mechanism
 from trocar.recording import Recording
 from trocar.spatial import Array
 
-# White noise like that of the recordings of Wang et al. 2019, from second differences of 'one': velocity and effort.
-NOISE_DQ = (0.010, 0.010, 0.0021, 0.0, 0.0, 0.0, 0.0)  # [rad/s, m/s]
-NOISE_TAU = (0.0085, 0.0077, 0.044, 0.0, 0.0, 0.0, 0.0)  # [N m, N]
 FARTHER_OFF = (0.01, 0.02, 0.05)  # errors of inertia for which contact detection is tested
 WITHIN = 0.1  # delay of a detection that counts [s]
 SETTLED = 1.5  # time for the slow observer to forget its initial value of zero [s]
@@ -65,7 +63,7 @@ def _detections(
         for seed in seeds:
             model, rng = mismatched(seed, inertia), np.random.default_rng(100 + seed)
             before, without, during = (
-                [_noisy(r, rng) for r in group] if noise else group for group in ([known], [free], runs)
+                [noisy(r, rng) for r in group] if noise else group for group in ([known], [free], runs)
             )
             for name, first in _watches(model, before[0]).items():
                 alarms[name] += first(without[0]) is not None
@@ -88,16 +86,6 @@ def _watches(model: Mechanism, known: Recording) -> dict[str, Callable[[Recordin
         "collision": by_collision,
         "contact": lambda run: contact.first(run.t[1:], external_effort(model, run)[1:]),
     }
-
-
-def _noisy(recording: Recording, rng: np.random.Generator) -> Recording:
-    assert recording.tau is not None
-    shape = recording.dq.shape
-    return replace(
-        recording,
-        dq=recording.dq + rng.normal(size=shape) * NOISE_DQ,
-        tau=recording.tau + rng.normal(size=shape) * NOISE_TAU,
-    )
 
 
 def main() -> None:

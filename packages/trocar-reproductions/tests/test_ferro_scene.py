@@ -4,6 +4,7 @@ import os
 import struct
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ from trocar.report import Report
 from trocar.simulation import Mirror
 from trocar_reproductions.experiment import Context
 from trocar_reproductions.ferro2022 import logs, packed_file, scene_masses
-from trocar_reproductions.ferro2022.scene_file import CoppeliaScene, load_scene_file
+from trocar_reproductions.ferro2022.scene_file import CoppeliaDummy, CoppeliaScene, load_scene_file
 from trocar_reproductions.parameters import FERRO2022_SCENE
 
 pytestmark = pytest.mark.xdist_group("ferro_scene")  # one worker: fixtures are built once
@@ -272,3 +273,58 @@ def test_without_logs_the_claims_on_the_scene_are_null_with_a_reason():
     assert len(claims) == 36
     assert all(claim.holds is None and claim.note.startswith("not run") for claim in claims)
     assert not report.tables
+
+
+# -- the tool side of the counterweight --------------------------------------------------------------------------------
+
+
+@needs_scenes
+def test_the_joint_that_passes_the_counterweights_force_on_lies_between_the_bodies_of_j3():
+    """J3mirror is a slider from the end link to the tool, parallel to J3, without a body of its own."""
+    scene = load_scene_file(SCENES / "dyn_dVRK_1arm.ttt")
+    mirror, insertion = scene.joint("J3mirror_PSM1"), scene.joint("J3_PSM1")
+    assert (mirror.kind, mirror.motor, mirror.loop, mirror.force) == ("prismatic", True, False, 100.0)
+    assert mirror.parent == insertion.parent
+    (held,) = (one for one in scene.objects.values() if one.parent == mirror.id)
+    assert isinstance(held, CoppeliaDummy)
+    other = next(one for one in scene.objects.values() if one.id == held.linked)
+    assert scene.shape("L3_respondable_PSM1").id == other.parent
+    axes = [scene.pose(name, {})[:3, 2] for name in ("J3mirror_PSM1", "J3_PSM1")]
+    assert abs(np.dot(*axes)) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("q", STATES)
+def test_a_slider_closed_on_the_tool_passes_the_same_force_on_as_the_insertion(q):
+    """Why `Mirror` has no such joint: a motor on it accelerates the arm as the same force on the insertion does."""
+    sim = tr.Simulator("PSM", transmission="mirrored", friction=False, contacts=False, limits=False, timestep=5e-3)
+    sim.reset([*q, 0.0, 0.0, 0.0, 0.0], [0.2, 0.1, 0.05, 0.0, 0.0, 0.0, 0.0])
+    closed = sim.spec.copy()
+    tool, loop = closed.body("insertion"), next(one for one in closed.equalities if one.name == "LCC1")
+    mass = 1e-5  # [kg]; theirs has none, an engine in reduced coordinates needs some
+    slider = tool.parent.add_body(name="J3mirror", pos=tool.pos, quat=tool.quat, mass=mass, inertia=[1e-4 * mass] * 3)
+    slider.explicitinertial = True
+    slider.add_joint(name="J3mirror", type=mujoco.mjtJoint.mjJNT_SLIDE, axis=tool.first_joint().axis)
+    weld = {
+        "type": mujoco.mjtEq.mjEQ_WELD,
+        "objtype": mujoco.mjtObj.mjOBJ_BODY,
+        "data": [*[0.0] * 6, 1.0, 0, 0, 0, 1, 0],
+    }
+    closed.add_equality(name1="J3mirror", name2="insertion", solref=loop.solref, solimp=loop.solimp, **weld)
+    on_tool, on_slider = (_change(sim, spec, joint) for spec, joint in ((sim.spec, "insertion"), (closed, "J3mirror")))
+    assert np.abs(on_tool).max() > 5.0
+    np.testing.assert_allclose(on_slider, on_tool, atol=3e-4 * np.abs(on_tool).max())
+
+
+def _change(sim, spec, joint, force=4.0):
+    """Change of the arm's accelerations in the state of a simulator by a force [N] on a joint of a model."""
+    model, names = spec.compile(), [sim.model.joint(k).name for k in range(sim.model.njnt)]
+    data, accelerations = mujoco.MjData(model), []
+    for applied in (0.0, force):
+        for name in (*names, joint):
+            source = sim.model.joint(name if name in names else "insertion")
+            data.joint(name).qpos[:] = sim.data.qpos[source.qposadr]
+            data.joint(name).qvel[:] = sim.data.qvel[source.dofadr]
+        data.joint(joint).qfrc_applied[:] = applied
+        mujoco.mj_forward(model, data)
+        accelerations.append([float(data.joint(name).qacc[0]) for name in names])
+    return np.subtract(*accelerations[::-1])

@@ -100,6 +100,22 @@ def test_stepping_the_observer_equals_running_it_along_a_recording_including_hys
     assert np.abs(observer.along(uneven) - observer.along(recording)).max() < 0.05 * np.abs(steps).max()
 
 
+def test_coulomb_friction_of_a_joint_at_rest_is_left_out(psm):
+    """Up to the speed `rest` its direction is not known; stepping and running along agree."""
+    t, slow = np.arange(40) / 200, np.array([1e-3, 1e-3, 1e-4, 0, 0, 0, 0])
+    q = psm.arm.home + t[:, None] * slow
+    tau = psm.gravity(q) + psm.effort_bias
+    about = {"joints": psm.arm.joint_names, "joint_units": psm.arm.joint_units}
+    recording = Recording(t=t, q=q, dq=np.tile(slow, (40, 1)), tau=tau, **about)
+    sliding, resting = (external_effort(psm, recording, rest=rest)[-1, :3] for rest in (0.0, 5e-3))
+    np.testing.assert_allclose(sliding - resting, psm.friction(q[-1], slow)[:3], atol=1e-9)
+    assert sliding[2] > 0.4
+    observer = MomentumObserver(psm, 20.0, rest=5e-3)
+    observer.reset(q[0], slow)
+    steps = [observer.update(q[k + 1], slow, tau[k], 1 / 200) for k in range(39)]
+    np.testing.assert_allclose(steps, observer.along(recording)[1:], atol=1e-12)
+
+
 def test_the_filter_is_exact_for_a_constant_effort(psm):
     """At rest with a constant effort missing, r is that effort times 1 - exp(-K t), to rounding."""
     q, missing, K = np.array(psm.arm.home), np.array([0.1, 0.2, 1.0, 0, 0, 0, 0]), 7.0

@@ -13,11 +13,11 @@ from transports.test_ros1 import ONE_ARM
 from typer.testing import CliRunner
 
 import trocar as tr
-from tests.support.joint_state_bags import motion, write_bag
+from tests.support.joint_state_bags import BEFORE_CRTK, motion, write_bag
 from trocar.cli import app
 from trocar.errors import TrocarError
 from trocar.files import scratch_folder
-from trocar.recording.bag_file import candidates
+from trocar.recording.bag_file import candidates, sensor_topics
 from trocar.robot import Robot
 from trocar.robot import messages as m
 from trocar.robot.settings import ArmSettings
@@ -46,10 +46,40 @@ def test_bags_from_before_crtk_give_the_same_recording(tmp_path):
     """Names of the dVRK until 1.7, as in the force data set of Chua, Jarc and Okamura (2021)."""
     states = motion(rows=50)
     now = tr.load_recording(write_bag(tmp_path / "now.bag", *states), arm="PSM")
-    old = ("state_joint_current", "state_jaw_current")
-    before = tr.load_recording(write_bag(tmp_path / "old.bag", *states, names=("dvrk/PSM2",), topics=old), arm="PSM")
+    old = write_bag(tmp_path / "old.bag", *states, names=("dvrk/PSM2",), topics=BEFORE_CRTK)
+    before = tr.load_recording(old, arm="PSM")
     for name in ("t", "q", "dq", "tau"):
         np.testing.assert_array_equal(getattr(before, name), getattr(now, name))
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_force_sensor_is_a_channel_of_the_recording(tmp_path, suffix):
+    """Interpolated to the rows; topics that the dVRK computes from its motors are no sensors."""
+    states = motion(rows=50)
+    force = np.column_stack([np.arange(50.0), np.ones(50), -np.arange(50.0)])
+    wrenches = {"force_sensor": force, "dvrk/PSM2/wrench_body_current": force, "PSM2/body/measured_cf": force}
+    bag = write_bag(tmp_path / f"old{suffix}", *states, names=("dvrk/PSM2",), topics=BEFORE_CRTK, sensors=wrenches)
+    assert sensor_topics(bag) == ["force_sensor"]
+    recording = tr.load_recording(bag, "PSM", sensor="/force_sensor")
+    np.testing.assert_allclose(recording.extra["sensor_force"], force, atol=1e-6)
+    assert recording.extra_units["sensor_force"] == "N"
+    np.testing.assert_array_equal(recording.q, tr.load_recording(bag, "PSM").q)
+    with pytest.raises(TrocarError, match="no topic wind of type geometry_msgs/WrenchStamped"):
+        tr.load_recording(bag, "PSM", sensor="wind")
+    with pytest.raises(TrocarError, match="is not a bag"):
+        tr.load_recording(recording.save(tmp_path / "run.npz"), sensor="force_sensor")
+
+
+def test_a_sensor_with_another_clock_is_refused(tmp_path):
+    stamps, *states = motion(rows=50)
+    late = stamps + 3600 * 10**9
+    bag = write_bag(tmp_path / "a.bag", stamps, *states, sensors={"force": np.ones((50, 3))}, sensor_stamps=late)
+    with pytest.raises(TrocarError, match="are the clocks of robot and sensor the same"):
+        tr.load_recording(bag, "PSM", sensor="force")
+    half = write_bag(
+        tmp_path / "b.bag", stamps, *states, sensors={"force": np.ones((50, 3))}, sensor_stamps=stamps + 10**8
+    )
+    assert 20 < len(tr.load_recording(half, "PSM", sensor="force")) < 35
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ and effort bias. `excite` searches for a motion that excites the parameters. `fi
 """
 
 from trocar.identification.excitation.search import Excitation, excite
-from trocar.identification.identified_file import covariance, identified_text, recalibrated_text
+from trocar.identification.identified_file import covariance, identified_text, recalibrated_text, residual_rms
 from trocar.identification.pipeline import Identified, Recalibrated, identify, recalibrate
 from trocar.identification.recipes.recipe import Recipe, load_recipe
 from trocar.identification.si.gravity import GravityFit, fit_gravity
@@ -31,4 +31,5 @@ __all__ = [
     "recalibrate",
     "recalibrated_text",
     "relative_error",
+    "residual_rms",
 ]

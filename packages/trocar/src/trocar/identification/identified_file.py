@@ -87,8 +87,7 @@ def covariance(path: str | Path, arm: str | None = None) -> tuple[tuple[str, ...
         path: the file, or the `path` of loaded `Parameters`, which is a plain file name for built-in sets.
         arm: "MTML" or "MTMR" for the parameters of that master. Default: the arm of the file.
     """
-    shipped = DATA / "parameters" / path
-    file = path if Path(path).exists() or not shipped.exists() else shipped
+    file = _file(path)
     content = read_toml(file, "parameter file")
     if (table := content.get("covariance")) is None:
         raise TrocarError(f"{path} has no table [covariance]: it was not written by `trocar identify`")
@@ -106,6 +105,30 @@ def covariance(path: str | Path, arm: str | None = None) -> tuple[tuple[str, ...
         return names, C
     factors = parities(names, arm, load_parameters(identified, Path(file)).drives, identified)
     return names, C * np.outer(factors, factors)
+
+
+def residual_rms(path: str | Path) -> dict[str, float]:
+    """RMS of the unexplained effort by column [N m, N], in a file that `trocar identify` wrote.
+
+    After a recalibration it is that of rows after the fitted ones, otherwise that of the fitted rows.
+
+    Args:
+        path: as for `covariance`.
+    """
+    content = read_toml(_file(path), "parameter file")
+    if (table := content.get("residuals")) is None:
+        raise TrocarError(f"{path} has no table [residuals]: it was not written by `trocar identify`")
+    fields = Fields({"residuals": table}, str(path)).table("residuals")
+    columns, values = fields.words("columns"), fields.numbers("rms" if "rms" in fields else "train_rms")
+    if len(columns) != len(values) or not all(value > 0 for value in values):
+        raise fields.error(f"the RMS of the residuals needs {len(columns)} positive numbers, one per column")
+    return dict(zip(columns, values, strict=True))
+
+
+def _file(path: str | Path) -> str | Path:
+    """A parameter file, or the built-in one of that name."""
+    shipped = DATA / "parameters" / path
+    return path if Path(path).exists() or not shipped.exists() else shipped
 
 
 def _text(parameters: Parameters, source: str, head: Sequence[str], tables: Mapping[str, Any]) -> str:

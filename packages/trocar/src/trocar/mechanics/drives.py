@@ -124,6 +124,11 @@ class Drives:
         F = self.Fc + self.Fx * (q @ self.A.T)
         return F if load is None else F + self.mu * np.abs(load @ self.L.T)
 
+    def static(self, q: Array, load: Array | None) -> Array:
+        """Largest friction (..., m) of every drive at rest: Coulomb friction and the steady effort of Dahl elements."""
+        memory = (self.F + self.slope * (q @ self.A.T)[..., self.owner]) @ self.S.T
+        return self.coulomb(q, load) + memory
+
     def friction(self, q: Array, dq: Array, load: Array | None, z: Array | None = None) -> Array:
         """Viscous, Coulomb (sign(0) = 0) and Dahl efforts; z (..., k), None for steady sliding."""
         s, ds = q @ self.A.T, dq @ self.A.T

@@ -22,8 +22,7 @@ def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike, extern
     """
     q, effort = mechanism.checked_joints(q), mechanism.checked_joints(effort, "effort")
     drives = mechanism.drives
-    memory = drives.S @ (drives.F + drives.slope * (drives.A @ q)[drives.owner])
-    return _share(drives.A, drives.coulomb(q, mechanism.load(q, external)) + memory, effort)
+    return _share(drives.A, drives.static(q, mechanism.load(q, external)), effort)
 
 
 def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:

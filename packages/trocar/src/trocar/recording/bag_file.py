@@ -1,13 +1,20 @@
-"""Recordings from ROS 1 and ROS 2 bags that hold the dVRK's joint states (sensor_msgs/JointState)."""
+"""Recordings from ROS 1 and ROS 2 bags that hold the dVRK's joint states (sensor_msgs/JointState).
+
+A force sensor beside the robot (geometry_msgs/WrenchStamped) can be read as a channel of the same recording.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from trocar.arms import Arm, load_arm
 from trocar.errors import TrocarError, check_known
@@ -18,6 +25,10 @@ from trocar.recording.recording import Recording
 SUFFIXES = (".bag", ".db3", ".mcap")
 # Topics of an arm and of its jaw: CRTK's names, and those of the dVRK before it (until version 1.7).
 TOPICS = {"measured_js": "jaw/measured_js", "state_joint_current": "state_jaw_current"}
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+SENSOR = "sensor_force"  # channel of a force sensor, (N, 3) [N] in the axes of the sensor
+# Last parts of topics that the dVRK computes from its motors, now and before CRTK; they are no sensors.
+COMPUTED = ("measured_cf", "setpoint_cf", "servo_cf", "wrench_body_current", "set_wrench_body", "set_wrench_spatial")
 SET_UP = "/SUJ/"  # namespace of set-up joints
 MEMORY = 2**30  # memory limit of `read_bag_apart`, in addition to that of the program itself [bytes]
 TIMEOUT = 60.0  # of `read_bag_apart` [s]
@@ -48,11 +59,13 @@ def opened_bag(path: Path) -> Any:
     return bag
 
 
-def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
+def read_bag(path: Path, arm: Arm, namespace: str | None = None, sensor: str | None = None) -> Recording:
     """The joint states of one arm. Joints are matched by name, or by position if the bag names none of them.
 
     Args:
         namespace: namespace of the arm, such as PSM1; required if the bag holds several arms of this kind.
+        sensor: topic of a force sensor; its force becomes the channel `sensor_force` (N, 3) [N], interpolated to the
+            rows. Rows before its first and after its last message are dropped.
     """
     with closing(opened_bag(path)) as reader:
         names = {c.topic.strip("/") for c in reader.connections}
@@ -75,13 +88,22 @@ def read_bag(path: Path, arm: Arm, namespace: str | None = None) -> Recording:
         topic, jaw = (f"{chosen}/{name}".strip("/") for name in (arms[chosen], TOPICS[arms[chosen]]))
         try:
             rows = _rows(reader, arm, topic, jaw)
+            forces = [] if sensor is None else _forces(reader, sensor)
         except MemoryError:
             raise TrocarError(f"{path}: {TOO_LARGE}") from None
         except Exception as error:  # the parser again: messages are read only now
             raise TrocarError(f"{path}: {error}") from None
     if not rows:
         raise TrocarError(f"{path}: the topic {topic} has no messages")
-    return recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": topic})
+    recording = recording_of(rows, arm, {"file": path.name, "arm": arm.name, "topic": topic})
+    return recording if sensor is None else _with_sensor(recording, path, sensor, rows[0].stamp, forces)
+
+
+def sensor_topics(path: Path) -> list[str]:
+    """Topics of force sensors in a bag, without those that the dVRK computes from its motors."""
+    with closing(opened_bag(path)) as reader:
+        names = {c.topic.strip("/") for c in reader.connections if c.msgtype == WRENCH}
+    return sorted(name for name in names if name.rpartition("/")[2] not in COMPUTED)
 
 
 def candidates(namespaces: set[str], arm: Arm) -> list[str]:
@@ -98,13 +120,49 @@ def _rows(reader: Any, arm: Arm, topic: str, jaw: str) -> list[Row]:
     states, rows = JointStates(arm, has_jaw), []
     for connection, recorded, raw in reader.messages(connections=connections):
         message = reader.deserialize(raw, connection.msgtype)
-        sent = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-        stamp, values = sent if sent > 0 else recorded, (message.position, message.velocity, message.effort)
+        stamp, values = _stamp(message, recorded), (message.position, message.velocity, message.effort)
         if connection.topic.strip("/") == jaw:
             rows += states.add_jaw(stamp, *values)
         else:
             rows += states.add(stamp, message.name, *values)
     return rows + states.rest()
+
+
+def _forces(reader: Any, topic: str) -> list[tuple[int, float, float, float]]:
+    """Stamp [ns] and force [N] of every message of a sensor that is newer than the previous one."""
+    connections = [c for c in reader.connections if c.topic.strip("/") == topic.strip("/") and c.msgtype == WRENCH]
+    if not connections:
+        raise TrocarError(f"no topic {topic} of type geometry_msgs/WrenchStamped")
+    forces: list[tuple[int, float, float, float]] = []
+    for connection, recorded, raw in reader.messages(connections=connections):
+        message = reader.deserialize(raw, connection.msgtype)
+        stamp, force = _stamp(message, recorded), message.wrench.force
+        if not forces or stamp > forces[-1][0]:
+            forces.append((stamp, force.x, force.y, force.z))
+    return forces
+
+
+def _stamp(message: Any, recorded: int) -> int:
+    """Time of a message [ns]: that of its header, or that at which it was recorded if the header has none."""
+    sent = int(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec)
+    return sent if sent > 0 else recorded
+
+
+def _with_sensor(
+    recording: Recording, path: Path, topic: str, start: int, forces: Iterable[tuple[int, float, float, float]]
+) -> Recording:
+    """The rows that a sensor covers, with its force. start: stamp of the recording's first row [ns]."""
+    stamps, *columns = np.array(list(forces), dtype=object).reshape(-1, 4).T
+    t, force = 1e-9 * (stamps - start).astype(float), np.array(columns, dtype=float)
+    if len(t) < 2 or not ((recording.t >= t[0]) & (recording.t <= t[-1])).any():
+        raise TrocarError(
+            f"{path}: {topic} has no forces during the motion; are the clocks of robot and sensor the same?"
+        )
+    if not np.isfinite(force).all():
+        raise TrocarError(f"{path}: {topic} contains a force that is not finite")
+    covered = recording.between(float(t[0]), float(t[-1]))
+    channel = np.column_stack([np.interp(covered.t, t, column) for column in force])
+    return replace(covered, extra={SENSOR: channel}, extra_units={SENSOR: "N"})
 
 
 def read_bag_apart(path: Path, arm: str) -> Recording:

@@ -37,6 +37,7 @@ def load_recording(
     columns: Sequence[str] | None = None,
     rate: float | None = None,
     namespace: str | None = None,
+    sensor: str | None = None,
     drop_repeats: bool = False,
 ) -> Recording:
     """Load a recording of one arm, in the joints of that arm.
@@ -51,6 +52,8 @@ def load_recording(
         columns: joints or motors in a table without header. Default: as published for this arm.
         rate: samples per second of a table without header [Hz]. Default: 200.
         namespace: arm in a bag, such as PSM1; needed if the bag holds several.
+        sensor: topic of a force sensor in a bag (geometry_msgs/WrenchStamped), read as the channel `sensor_force`
+            (N, 3) [N] in the sensor's axes; rows that it does not cover are dropped.
         drop_repeats: drop rows with the time of the row before, as `Recording.load` does.
     """
     check_type("path", path, (str, os.PathLike), "the path of a recording")
@@ -61,7 +64,9 @@ def load_recording(
     if arm is not None:
         load_arm(arm)  # report an unknown arm before any problem of the file
     if is_bag(path):
-        return read_bag(path, load_arm(_named(path, arm)), namespace)
+        return read_bag(path, load_arm(_named(path, arm)), namespace, sensor)
+    if sensor is not None:
+        raise TrocarError(f"sensor names a topic of a bag, and {path} is not a bag; its sensors are its other channels")
     if path.suffix.lower() not in SUFFIXES:
         kinds = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         raise TrocarError(f"{path}: not a recording; give a file ending in {kinds}, or the folder of a ROS 2 bag")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 GRIPPED = np.radians([-20.0, 20.0])  # from the middle of the needle; the rails carry the rest
 TOLERANCE, MAX_TURN = 1e-3, np.radians(10.0)
 MIN_OPENING = 0.3  # of jaws that still have to grip [rad]
+# A finger that stands on a rail: height of the retreat, step and longest way along the wire [m], next opening [rad].
+RETREAT, ASIDE, MAX_ASIDE, NARROW = 3e-3, 0.4e-3, 0.8e-3, 0.45
 
 
 class ApproachTask(NeedlePickTask):
@@ -75,7 +77,7 @@ class ApproachTask(NeedlePickTask):
         return -min(distance / 0.1 + turn / np.pi, 1.0)
 
     def expert(self, env: TaskEnv) -> Policy:
-        """Waypoint above the grip, descent, then small corrections."""
+        """Waypoint above the grip, descent, then small corrections; back off and try beside it if a finger stands."""
         return following(self._approaching(env, None))
 
     def pid(self, env: TaskEnv) -> Policy:
@@ -92,6 +94,14 @@ class ApproachTask(NeedlePickTask):
         T = goal()
         yield from tips.move("PSM", pose(T[:3, :3], T[:3, 3] + [0.0, 0.0, ABOVE]))
         yield from tips.wait(0.1)
+        aside = 0.0
         while True:
-            yield from tips.move("PSM", goal(), 0.5)
+            T = goal()
+            yield from tips.move("PSM", pose(T[:3, :3], T[:3, 3] + aside * T[:3, 0]), 0.5)
             yield from tips.wait(0.3)
+            if R is None and self.errors(env.world)[0] > TOLERANCE:
+                # the rail has pushed the jaws along the wire, away from itself: there is more room on that side
+                pushed = float(T[:3, 0] @ (env.world.T_world_tip("PSM")[:3, 3] - self.grip(env.world)[:3, 3]))
+                yield from tips.move("PSM", pose(T[:3, :3], tips.T["PSM"][:3, 3] + [0.0, 0.0, RETREAT]), 0.5)
+                tips.opening["PSM"] = NARROW
+                aside = min(max(aside + math.copysign(ASIDE, pushed), -MAX_ASIDE), MAX_ASIDE)

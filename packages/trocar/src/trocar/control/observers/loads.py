@@ -184,6 +184,18 @@ def wrist_force(mechanism: Mechanism, q: ArrayLike, residual: ArrayLike, covaria
     return _solved(J, r[..., :3], np.asarray(covariance, dtype=float), "the wrist is at the remote centre")
 
 
+def force_per_effort(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """J^-T (..., 3, 3) [N per N m, N]: force at the tip per residual effort of each of the first three joints.
+
+    For a contact at the tip without a moment. Like `wrist_force` it does not need the efforts of the wrist, but it
+    accounts for its angles: a sideways force has a longer lever at the tip than at the wrist.
+    """
+    if mechanism.arm.wrist_point is None:
+        raise TrocarError(f"{mechanism.arm.name} has no wrist point that three joints move; use tip_wrench")
+    J = mechanism.jacobian(mechanism.checked_state(q))[..., :3, :3]
+    return _inverse_transposed(J, "the tip is at the remote centre")
+
+
 def tip_wrench(mechanism: Mechanism, q: ArrayLike, residual: ArrayLike, covariance: ArrayLike) -> TipForce:
     """Wrench at the tip from the residuals of six joints.
 
@@ -202,9 +214,14 @@ def _solved(J: Array, r: Array, covariance: Array, cause: str) -> TipForce:
     k = J.shape[-1]
     if covariance.shape != (k, k):
         raise TrocarError(f"covariance must be ({k}, {k}), got {covariance.shape}")
+    inverse = _inverse_transposed(J, cause)
+    value = np.einsum("...ij,...j->...i", inverse, r)
+    return TipForce(value, inverse @ covariance @ np.swapaxes(inverse, -1, -2))
+
+
+def _inverse_transposed(J: Array, cause: str) -> Array:
+    """J^-T (..., k, k); an error with its cause if J is singular."""
     sigma = np.linalg.svd(J, compute_uv=False)
     if (sigma[..., -1] <= SINGULAR * sigma[..., 0]).any():
         raise TrocarError(f"{cause}: some forces have no effect on the joints")
-    inverse = np.linalg.inv(np.swapaxes(J, -1, -2))
-    value = np.einsum("...ij,...j->...i", inverse, r)
-    return TipForce(value, inverse @ covariance @ np.swapaxes(inverse, -1, -2))
+    return np.linalg.inv(np.swapaxes(J, -1, -2))

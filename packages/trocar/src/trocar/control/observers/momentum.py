@@ -34,14 +34,22 @@ class MomentumObserver:
     Args:
         mechanism: the model. bandwidth: K, one number or (n,) [rad/s].
         friction: False if the efforts contain no friction.
+        rest: speed, one number or (n,) [rad/s, m/s], up to which a joint counts as at rest; its Coulomb friction has no
+            known direction there and is left out.
 
     Attributes:
         residual: r (n,) [N m, N], on the joints; positive if it pushes them forward.
         raw: tau_ext (n,) of the last step, unfiltered.
     """
 
-    def __init__(self, mechanism: Mechanism, bandwidth: ArrayLike = 2.0 * np.pi, friction: bool = True) -> None:
-        self.mechanism, self.friction = mechanism, friction
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        bandwidth: ArrayLike = 2.0 * np.pi,
+        friction: bool = True,
+        rest: ArrayLike = 0.0,
+    ) -> None:
+        self.mechanism, self.friction, self.rest = mechanism, friction, np.asarray(rest, dtype=float)
         K = checks.gains("bandwidth", bandwidth, checked_mechanism(mechanism).n)
         if not (K > 0).all():
             raise TrocarError(f"bandwidth must be positive [rad/s], got {shown(bandwidth)}")
@@ -78,7 +86,7 @@ class MomentumObserver:
         """
         if self.friction and self.mechanism.drives.loaded:
             return self._one_by_one(recording, held)
-        raw = external_effort(self.mechanism, recording, held, self.friction)
+        raw = external_effort(self.mechanism, recording, held, self.friction, self.rest)
         dt = np.diff(recording.t)
         r = np.zeros_like(recording.q)
         if np.ptp(dt) <= UNEVEN * dt.mean():
@@ -96,13 +104,14 @@ class MomentumObserver:
         if not self.friction:
             return M, c + g
         drives = self.mechanism.drives
-        return M, c + g + drives.friction(q, dq, g - self.residual if drives.loaded else None, self._z)
+        load = g - self.residual if drives.loaded else None
+        return M, c + g + drives.friction(q, _moving(dq, self.rest), load, self._z)
 
     def _one_by_one(self, recording: Recording, held: bool) -> Array:
         """`along` by updates: the load of a row depends on the residual before it."""
         t, q, dq, tau = _motion(self.mechanism, recording)
         acted = tau[:-1] if held else 0.5 * (tau[:-1] + tau[1:])
-        observer = MomentumObserver(self.mechanism, self.bandwidth)
+        observer = MomentumObserver(self.mechanism, self.bandwidth, rest=self.rest)
         observer.reset(q[0], dq[0])
         rows = zip(q[1:], dq[1:], acted, np.diff(t), strict=True)
         return np.vstack([np.zeros(self.mechanism.n), *(observer.update(*row) for row in rows)])
@@ -120,21 +129,29 @@ def sudden_effort(
     return quick - lazy
 
 
-def external_effort(mechanism: Mechanism, recording: Recording, held: bool = True, friction: bool = True) -> Array:
+def external_effort(
+    mechanism: Mechanism, recording: Recording, held: bool = True, friction: bool = True, rest: ArrayLike = 0.0
+) -> Array:
     """tau_ext (N, n) that acted between each row and the previous one [N m, N]; zero at the first row.
 
     Friction that grows with the load is that of the arm's own weight: the unfiltered effort is too noisy for a load.
+    rest: as for `MomentumObserver`.
     """
     t, q, dq, tau = _motion(mechanism, recording)
     tau = tau - mechanism.effort_bias
     M, c, g = mechanism.terms(q, dq)
-    rest = c + g
+    needed = c + g
     if friction:
-        rest = rest + mechanism.friction_along(q, t, dq)
+        needed = needed + mechanism.friction_along(q, t, _moving(dq, rest))
     dt = np.diff(t)[:, None]
     acted = tau[:-1] if held else 0.5 * (tau[:-1] + tau[1:])
     change = np.einsum("kij,kj->ki", 0.5 * (M[:-1] + M[1:]), np.diff(dq, axis=0)) / dt
-    return np.vstack([np.zeros(mechanism.n), change + 0.5 * (rest[:-1] + rest[1:]) - acted])
+    return np.vstack([np.zeros(mechanism.n), change + 0.5 * (needed[:-1] + needed[1:]) - acted])
+
+
+def _moving(dq: Array, rest: ArrayLike) -> Array:
+    """Velocities with those of joints at rest set to zero."""
+    return np.where(np.abs(dq) > rest, dq, 0.0)
 
 
 def _motion(mechanism: Mechanism, recording: Recording) -> tuple[Array, Array, Array, Array]:

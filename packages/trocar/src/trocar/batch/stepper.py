@@ -14,10 +14,7 @@ from trocar.batch.state import Layout
 from trocar.errors import TrocarError
 from trocar.laws.program import Program
 from trocar.mechanics import Mechanism
-
-# Largest product of local frequency and time step: an elastic force held over a step is stable up to 2.
-RESOLVED = 1.0
-
+from trocar.mechanics.static_friction import RESOLVED
 
 MIN_TIMESTEP, MAX_TIMESTEP = 1e-9, 0.1  # [s]; longer steps resolve no motion of an arm
 

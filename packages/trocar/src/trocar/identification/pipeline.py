@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from trocar.arms import Arm
+from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.parameters import Parameters
 from trocar.errors import TrocarError, check_type
 from trocar.identification.cross_validation import Validation, bins, cross_validated, period
@@ -36,6 +37,7 @@ from trocar.identification.signals import (
 )
 from trocar.mechanics import Mechanism
 from trocar.mechanics.inertia import NAMES, barycentric, pseudo_inertia
+from trocar.mechanics.static_friction import RESOLVED, presliding_frequency
 from trocar.recording import Recording
 from trocar.recording.filters import averaged
 from trocar.recording.motor_columns import joint_from_columns
@@ -45,6 +47,7 @@ UNEXPLAINED = 0.4  # smallest residual, relative to the standard deviation of th
 MIN_EXPLAINED = 0.25  # fraction of the joints that a usable fit explains
 MAX_RATE = 400.0  # rows per second that are fitted [Hz]
 REFITTED = ("Fv", "Fc", "Fx", "mu", "Fo", "hysteresis")  # terms of drives
+PERIOD = 1.0 / CONTROL_RATE  # [s]; an identified arm can be simulated with it
 LOAD_ROUNDS = 3  # friction that grows with load is linear for a known load: each round has the gravity of the last
 
 
@@ -153,7 +156,8 @@ def identify(
     bin_of_row, fitted = bins(signals, repeats), signals.faster_than(recipe.slower_than)
     bias = measured_bias(recording)
     rounds = LOAD_ROUNDS if mechanism.drives.loaded else 1
-    for k in range(rounds):
+    k = 0
+    while k < rounds:
         problem = problem_of(recipe, mechanism, T, signals)
         if bias is not None:
             problem = with_known_bias(problem, mechanism, T, bias)
@@ -161,8 +165,10 @@ def identify(
         G, h = np.sum([G for G, _ in grams], axis=0), np.sum([h for _, h in grams], axis=0)
         theta, status = consistent(problem, recipe.priors, recipe.weights.prior, recipe.least_rotors, G, h)
         fit = with_values(recipe.template, problem.names, problem.M @ theta)
+        recipe, simulable = _softened(recipe, fit)
+        k += simulable
         mechanism = Mechanism(recipe.arm, _loaded(recipe.template, fit))
-        tell(0.1 + 0.5 * (k + 1) / rounds)
+        tell(0.1 + 0.5 * k / rounds)
     validation = None
     if cross_validate:
         validation = cross_validated(problem, bin_of_row, grams, repeats is not None, lambda f: tell(0.6 + 0.35 * f))
@@ -190,14 +196,33 @@ def identify(
     )
 
 
+def _softened(recipe: Recipe, fit: Parameters) -> tuple[Recipe, bool]:
+    """The recipe, and whether the robot's 1500 Hz can simulate the fit; if not, its stiffest Dahl element is longer."""
+    if not any(drive.hysteresis for drive in fit.drives):
+        return recipe, True
+    mechanism = Mechanism(recipe.arm, fit)
+    frequency, element = presliding_frequency(mechanism)
+    excess = frequency * PERIOD / RESOLVED
+    if excess <= 1.0:
+        return recipe, True
+    owner = int(mechanism.drives.owner[element])
+    place = element - int(np.argmax(mechanism.drives.owner == owner))
+    drives = list(recipe.template.drives)
+    hysteresis = list(drives[owner].hysteresis)
+    hysteresis[place] = replace(hysteresis[place], delta=1.1 * excess**2 * hysteresis[place].delta)
+    drives[owner] = replace(drives[owner], hysteresis=tuple(hysteresis))
+    return replace(recipe, template=replace(recipe.template, drives=tuple(drives))), False
+
+
 def _unexplained(joints: Sequence[str], tau: Array, predicted: Array, fitted: Array) -> tuple[str, ...]:
     """Columns with a large residual. An error if nearly all columns have one."""
     residual = np.sqrt(((tau - predicted) ** 2).mean(0, where=fitted)) / tau.std(0, where=fitted)
     unexplained = tuple(name for name, share in zip(joints, residual, strict=True) if share > UNEXPLAINED)
     if len(unexplained) > (1.0 - MIN_EXPLAINED) * len(joints):
         raise TrocarError(
-            f"the efforts are not those of this motion: no parameters explain {', '.join(unexplained)}. Check their "
-            "sign, their columns, and that they belong to this arm"
+            f"the efforts are not those of this motion: no parameters explain {', '.join(unexplained)}. Check that "
+            "they belong to this arm, their sign and columns, that it hangs upright, and that they are not single "
+            "samples of efforts that ripple with a script's set-points (trocar run --record writes means)"
         )
     return unexplained
 

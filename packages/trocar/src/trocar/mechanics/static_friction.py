@@ -10,6 +10,9 @@ from trocar.errors import TrocarError
 from trocar.mechanics.mechanism import Mechanism
 from trocar.spatial import Array
 
+# Largest frequency times timestep of an elastic force that is held over a step; it is stable up to 2.
+RESOLVED = 1.0
+
 
 def friction_share(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike, external: ArrayLike | None = None) -> float:
     """Fraction of static friction used by an unbalanced effort (n,) [N m, N] at rest at q (n,); above 1 the arm slides.
@@ -50,6 +53,19 @@ def presliding(mechanism: Mechanism, q: ArrayLike, effort: ArrayLike) -> Array:
     if np.abs(solution.fun).max() > 1e-6 * np.abs(effort).max():
         raise TrocarError(f"no rest position was found: {solution.message}")
     return np.asarray(solution.x)
+
+
+def presliding_frequency(mechanism: Mechanism) -> tuple[float, int]:
+    """Frequency [rad/s] at which an arm at home vibrates on its Dahl elements, and the element that matters most.
+
+    Right after a reversal an element is a spring of 2 F / delta, as stiff as it gets.
+    """
+    drives = mechanism.drives
+    M, A = mechanism.mass_matrix(mechanism.arm.home), drives.A[drives.owner]
+    stiffness = 2.0 * drives.F / drives.delta
+    squares = np.linalg.eigvals(np.linalg.solve(M, A.T @ (stiffness[:, None] * A))).real
+    element = int(np.argmax(stiffness * np.einsum("ki,ki->k", A, np.linalg.solve(M, A.T).T)))
+    return float(np.sqrt(squares.max())), element
 
 
 def _share(A: Array, F: Array, effort: Array) -> float:

@@ -16,17 +16,22 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, scratch_folder
 from trocar.recording.bag_file import SUFFIXES
+from trocar.robot.controller.reports import Reports
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
+from trocar.spatial import Array
 from trocar.transports.codec import bag_name, check_rosbags, codec
 from trocar.transports.ros_conversion import from_ros
 from trocar.transports.rosbag import Bag
@@ -39,8 +44,10 @@ VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble re
 class BagRecorder(Closable):
     """Writes topics of a robot to a bag, until `close`.
 
-    States come at 100 Hz. Messages are stamped with the robot's clock at which they were seen, as rosbag does. The bag
-    appears under its name when it is complete.
+    States come at 100 Hz. Those of `measured_js` are means over the control cycles since the last one, stamped with
+    the mean time: a script that sends set-points at 200 Hz makes efforts ripple, and single samples would show the
+    ripple as a friction that is not there. Messages are recorded at the time of the robot's clock at which they were
+    seen, as rosbag does. The bag appears under its name when it is complete.
 
     Args:
         path: ends in .bag, .mcap or .db3. A .bag that is there is replaced; a folder that is there is an error.
@@ -69,12 +76,18 @@ class BagRecorder(Closable):
         self._robot = robot
         self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
         self._thread.start()
+        arms = {name.partition("/")[0] for name in names if name.endswith("measured_js")} & {*robot.arms}
+        self._means = {arm: _Means(robot.readings(arm)) for arm in sorted(arms)}
+        for mean in self._means.values():
+            robot.after_cycle.append(mean.add)
         self._subscriptions = [robot.bus.subscribe(name, partial(self._take, known[name])) for name in names]
 
     def close(self) -> Path:
         """Finish the bag and return its path."""
         for subscription in self._subscriptions:
             subscription.close()
+        for mean in self._means.values():
+            self._robot.after_cycle.remove(mean.add)
         self._queue.put(None)
         self._thread.join()
         with self._scratch:
@@ -84,6 +97,14 @@ class BagRecorder(Closable):
         return self.path
 
     def _take(self, topic: Topic, message: Message) -> None:
+        mean = self._means.get(topic.name.partition("/")[0])
+        if (
+            mean is not None
+            and isinstance(message, JointState)
+            and topic.name.endswith("measured_js")
+            and message.valid
+        ):
+            message = mean.of(topic.name, message)
         self._queue.put((topic, self._robot.now, message))
 
     def _write(self) -> None:
@@ -101,6 +122,39 @@ class BagRecorder(Closable):
         except Exception as error:  # a full disk, for instance
             self.error = str(error) or type(error).__name__
             deque(messages, maxlen=0)  # the robot continues
+
+
+class _Means:
+    """Means of what an arm measures over the control cycles between two messages of a topic.
+
+    readings: of the arm. Sums run from the start, so that the topics of arm and jaw can have their own periods.
+    """
+
+    def __init__(self, readings: Reports) -> None:
+        self._readings, self._count = readings, 0
+        self._sums = np.zeros((3, readings.arm.n))
+        self._before: dict[str, tuple[int, Array, int]] = {}  # count, sums and stamp of the last message, by topic
+
+    def add(self) -> None:
+        """Take the values of a cycle."""
+        readings, sums = self._readings, self._sums
+        sums[0] += readings.joints
+        sums[1] += readings.joint_velocities
+        sums[2] += readings.applied_efforts
+        self._count += 1
+
+    def of(self, topic: str, message: JointState) -> JointState:
+        """A message with the means since the last one of its topic, and the mean time; noise is that of the message."""
+        count, sums, stamp = self._before.get(topic, (self._count, self._sums, 0))
+        self._before[topic] = self._count, self._sums.copy(), message.stamp
+        if self._count == count or len(message.position) != len(message.effort):
+            return message
+        part = slice(-len(message.position), None) if "/jaw/" in topic else slice(len(message.position))
+        q, dq, tau = ((self._sums - sums) / (self._count - count))[:, part]
+        ripple = tau - self._readings.applied_efforts[part]
+        return replace(
+            message, stamp=(stamp + message.stamp) // 2, position=q, velocity=dq, effort=message.effort + ripple
+        )
 
 
 def replay(robot: Robot, path: str | os.PathLike[str], namespace: str | None = None) -> int:

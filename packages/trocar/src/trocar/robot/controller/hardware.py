@@ -98,6 +98,11 @@ class Hardware(Remembering):
             self._tau = self.loop.cycle, tau + self.sim.mechanism.effort_bias if self.loop.options.bias else tau
         return self._tau[1]
 
+    @property
+    def applied(self) -> Array:
+        """Joint efforts (n,) of the motors in the last cycle."""
+        return self._effort_to_joint.dot(self.loop.applied[self.part])
+
     def measured_efforts(self, applied: Array) -> Array:
         """Joint efforts (n,) that the current sensors report of actuator efforts (N,) of the whole loop."""
         return self._effort_to_joint.dot(self._sensors.efforts(applied[self.part], self.part))

@@ -105,6 +105,11 @@ class Reports:
         """Measured efforts (n,) of all joints, with the jaw [N m, N]; do not change them."""
         return self._hardware.tau
 
+    @property
+    def applied_efforts(self) -> Array:
+        """Efforts (n,) of the motors in the last cycle, with the jaw [N m, N]; not as measured, but as they act."""
+        return self._hardware.applied
+
     def joint_setpoint(self) -> Array:
         """Set-point positions (n,) of all joints, with the jaw [rad, m]."""
         return self._hardware.setpoint()

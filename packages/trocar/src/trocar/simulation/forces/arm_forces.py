@@ -16,6 +16,7 @@ from trocar.laws.law import ScalarLaw
 from trocar.laws.sources.function_source import on_arrays
 from trocar.mechanics import Mechanism
 from trocar.mechanics.drives import cable_effort, check_dissipative
+from trocar.mechanics.static_friction import RESOLVED, presliding_frequency
 from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.environment import AppliedWrenches, PortForces
 from trocar.simulation.modelling.arm_model import drive_element
@@ -23,8 +24,6 @@ from trocar.simulation.modelling.cable_model import MOTOR
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
 
-# Largest local frequency times timestep; an elastic force held over a step is stable up to 2.
-RESOLVED = 1.0
 _STATE, _EFFORT = on_arrays(ScalarLaw(dahl_state)), on_arrays(ScalarLaw(dahl_effort))
 
 
@@ -106,15 +105,12 @@ class Hysteresis:
 def check_resolved(equations: Mechanism, timestep: float) -> None:
     """Raise an error for elements with a delta too short for the timestep."""
     drives = equations.drives
-    M, A = equations.mass_matrix(equations.arm.home), drives.A[drives.owner]
-    stiffness = 2.0 * drives.F / drives.delta  # the steepest, right after a reversal
-    fastest = float(np.sqrt(np.linalg.eigvals(np.linalg.solve(M, A.T @ (stiffness[:, None] * A))).real.max()))
+    fastest, e = presliding_frequency(equations)
     if fastest * timestep > RESOLVED:
-        e = int(np.argmax(stiffness * np.einsum("ki,ki->k", A, np.linalg.solve(M, A.T).T)))
         raise TrocarError(
             f"hysteretic friction is too stiff for a timestep of {timestep:.3g} s: it vibrates at {fastest:.4g} "
             f"rad/s, mostly drive '{drives.drives[drives.owner[e]].name}' with delta = {drives.delta[e]:.3g}; use "
-            f"{RESOLVED / fastest:.2g} s or less, or replace it by Coulomb friction (Fc)"
+            f"{0.99 * RESOLVED / fastest:.2g} s or less, or replace it by Coulomb friction (Fc)"
         )
 
 

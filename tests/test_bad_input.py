@@ -7,8 +7,9 @@ import pytest
 
 import trocar as tr
 from trocar import control
+from trocar.batch import SceneBatch
 from trocar.errors import TrocarError, UnknownName, check_known
-from trocar.simulation import Box, SceneArm, SoftSlab, Solid
+from trocar.simulation import Box, Scene, SceneArm, Seam, SoftSlab, Solid
 
 HOME = np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
 
@@ -118,10 +119,27 @@ def test_the_equations_take_numbers_of_any_kind(psm, kind):
     np.testing.assert_array_equal(psm.gravity(q), expected[2])
 
 
-@pytest.mark.parametrize("timestep", ["x", "0.001", None, True, 0.0, -1e-3, np.nan, np.inf, 1 + 0j])
+@pytest.mark.parametrize("timestep", ["x", "0.001", None, True, 0.0, -1e-3, 1e-300, np.nan, np.inf, 1 + 0j])
 def test_a_timestep_is_a_small_positive_number(timestep):
-    with pytest.raises(TrocarError, match=r"^timestep must be in \(0, 0.02\] s, got "):
+    with pytest.raises(TrocarError, match=r"^timestep must be from 1e-09 to 0.02 s, got "):
         tr.Simulator("PSM", timestep=timestep)
+
+
+@pytest.mark.parametrize("endoscope", [[], {}, True, np.zeros(2)])
+def test_an_endoscope_is_a_type_or_a_mass(endoscope):
+    with pytest.raises(TrocarError, match=r"^endoscope must be one of .* or a positive mass"):
+        tr.Simulator("ECM", endoscope=endoscope)
+
+
+def test_a_seam_joins_two_tissues():
+    with pytest.raises(TrocarError, match=r"^wound joins two tissues, got left twice"):
+        Seam("wound", first="left", second="left")
+
+
+def test_fields_of_a_batch_are_a_dictionary():
+    scene = Scene({"PSM": SceneArm(arm="PSM", base=np.eye(4))})
+    with pytest.raises(TrocarError, match=r"^fields must be a dictionary"):
+        SceneBatch(scene, 2, fields=5)
 
 
 @pytest.mark.parametrize("source", [None, 3, b"psm"])

@@ -85,6 +85,7 @@ def test_light_is_drawn_at_a_level_and_leaves_the_generator_alone():
     ("options", "message"),
     [
         ({"images": "smell"}, "kind of image 'smell' is unknown"),
+        ({"images": 5}, "images must be"),
         ({"images": "stereo", "image_size": (0, 5)}, "image_size must be"),
         ({"images": "stereo", "image_size": "big"}, "image_size must be"),
         ({"images": "stereo", "image_rate": 0}, "image_rate must be positive"),

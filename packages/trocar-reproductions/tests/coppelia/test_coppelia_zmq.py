@@ -239,3 +239,11 @@ def test_shared_references_of_cbor_are_refused(served, levels):
     assert reply["success"] is False
     assert len(reply["err"]) < 400
     assert call("zmqRemoteApi.require", "sim") == []
+
+
+@pytest.mark.parametrize("value", ["1.5", b"12", True, None])
+def test_only_numbers_are_numbers(served, value):
+    call, scene = served
+    with pytest.raises(RuntimeError, match="expected a number"):
+        call("sim.setJointPosition", JOINT, value)
+    assert scene.q == OneJointScene().q

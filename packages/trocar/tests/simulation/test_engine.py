@@ -393,7 +393,7 @@ def test_the_engine_rejects_invalid_options():
         tr.Simulator("PSM").apply_wrench(np.zeros(6), "tool")
     with pytest.raises(tr.TrocarError, match=r"'exakt' is unknown\. Did you mean 'exact'"):
         tr.Simulator("PSM", accuracy="exakt")
-    with pytest.raises(tr.TrocarError, match=r"timestep must be in \(0, 0\.02\]"):
+    with pytest.raises(tr.TrocarError, match=r"timestep must be from 1e-09 to 0\.02 s"):
         tr.Simulator("PSM", timestep=0.1)
 
 

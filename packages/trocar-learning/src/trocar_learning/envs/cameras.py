@@ -19,7 +19,7 @@ from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.appearance.stereo_camera import Lighting
-from trocar.errors import check_known
+from trocar.errors import check_known, check_type
 from trocar.mechanics import Cart
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose
@@ -67,6 +67,7 @@ class ImageOptions:
     @classmethod
     def of(cls, images: str | Sequence[str], size: Any, rate: Any) -> ImageOptions:
         """Checked options."""
+        check_type("images", images, str | list | tuple, f"{', '.join(KINDS)}, or several of them")
         kinds = (images,) if isinstance(images, str) else tuple(images)
         check_known("kind of image", KINDS, *kinds)
         return cls(kinds, checks.picture_size("image_size", size), checks.positive("image_rate", rate, "Hz"))

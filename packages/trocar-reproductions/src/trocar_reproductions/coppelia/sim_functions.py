@@ -197,6 +197,8 @@ def _integer(value: object) -> int:
 
 
 def _number(value: object) -> float:
+    if not checks.is_number(value):
+        raise SceneRefusal(f"expected a number, got {shown(value)}")
     return checks.number("a number", value, -3.4e38, 3.4e38)
 
 

@@ -50,7 +50,7 @@ def endoscope_inertia(arm: Arm, endoscope: str | float) -> Inertia:
     if isinstance(endoscope, str):
         check_known(f"endoscope of {arm.name}", masses, endoscope)
         endoscope = masses[endoscope]
-    if isinstance(endoscope, bool) or not (np.isfinite(endoscope) and endoscope > 0):
+    if not (checks.is_number(endoscope) and np.isfinite(endoscope) and endoscope > 0):
         raise TrocarError(f"endoscope must be one of {', '.join(masses)} or a positive mass [kg], got {endoscope!r}")
     table = read(arm.name.lower())["endoscopes"]
     mass, radius, length = float(endoscope), table["radius"], table["length"]

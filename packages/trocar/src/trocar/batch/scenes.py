@@ -93,6 +93,8 @@ class SceneBatch:
         loaded = layouts(scene)
         self.layout = loaded[0]
         model = self.layout.model
+        if fields is not None:
+            check_type("fields", fields, Mapping, "a dictionary of fields of MuJoCo's model")
         own = {name: model_field(model, name, values, self.n) for name, values in (fields or {}).items()}
         limits = {"max_contacts": max_contacts, "max_constraints": max_constraints}
         self.worlds: Any

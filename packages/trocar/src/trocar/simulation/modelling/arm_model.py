@@ -31,7 +31,7 @@ from trocar.spatial import Array, quaternion
 # parameters [kg m^2]. Without it their coupling yields by 1 rad in 10 ms under 3 N at the tip; with it, by 1e-5 rad.
 FOLLOWER_INERTIA = 1e-7
 
-MAX_TIMESTEP = 0.02  # [s]
+MIN_TIMESTEP, MAX_TIMESTEP = 1e-9, 0.02  # [s]
 SEAL = {"seal_slide": "insertion", "seal_turn": "roll"}  # tendons of a port's seal: joint
 INTEGRATORS = {
     "fast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -51,8 +51,8 @@ def build(
         visual: False omits visual shapes.
     """
     check_known("accuracy", INTEGRATORS, accuracy)
-    if not (checks.is_number(timestep) and 0 < timestep <= MAX_TIMESTEP):
-        raise TrocarError(f"timestep must be in (0, {MAX_TIMESTEP}] s, got {timestep!r}")
+    if not (checks.is_number(timestep) and MIN_TIMESTEP <= timestep <= MAX_TIMESTEP):
+        raise TrocarError(f"timestep must be from {MIN_TIMESTEP:g} to {MAX_TIMESTEP:g} s, got {timestep!r}")
     arm, parameters = mechanism.arm, mechanism.dynamic_parameters
     check_consistent(parameters.inertias)
     parameters.check_drives()

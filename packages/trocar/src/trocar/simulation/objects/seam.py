@@ -45,6 +45,8 @@ class Seam(SceneObject):
     def __post_init__(self) -> None:
         for name in (self.name, self.first, self.second):
             check_name(name)
+        if self.first == self.second:
+            raise TrocarError(f"{self.name} joins two tissues, got {self.first} twice")
         if self.strength is not None:
             checks.positive(f"strength of {self.name}", self.strength, "Pa")
 

@@ -15,7 +15,7 @@ from trocar.arms.wrist_cables import WristCables, load_wrist
 from trocar.cli import application
 from trocar.errors import TrocarError
 from trocar.identification.wrist import JointPairs, held_out_scores, identify_wrist
-from trocar.identification.wrist.fit import joint_friction
+from trocar.identification.wrist.cable_numbers import joint_friction
 from trocar.identification.wrist.joint_pairs import JOINTS, UNITS
 from trocar.mechanics import CableWrist, load_mechanism
 

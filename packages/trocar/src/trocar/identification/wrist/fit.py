@@ -75,20 +75,24 @@ def identify_wrist(
     name: str,
     source: str,
     progress: Callable[[str], None] = lambda text: None,
-    cross_validate: bool = True,
+    folds: int = FOLDS,
 ) -> IdentifiedWrist:
-    """Cables that explain the motions, with a covariance, and the fits of a cross-validation over contiguous parts."""
+    """Cables that explain the motions, with a covariance, and the fits of a cross-validation.
+
+    Args:
+        folds: contiguous parts of every motion for the cross-validation. 0: none.
+    """
     if not motions:
         raise TrocarError("no motion to identify a wrist from; give at least one")
     anchor = joint_friction(mechanism)
-    folds: list[Fold] = []
-    for k in range(FOLDS if cross_validate else 0):
-        progress(f"cross-validation {k + 1} of {FOLDS}")
-        parts = [np.arange(len(motion.command)) * FOLDS // len(motion.command) == k for motion in motions]
+    judged: list[Fold] = []
+    for k in range(folds):
+        progress(f"cross-validation {k + 1} of {folds}")
+        parts = [np.arange(len(motion.command)) * folds // len(motion.command) == k for motion in motions]
         training = [_rows(motion, ~part) for motion, part in zip(motions, parts, strict=True)]
         held_out = [_rows(motion, part) for motion, part in zip(motions, parts, strict=True)]
         fitted, arms = cables_of(_solution(training), anchor, name, source), registration(training)
-        folds += [Fold(rows, fitted, arms) for rows in held_out]
+        judged += [Fold(rows, fitted, arms) for rows in held_out]
     progress("fit")
     every = [_rows(motion) for motion in motions]
     x = _solution(every)
@@ -98,7 +102,7 @@ def identify_wrist(
         cables=cables,
         registration=registration(every),
         friction_ratio=cables.friction / anchor,
-        folds=tuple(folds),
+        folds=tuple(judged),
     )
 
 

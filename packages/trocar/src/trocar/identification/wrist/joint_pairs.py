@@ -61,6 +61,11 @@ class JointPairs:
         return cls(name=path.stem, **_columns(path))
 
 
+def joint_titles(kind: str) -> list[str]:
+    """Titles of the columns of commanded or seen joints in a csv file."""
+    return [f"{kind}_{joint} [{unit}]" for joint, unit in zip(JOINTS, UNITS, strict=True)]
+
+
 def _published(folder: Path, stem: str) -> Path:
     names = [f"{lead}{stem}{tail}.npy" for lead in ("", "new_") for tail in ("", "_raw")]
     for name in names:
@@ -87,7 +92,7 @@ def _entries(path: Path) -> dict[str, Array]:
 
 
 def _columns(path: Path) -> dict[str, Array]:
-    titles = {kind: [f"{kind}_{joint} [{unit}]" for joint, unit in zip(JOINTS, UNITS, strict=True)] for kind in KINDS}
+    titles = {kind: joint_titles(kind) for kind in KINDS}
     file = CsvTable(path, ",".join(titles["command"]))
     if missing := [title for kind in KINDS for title in titles[kind] if title not in file.titles]:
         raise TrocarError(f"{path} has no column {', '.join(missing)}")

@@ -11,8 +11,16 @@ import numpy as np
 
 from trocar.arms.wrist_cables import WristCables
 from trocar.errors import TrocarError
-from trocar.identification.wrist.cable_numbers import cables_of, covariance, joint_friction, with_covariance
+from trocar.identification.wrist.cable_numbers import (
+    cables_of,
+    central_differences,
+    central_steps,
+    covariance,
+    joint_friction,
+    with_covariance,
+)
 from trocar.identification.wrist.fit import FOLDS
+from trocar.identification.wrist.joint_pairs import JointPairs
 from trocar.identification.wrist.pose_fit import (
     CABLES,
     INFORMATION,
@@ -129,3 +137,18 @@ def pose_score(rows: PoseRows, fit: PoseFit, mechanism: Mechanism) -> PoseScore:
         median_tip=float(np.median(errors[1][0])),
         median_angle=float(np.median(errors[1][2])),
     )
+
+
+def joints_seen(motion: PosePairs, fit: PoseFit, mechanism: Mechanism) -> JointPairs:
+    """The motion in joints: those that bring the modelled marker to the seen one, by Gauss-Newton from the model.
+
+    Rows in which the marker is not seen, or is an outlier, have the modelled joints.
+    """
+    (_, good), model = inliers(fit, [pose_rows(motion)], mechanism)[0], fit.joints(motion.command)
+    q, target = model[good], fit.transforms.tip(motion.seen[good])
+    for _ in range(3):
+        J = central_differences(pose_error(target, tip_poses(mechanism, q + central_steps(6)[:, None])))
+        q = q - (np.linalg.pinv(J, rcond=1e-6) @ pose_error(target, tip_poses(mechanism, q))[..., None])[..., 0]
+    seen = model.copy()
+    seen[good] = q
+    return JointPairs(name=motion.name, command=motion.command, seen=seen)

@@ -78,6 +78,8 @@ def pairs_of(
         position: (N, 3), NaN where not seen. unit: m or mm; None: the one in which the marker moves as far as the tip.
         rotations: (N, 3, 3) by convention. Of several, the one that a hand-eye calibration explains is chosen.
     """
+    if not len(command) == len(position) == len(next(iter(rotations.values()))):
+        raise TrocarError(f"{name}: {len(position)} poses must be as many as commanded joints, got {len(command)}")
     seen = np.isfinite(position).all(-1) & np.all([np.isfinite(R).all((-1, -2)) for R in rotations.values()], axis=0)
     if seen.sum() < MIN_ROWS:
         raise TrocarError(f"{name}: needs at least {MIN_ROWS} rows with a seen marker, got {seen.sum()}")

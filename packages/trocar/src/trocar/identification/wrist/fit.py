@@ -42,12 +42,31 @@ class MotionRows(NamedTuple):
     used: Array
 
 
+class Registration(NamedTuple):
+    """Maps of commanded joints that explain what rest positions do not, without history.
+
+    They contain the errors of the camera and of its hand-eye transform as well as the arm's own, so they are no
+    property of the arm, and the simulated arm has none of them.
+
+    Attributes:
+        arm: (3, 4) seen yaw, pitch, insertion = commanded ones + arm @ (1, commanded ones) [rad, m].
+        wrist: (3, 7) seen wrist joints = rest positions + wrist @ `bends`, up to a constant [rad].
+    """
+
+    arm: Array
+    wrist: Array
+
+    def arm_joints(self, command: Array) -> Array:
+        """Registered yaw, pitch, insertion (N, 3) of commanded joints (N, 6) [rad, m]."""
+        return np.asarray(command[:, ARM] + np.column_stack([np.ones(len(command)), command[:, ARM]]) @ self.arm.T)
+
+
 class Fold(NamedTuple):
     """Held-out rows of a motion, and the fit to all other rows."""
 
     held_out: MotionRows
     cables: WristCables
-    registration: Array
+    registration: Registration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +75,14 @@ class IdentifiedWrist:
 
     Attributes:
         cables: with the covariance of their numbers.
-        registration: (3, 4) seen yaw, pitch, insertion = commanded ones + registration @ (1, commanded ones) [rad, m].
-            It contains the errors of the camera and of its hand-eye transform, so it is no property of the arm.
+        registration: of the joints that the camera saw.
         friction_ratio: (3,) fitted friction over that of the arm's parameter set, joint by joint. Roll: 1, no
             information.
         folds: fits that left out a contiguous part of every motion. Empty without cross-validation.
     """
 
     cables: WristCables
-    registration: Array
+    registration: Registration
     friction_ratio: Array
     folds: tuple[Fold, ...]
 
@@ -91,8 +109,9 @@ def identify_wrist(
         parts = [np.arange(len(motion.command)) * folds // len(motion.command) == k for motion in motions]
         training = [_rows(motion, ~part) for motion, part in zip(motions, parts, strict=True)]
         held_out = [_rows(motion, part) for motion, part in zip(motions, parts, strict=True)]
-        fitted, arms = cables_of(_solution(training), anchor, name, source), registration(training)
-        judged += [Fold(rows, fitted, arms) for rows in held_out]
+        x = _solution(training)
+        fitted = cables_of(x, anchor, name, source)
+        judged += [Fold(rows, fitted, registration(training, x)) for rows in held_out]
     progress("fit")
     every = [_rows(motion) for motion in motions]
     x = _solution(every)
@@ -100,18 +119,27 @@ def identify_wrist(
     cables = with_covariance(x, partial(cables_of, anchor=anchor, name=name, source=source), spread)
     return IdentifiedWrist(
         cables=cables,
-        registration=registration(every),
+        registration=registration(every, x),
         friction_ratio=cables.friction / anchor,
         folds=tuple(judged),
     )
 
 
-def registration(motions: Sequence[MotionRows]) -> Array:
-    """Linear map (3, 4) of the arm's joints that explains the seen ones best."""
+def bends(command: Array) -> Array:
+    """Squares and cubes (N, 7) of commanded wrist pitch p and yaw y: p^2, p y, y^2, p^3, p^2 y, p y^2, y^3."""
+    p, y = command[:, 4], command[:, 5]
+    return np.column_stack([p * p, p * y, y * y, p**3, p * p * y, p * y * y, y**3])
+
+
+def registration(motions: Sequence[MotionRows], x: Array) -> Registration:
+    """Maps of the arm's and the wrist's joints that explain the seen ones best, for cables with numbers x (17,)."""
     command = np.concatenate([motion.command[used, ARM] for motion, used in motions])
     seen = np.concatenate([motion.seen[used, ARM] for motion, used in motions])
     features = np.column_stack([np.ones(len(command)), command])
-    return np.asarray(np.linalg.lstsq(features, seen - command, rcond=None)[0].T)
+    shapes = [bends(motion.command[used]) for motion, used in motions]
+    shape = np.concatenate([part - part.mean(0) for part in shapes])
+    arm = np.linalg.lstsq(features, seen - command, rcond=None)[0].T
+    return Registration(arm, np.linalg.lstsq(shape, _residuals(x, motions), rcond=None)[0].T)
 
 
 def _rows(motion: JointPairs, used: Array | bool = True) -> MotionRows:

@@ -64,6 +64,14 @@ def cables_of(x: Array, anchor: Array, name: str, source: str) -> WristCables:
     )
 
 
+def anchored(cables: WristCables, anchor: Array) -> WristCables:
+    """Cables with the same rest positions and the scale of `cables_of`, for comparisons; roll must not be coupled."""
+    common = np.sqrt(np.prod(anchor[1:] / cables.friction[1:]))
+    unit = np.array([anchor[0] / cables.friction[0], common, common])
+    S = cables.stiffness * np.sqrt(np.outer(unit, unit))
+    return replace(cables, stiffness=S, friction=cables.friction * unit, presliding=cables.presliding / unit)
+
+
 def central_steps(n: int) -> Array:
     """Steps (2 n, n) up and down in every number, for central differences."""
     return STEP * np.concatenate([np.eye(n), -np.eye(n)])

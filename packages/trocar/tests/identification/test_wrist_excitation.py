@@ -14,7 +14,7 @@ from trocar.errors import TrocarError
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.identification.excitation.wrist_motion import REST, WristMotion, pairs_at_rest, wrist_motion
 from trocar.identification.wrist import JointPairs, identify_wrist
-from trocar.identification.wrist.cable_numbers import anchored, joint_friction
+from trocar.identification.wrist.cable_numbers import RESULTS, anchored, joint_friction
 from trocar.mechanics import CableWrist, load_mechanism
 from trocar.robot.rehearsal import rehearse
 
@@ -38,7 +38,8 @@ def test_the_motion_rests_in_every_pose_within_the_limits(motion: WristMotion) -
         assert np.abs(rows.dq[during]).max() < 1e-9
     h = rows.t[1]
     assert np.diff(rows.q, axis=0) / h == pytest.approx(0.5 * (rows.dq[1:] + rows.dq[:-1]), abs=2e-3)
-    assert np.diff(rows.dq, axis=0) / h == pytest.approx(0.5 * (rows.ddq[1:] + rows.ddq[:-1]), abs=0.2)
+    jerk = 60.0 * 0.6 / 0.4**3  # at the start of a step, which may lie between two rows
+    assert np.diff(rows.dq, axis=0) / h == pytest.approx(0.5 * (rows.ddq[1:] + rows.ddq[:-1]), abs=0.5 * jerk * h)
 
 
 def test_single_wrist_joints_move_both_ways_and_pitch_and_yaw_reach_all_corners(motion: WristMotion) -> None:
@@ -66,9 +67,8 @@ def test_the_motion_recovers_the_numbers_of_drawn_wrists(motion: WristMotion) ->
     for seed in range(4):
         cables = drawn_wrist(np.random.default_rng(seed))
         found = identify_wrist([seen(motion, cables, seed)], MECHANISM, "mine", "test", folds=0).cables
-        sigma = np.sqrt(np.diag(found.covariance))
-        known = sigma > 1e-12
-        z.append((found.numbers - anchored(cables, joint_friction(MECHANISM)).numbers)[known] / sigma[known])
+        sigma = np.sqrt(np.diag(found.covariance))[RESULTS]
+        z.append((found.numbers - anchored(cables, joint_friction(MECHANISM)).numbers)[RESULTS] / sigma)
         relative = np.abs(found.stiffness - anchored(cables, joint_friction(MECHANISM)).stiffness)[1:, 1:]
         assert (relative < 0.15 * np.abs(found.stiffness[1:, 1:]).max()).all()
     assert np.mean(np.abs(z) < 1.96) > 0.9

@@ -30,9 +30,9 @@ def excite_wrist(
     Example: [bold]trocar excite-wrist -o excitation[/bold], then, next to the robot and in front of a camera or
     tracker, [bold]python3 excitation/play.py --arm PSM1[/bold].
 
-    The motion takes six minutes and rests in every pose: single wrist joints back and forth, pitch and yaw around the
-    corners of their range in both directions, then all joints. The rehearsal plays it on the simulated robot with wrist
-    cables, adds noise to the seen joints, identifies the cables and compares them with the true ones.
+    The motion takes seven minutes and rests in every pose: single wrist joints back and forth, pitch and yaw around
+    the corners of their range in both directions, then all joints. The rehearsal plays it on the simulated robot with
+    wrist cables, adds noise to the seen joints, identifies the cables and compares them with the true ones.
 
     Writes excitation.csv (t, q, dq, ddq, dVRK joint order), play.py, and of the rehearsal rehearsal.npz (recording) and
     pairs.npz (commanded and seen joints for [bold]trocar identify-wrist[/bold]).
@@ -72,15 +72,15 @@ def _show(identified: WristCables, true: WristCables) -> None:
     """Print true and identified numbers with the distance between them in standard deviations."""
     import numpy as np
 
+    from trocar.identification.wrist.cable_numbers import RESULTS
     from trocar.identification.wrist.figures import parameter_rows
 
-    sigma = np.sqrt(np.diag(identified.covariance))
-    known = sigma > 0.0  # the scale of friction is not a result
-    z = (identified.numbers - true.numbers)[known] / sigma[known]
-    names = [row for row, one in zip(parameter_rows(identified), known, strict=True) if one]
+    sigma = np.sqrt(np.diag(identified.covariance))[RESULTS]
+    z = (identified.numbers - true.numbers)[RESULTS] / sigma
+    names = [parameter_rows(identified)[k] for k in RESULTS]
     rows = [
         (name, f"{value:.4g}", found, interval, f"{score:.1f}")
-        for (name, found, interval), value, score in zip(names, true.numbers[known], z, strict=True)
+        for (name, found, interval), value, score in zip(names, true.numbers[RESULTS], z, strict=True)
     ]
     show_table("cables, SI units", ("", "true", "identified", "95 % +-", "z"), rows)
     typer.echo(f"{np.mean(np.abs(z) < 1.96):.0%} of {len(z)} numbers lie within their 95 % interval.")

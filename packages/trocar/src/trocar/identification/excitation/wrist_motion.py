@@ -1,9 +1,9 @@
 """A motion that separates stiffness, friction and coupling of wrist cables: rests of single joints, and of all.
 
-Single wrist joints go back and forth in steps, far and half as far: the sides of a loop show the stiffness, its width
-the friction, the other joints the coupling. Pitch and yaw go around the corners of their range in both directions, and
-along its diagonals: the friction of one changes how the other follows. At last all joints move, which separates the
-wrist from the registration of the camera.
+Single wrist joints go back and forth, far in large steps and a little in steps smaller than the play: the width of a
+loop shows the friction over the stiffness, its sides the presliding, the other joints the coupling. Pitch and yaw go
+around the corners of their range in both directions, and along its diagonals: the friction of one changes how the other
+follows. At last all joints move, which separates the wrist from the registration of the camera.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from trocar.spatial import Array
 
 REACH = np.array([1.2, 0.8, 0.8])  # [rad] of roll, wrist pitch and wrist yaw about home
 SWING = np.array([0.3, 0.3, 0.04])  # [rad, m] of yaw, pitch and insertion about home
-STEPS = 6  # from the middle to the end of a way
+FINE = np.array([0.08, 0.3, 0.4])  # [rad] the little way of each: some half widths of its play
+STEPS, FINE_STEPS = 5, 10  # from the middle to the end of a way
 CORNERS, STRIDES = 24, 4  # of the last part, and steps between two of them
 PATHS = (  # of wrist pitch and yaw, in units of their reach
     ((0, 0), (1, 1), (1, -1), (-1, -1), (-1, 1), (1, 1)),
@@ -32,8 +33,8 @@ PATHS = (  # of wrist pitch and yaw, in units of their reach
     ((1, 1), (-1, -1), (1, 1)),
     ((1, 1), (1, -1), (-1, 1), (1, -1), (0, 0)),
 )
-MOVE, REST = 0.5, 0.7  # [s] of a step at least, and of a rest
-SETTLED = 0.4  # [s] of a rest that do not count
+MOVE, REST = 0.4, 0.6  # [s] of a step at least, and of a rest
+SETTLED = 0.35  # [s] of a rest that do not count
 PEAK = 1.875  # largest over mean velocity of a quintic step
 
 
@@ -90,13 +91,13 @@ def pairs_at_rest(motion: WristMotion, recording: Recording, truth: Array, name:
 def _rests(arm: Arm, home: Array, seed: int) -> Array:
     """Rest positions (N, n) about home [rad, m]; the jaw does not move."""
     wrist = []
-    for joint in range(3):
-        for part in (1.0, 0.5):
-            wrist.append(_along(np.outer([0.0, part, -part, 0.0], np.eye(3)[joint]), STEPS))
-    wrist += [_along(np.column_stack([np.zeros(len(path)), path]), STEPS) for path in PATHS]
+    for joint in np.eye(3):
+        for size, steps in ((REACH, STEPS), (FINE, FINE_STEPS)):
+            wrist.append(_along(np.outer([0.0, 1.0, -1.0, 0.0], joint), steps) * size)
+    wrist += [_along(np.column_stack([np.zeros(len(path)), path]), STEPS) * REACH for path in PATHS]
     columns = [arm.joint_names.index(joint) for joint in CABLE_JOINTS]
     q = np.tile(home, (sum(map(len, wrist)), 1))
-    q[:, columns] += np.concatenate(wrist) * REACH
+    q[:, columns] += np.concatenate(wrist)
     size = np.zeros(arm.n)
     size[[arm.joint_names.index(joint) for joint in JOINTS]] = [*SWING, *REACH]
     corners = home + size * np.random.default_rng(seed).uniform(-1.0, 1.0, (CORNERS, arm.n))

@@ -22,6 +22,7 @@ from trocar.spatial import Array
 STEP = 1e-4  # of the numerical derivatives
 # Start of a fit: identity coupling, 0.1 rad of play in every joint, short presliding.
 START = np.concatenate([np.zeros(9), np.log([0.02, 0.3]), [0.0], np.log([0.3]), [0.0], np.log([0.01, 0.03, 0.03])])
+SECOND_START = np.where(np.arange(17) == 9, np.log(0.01), START)  # less play of roll
 # The results among the 21 `numbers` of cables: not the coupling of roll's stiffness, which is zero, nor its friction.
 RESULTS = np.delete(np.arange(21), [10, 11, 15])
 # Rows of one block of the covariance: residuals are correlated over some ten rows, and there must be many blocks.

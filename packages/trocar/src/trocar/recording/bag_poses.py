@@ -50,8 +50,8 @@ def read_joints_and_poses(
         poses = sorted(name for name, kind in names.items() if kind in POSE_TYPES)
         outside = [name for name in poses if not any(name.startswith(f"{arm_name}/") for arm_name in states)]
         if topic is None and len(outside) != 1:
-            found = ", ".join(outside or poses) or "none"
-            raise TrocarError(f"{path}: choose the topic of the marker's poses by its name; the bag has {found}")
+            topics = ", ".join(outside or poses) or "none"
+            raise TrocarError(f"{path}: choose the topic of the marker's poses by its name; the bag has {topics}")
         seen = outside[0] if topic is None else topic.strip("/")
         check_known("topic of poses in the bag", poses, seen)
         try:

@@ -79,8 +79,8 @@ def _show(identified: WristCables, true: WristCables) -> None:
     z = (identified.numbers - true.numbers)[RESULTS] / sigma
     names = [parameter_rows(identified)[k] for k in RESULTS]
     rows = [
-        (name, f"{value:.4g}", found, interval, f"{score:.1f}")
-        for (name, found, interval), value, score in zip(names, true.numbers[RESULTS], z, strict=True)
+        (name, f"{value:.4g}", estimate, interval, f"{score:.1f}")
+        for (name, estimate, interval), value, score in zip(names, true.numbers[RESULTS], z, strict=True)
     ]
     show_table("cables, SI units", ("", "true", "identified", "95 % +-", "z"), rows)
     typer.echo(f"{np.mean(np.abs(z) < 1.96):.0%} of {len(z)} numbers lie within their 95 % interval.")

@@ -44,7 +44,7 @@ class MotionRows(NamedTuple):
     used: Array
 
 
-class Registration(NamedTuple):
+class JointRegistration(NamedTuple):
     """Maps of commanded joints that explain what rest positions do not, without history.
 
     They contain the errors of the camera and of its hand-eye transform as well as the arm's own, so they are no
@@ -68,7 +68,7 @@ class Fold(NamedTuple):
 
     held_out: MotionRows
     cables: WristCables
-    registration: Registration
+    registration: JointRegistration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class IdentifiedWrist:
     """
 
     cables: WristCables
-    registration: Registration
+    registration: JointRegistration
     friction_ratio: Array
     folds: tuple[Fold, ...]
 
@@ -133,7 +133,7 @@ def bends(command: Array) -> Array:
     return np.column_stack([p * p, p * y, y * y, p**3, p * p * y, p * y * y, y**3])
 
 
-def registration(motions: Sequence[MotionRows], x: Array) -> Registration:
+def registration(motions: Sequence[MotionRows], x: Array) -> JointRegistration:
     """Maps of the arm's and the wrist's joints that explain the seen ones best, for cables with numbers x (17,)."""
     command = np.concatenate([motion.command[used, ARM] for motion, used in motions])
     seen = np.concatenate([motion.seen[used, ARM] for motion, used in motions])
@@ -141,7 +141,7 @@ def registration(motions: Sequence[MotionRows], x: Array) -> Registration:
     shapes = [bends(motion.command[used]) for motion, used in motions]
     shape = np.concatenate([part - part.mean(0) for part in shapes])
     arm = np.linalg.lstsq(features, seen - command, rcond=None)[0].T
-    return Registration(arm, np.linalg.lstsq(shape, _residuals(x, motions), rcond=None)[0].T)
+    return JointRegistration(arm, np.linalg.lstsq(shape, _residuals(x, motions), rcond=None)[0].T)
 
 
 def _rows(motion: JointPairs, used: Array | bool = True) -> MotionRows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trocar.arms.wrist_cables import WristCables
-from trocar.identification.wrist.fit import ARM, SETTLE, WRIST, IdentifiedWrist, Registration, bends
+from trocar.identification.wrist.fit import ARM, SETTLE, WRIST, IdentifiedWrist, JointRegistration, bends
 from trocar.identification.wrist.joint_pairs import JointPairs
 from trocar.mechanics import CableWrist, Mechanism
 from trocar.spatial import Array
@@ -44,7 +44,7 @@ def modelled_wrist(cables: WristCables, motion: JointPairs, used: Array | None =
 def score(
     motion: JointPairs,
     cables: WristCables,
-    registration: Registration,
+    registration: JointRegistration,
     mechanism: Mechanism,
     used: Array | None = None,
 ) -> WristScore:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import trocar as tr
 from trocar.arms.arm import CONTROL_RATE
 from trocar.arms.wrist_cables import WristCables, drawn_wrist, load_wrist
+from trocar.cli import application
 from trocar.errors import TrocarError
 from trocar.identification.excitation.limits import excitation_limits
 from trocar.identification.excitation.wrist_motion import REST, WristMotion, pairs_at_rest, wrist_motion
 from trocar.identification.wrist import JointPairs, identify_wrist
 from trocar.identification.wrist.cable_numbers import RESULTS, anchored, joint_friction
 from trocar.mechanics import CableWrist, load_mechanism
-from trocar.robot.rehearsal import rehearse
+from trocar.robot.rehearsal import Rehearsal, rehearse
 
 MECHANISM = load_mechanism("PSM")
 ARM = MECHANISM.arm
@@ -107,3 +110,24 @@ def test_an_arm_without_a_wrist_is_refused() -> None:
     ecm = tr.load_arm("ECM")
     with pytest.raises(TrocarError, match="has no joint"):
         wrist_motion(ecm, excitation_limits(ecm), 200.0)
+
+
+def test_the_command_writes_a_motion_and_compares_the_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, motion: WristMotion
+) -> None:
+    """With a rehearsal by the law: the engine would take half a minute."""
+
+    def by_the_law(sim: tr.Simulator, plan: tr.Recording, **_: object) -> Rehearsal:
+        every = slice(None, None, 10)
+        rows = replace(plan, t=plan.t[every], q=plan.q[every], dq=plan.dq[every], ddq=None)
+        truth = rows.q.copy()
+        truth[:, 3:6] = CableWrist(load_wrist("hwang2020")).rest(rows.q[:, 3:6]).q
+        return Rehearsal(recording=rows, motor_efforts=np.zeros(7), switched_off=None, truth=truth)
+
+    monkeypatch.setattr("trocar.robot.rehearsal.rehearse", by_the_law)
+    result = CliRunner().invoke(application(), ["excite-wrist", "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "of 18 numbers lie within" in result.output
+    assert np.array_equal(tr.load_recording(tmp_path / "excitation.csv").q, motion.rows.q)
+    assert "servo_jp" in (tmp_path / "play.py").read_text()
+    assert len(JointPairs.load(tmp_path / "pairs.npz").command) == len(motion.rests)

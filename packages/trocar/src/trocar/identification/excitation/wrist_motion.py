@@ -82,7 +82,7 @@ def wrist_motion(arm: Arm, limits: ExcitationLimits, rate: float, seed: int = 0)
 def pairs_at_rest(motion: WristMotion, recording: Recording, truth: Array, name: str) -> JointPairs:
     """Reported and true joints of a rehearsal at the end of every rest that it reached."""
     columns = [recording.joints.index(joint) for joint in JOINTS]
-    ends = motion.ends[motion.ends <= recording.t[-1] + 1e-9]
+    ends = motion.ends[motion.ends - 0.5 * (REST - SETTLED) <= recording.t[-1]]
     last = [(recording.t > end - (REST - SETTLED)) & (recording.t <= end) for end in ends]
     means = [[values[rows][:, columns].mean(0) for rows in last] for values in (recording.q, truth)]
     return JointPairs(name=name, command=np.array(means[0]), seen=np.array(means[1]))

@@ -37,8 +37,9 @@ def rotation(axis: str, angle: ArrayLike) -> Array:
 def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
     """Pose (..., 4, 4) from rotations (..., 3, 3) and positions (..., 3) [m]; default: identity."""
     T = _IDENTITY.copy()
-    if np.ndim(R) > 2 or np.ndim(p) > 1:
-        T = np.tile(T, (*np.broadcast_shapes(np.shape(R)[:-2], np.shape(p)[:-1]), 1, 1))
+    leading = [np.shape(part)[:-axes] for part, axes in ((R, 2), (p, 1)) if part is not None]
+    if any(leading):
+        T = np.tile(T, (*np.broadcast_shapes(*leading), 1, 1))
     if R is not None:
         T[..., :3, :3] = R
     if p is not None:

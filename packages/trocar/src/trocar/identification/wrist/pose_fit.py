@@ -19,7 +19,14 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
-from trocar.identification.wrist.cable_numbers import START, STEP, central_differences, central_steps, rest
+from trocar.identification.wrist.cable_numbers import (
+    SECOND_START,
+    START,
+    STEP,
+    central_differences,
+    central_steps,
+    rest,
+)
 from trocar.identification.wrist.fit import ARM, SETTLE, WRIST
 from trocar.identification.wrist.joint_pairs import MIN_ROWS
 from trocar.identification.wrist.pose_pairs import PosePairs, tip_poses
@@ -99,9 +106,11 @@ def fit_poses(motions: Sequence[PoseRows], mechanism: Mechanism) -> PoseFit:
         raise TrocarError(f"a fit needs at least {MIN_ROWS} rows with a seen marker, got {len(command)}")
     tips = tip_poses(mechanism, command)
     rigid, noise = _rigid(tips, seen)
-    fit = PoseFit(x=np.concatenate([START, np.zeros(27)]), transforms=rigid, rigid=rigid, noise=noise)
-    for _ in range(2):
-        fit = _solution(fit, motions, mechanism)
+    fits = []
+    for start in (START, SECOND_START):  # there are local minima, as in the fit to joints
+        x = np.concatenate([start, np.zeros(COUNT - len(start))])
+        fits.append(_solution(PoseFit(x=x, transforms=rigid, rigid=rigid, noise=noise), motions, mechanism))
+    fit = _solution(min(fits, key=lambda one: float(np.log(one.noise).sum())), motions, mechanism)
     kept = inliers(fit, motions, mechanism)
     return replace(_solution(fit, kept, mechanism), outliers=len(command) - sum(int(used.sum()) for _, used in kept))
 

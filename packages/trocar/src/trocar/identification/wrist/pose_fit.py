@@ -38,8 +38,11 @@ from trocar.spatial import Array, inverse, pose, pose_error
 CABLES, OFFSETS, MAP, TWISTS, COUNT = slice(0, 17), slice(17, 20), slice(20, 32), slice(32, 44), 44
 # Standard deviations of the priors: offsets of the wrist [rad]; offset and slopes of yaw, pitch [rad] and insertion [m]
 # by (1, yaw, pitch, insertion). Wide: offsets of the encoders are some mrad, slopes some per cent.
-PRIOR = np.concatenate([[0.3] * 3, [0.05, 0.1, 0.1, 1.0] * 2, [0.02, 0.05, 0.05, 0.2]])
-INFORMATION = np.concatenate([np.zeros(17), PRIOR**-2.0, np.zeros(12)])
+# Cables: couplings, and logarithms of the others, about the start of the fit; a number that a motion does not show
+# would run away otherwise.
+PRIOR = np.concatenate([[0.5] * 9, [2.0] * 8, [0.3] * 3, [0.05, 0.1, 0.1, 1.0] * 2, [0.02, 0.05, 0.05, 0.2]])
+INFORMATION = np.concatenate([PRIOR**-2.0, np.zeros(12)])
+CENTRE = np.concatenate([START, np.zeros(COUNT - len(START))])
 OUTLIER = 6.0  # times the noise, in a coordinate: rows beyond it are left out
 LOSS = 2.0  # times the noise, beyond which the loss grows linearly
 FAR = 4.0  # times the median: rows left out of the closed-form start
@@ -108,7 +111,7 @@ def fit_poses(motions: Sequence[PoseRows], mechanism: Mechanism) -> PoseFit:
     rigid, noise = _rigid(tips, seen)
     fits = []
     for start in (START, SECOND_START):  # there are local minima, as in the fit to joints
-        x = np.concatenate([start, np.zeros(COUNT - len(start))])
+        x = np.concatenate([start, CENTRE[len(start) :]])
         fits.append(_solution(PoseFit(x=x, transforms=rigid, rigid=rigid, noise=noise), motions, mechanism))
     fit = _solution(min(fits, key=lambda one: float(np.log(one.noise).sum())), motions, mechanism)
     kept = inliers(fit, motions, mechanism)
@@ -190,7 +193,9 @@ def _solution(fit: PoseFit, motions: Sequence[PoseRows], mechanism: Mechanism) -
         return np.concatenate([J.reshape(-1, COUNT), np.diag(weights)])
 
     result = _least_squares(
-        lambda x: np.concatenate([residuals(at(x), motions, mechanism).ravel(), weights * x]), fit.x, jacobian
+        lambda x: np.concatenate([residuals(at(x), motions, mechanism).ravel(), weights * (x - CENTRE)]),
+        fit.x,
+        jacobian,
     )
     best = at(result)
     error = residuals(best, motions, mechanism) * np.repeat(fit.noise, 3)

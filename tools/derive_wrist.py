@@ -33,7 +33,7 @@ def motions(data: Path) -> list[JointPairs]:
 
 def derived(data: Path) -> WristCables:
     """The cables identified from all motions."""
-    return identify_wrist(motions(data), load_mechanism("PSM"), NAME, SOURCE, cross_validate=False).cables
+    return identify_wrist(motions(data), load_mechanism("PSM"), NAME, SOURCE, folds=0).cables
 
 
 if __name__ == "__main__":

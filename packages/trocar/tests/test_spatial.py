@@ -186,3 +186,14 @@ def test_the_inverse_of_one_pose_is_that_of_a_batch_to_the_bit():
     T = np.tile(np.eye(4), (200, 1, 1))
     T[:, :3, :3], T[:, :3, 3] = Rotation.random(200, rng).as_matrix(), rng.normal(size=(200, 3))
     np.testing.assert_array_equal(np.array([spatial.inverse(one) for one in T]), spatial.inverse(T))
+
+
+def test_poses_of_many_rotations_and_positions_equal_single_ones() -> None:
+    random = np.random.default_rng(0)
+    R = np.array([spatial.rotation("z", angle) for angle in random.normal(size=5)])
+    p = random.normal(size=(5, 3))
+    together = spatial.pose(R, p)
+    for k in range(5):
+        assert np.array_equal(together[k], spatial.pose(R[k], p[k]))
+    assert np.array_equal(spatial.pose(R[0], p)[2], spatial.pose(R[0], p[2]))
+    assert spatial.pose(p=p).shape == (5, 4, 4)

@@ -46,6 +46,10 @@ class Unreachable(TrocarError):
         super().__init__(f"{where} is unreachable: {reason}{more}")
 
 
+class TooLittleMotion(TrocarError):
+    """A recorded motion that is too small to determine an axis or a pose."""
+
+
 class NearSingular(UserWarning):
     """The solution is at or near a singularity: it matches the pose, but joint rates are unbounded there."""
 

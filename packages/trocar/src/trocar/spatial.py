@@ -35,12 +35,15 @@ def rotation(axis: str, angle: ArrayLike) -> Array:
 
 
 def pose(R: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
-    """Pose (4, 4) from a rotation (3, 3) and a position (3,) [m]; default: identity."""
+    """Pose (..., 4, 4) from rotations (..., 3, 3) and positions (..., 3) [m]; default: identity."""
     T = _IDENTITY.copy()
+    leading = [np.shape(part)[:-axes] for part, axes in ((R, 2), (p, 1)) if part is not None]
+    if any(leading):
+        T = np.tile(T, (*np.broadcast_shapes(*leading), 1, 1))
     if R is not None:
-        T[:3, :3] = R
+        T[..., :3, :3] = R
     if p is not None:
-        T[:3, 3] = p
+        T[..., :3, 3] = p
     return T
 
 

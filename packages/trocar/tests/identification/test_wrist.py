@@ -14,9 +14,10 @@ from tools import derive_wrist
 from trocar.arms.wrist_cables import WristCables, load_wrist
 from trocar.cli import application
 from trocar.errors import TrocarError
-from trocar.identification.wrist import JointPairs, held_out_scores, identify_wrist
-from trocar.identification.wrist.fit import joint_friction
+from trocar.identification.wrist import JointPairs, held_out_scores, identify_wrist, score
+from trocar.identification.wrist.cable_numbers import joint_friction
 from trocar.identification.wrist.joint_pairs import JOINTS, UNITS
+from trocar.identification.wrist.scores import modelled_wrist
 from trocar.mechanics import CableWrist, load_mechanism
 
 DATA = Path(os.environ.get("TROCAR_DATA", "no data folder"))
@@ -112,3 +113,17 @@ def test_the_built_in_cables_follow_from_the_published_joints() -> None:
     assert again.numbers == pytest.approx(built_in.numbers, rel=1e-6, abs=1e-12)
     assert again.covariance == pytest.approx(built_in.covariance, rel=1e-3, abs=1e-9)
     assert again.source == built_in.source
+
+
+def test_the_registration_finds_a_bend_of_the_seen_joints() -> None:
+    """A camera that sees roll turned by the square of wrist pitch: registered joints remove it."""
+    motion = rehearsal(4)
+    seen = motion.seen.copy()
+    seen[:, 3] += 0.3 * motion.command[:, 4] ** 2
+    bent = JointPairs(name="bent", command=motion.command, seen=seen)
+    plain, wrist = (identify_wrist([m], MECHANISM, "mine", "test", folds=0) for m in (motion, bent))
+    assert wrist.registration.wrist[0, 0] - plain.registration.wrist[0, 0] == pytest.approx(0.3, abs=0.03)
+    judged = score(bent, wrist.cables, wrist.registration, MECHANISM)
+    unregistered = (seen[:, 3:] - modelled_wrist(wrist.cables, bent)).std(0)
+    assert judged.residual[0] < 0.3 * unregistered[0]
+    assert judged.own < 0.7 * judged.wrist

@@ -21,7 +21,7 @@ from trocar.mechanics import CableWrist, Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.report.claim_table import ClaimTable
 from trocar_reproductions.experiment import NO_DATA, Context, Experiment
-from trocar_reproductions.hwang2020 import play_polynomial, slow_motion
+from trocar_reproductions.hwang2020 import across_motions, play_polynomial, slow_motion
 
 TABLE = ClaimTable("trocar_reproductions.hwang2020")
 FOLDER = Path("dvrkCalibration/experiment")
@@ -62,14 +62,25 @@ def run(context: Context) -> Report:
         ("motion", "tip"),
         _polynomial(wrist, mechanism),
     )
+    apart, polynomial = across_motions.left_out(known, mechanism, context.progress)
+    report.add_table("Fitted to the other motions only", HEADINGS, [score_row(s) for s in apart])
+    report.add_table(
+        "Fitted to the other motions only, all offsets: polynomial with play operators",
+        ("motion", "tip"),
+        [(motion.name, f"{1e3 * error:.3f}") for motion, error in zip(known, polynomial, strict=True)],
+    )
+    ratios = [s.own / error for s, error in zip(apart, polynomial, strict=True)]
+    name = "other motions only, tip error over that of the polynomial, mean"
+    worst = int(np.argmax(ratios))
+    report.add_claims([TABLE.claim(name, float(np.mean(ratios)), worst=known[worst].name, most=ratios[worst])])
     report.add_claims(_error_claims(fitted[-1], held_out))
     report.add_claims(_cable_claims(wrist))
     context.progress("slow motion in the engine")
     report.add_claims(_engine_claims(context, wrist, [motion for motion in known if motion.name in SINGLE]))
     report.add_claims(_compensation_claims(wrist, known[-1]))
     context.progress("motions kept apart")
-    apart = [_motion(context.data, name, path) for name, path in KEPT_APART.items()]
-    scores = [m if isinstance(m, str) else score(m, wrist.cables, wrist.registration, mechanism) for m in apart]
+    kept = [_motion(context.data, name, path) for name, path in KEPT_APART.items()]
+    scores = [m if isinstance(m, str) else score(m, wrist.cables, wrist.registration, mechanism) for m in kept]
     rows = [score_row(s) for s in scores if isinstance(s, WristScore)]
     if rows:
         report.add_table("Kept apart", HEADINGS, rows)
@@ -107,12 +118,9 @@ def _polynomial(wrist: IdentifiedWrist, mechanism: Mechanism) -> list[tuple[str,
     for k in range(0, len(wrist.folds), len(motions)):
         parts = [fold.held_out for fold in wrist.folds[k : k + len(motions)]]
         coefficients = play_polynomial.fitted([MotionRows(motion, ~used) for motion, used in parts])
-        for rows in parts:
-            q = np.zeros((2, int(rows.used.sum()), mechanism.n))
-            q[0, :, :6], q[1, :, :6] = play_polynomial.predicted(rows, coefficients), rows.motion.seen[rows.used]
-            tips = mechanism.forward_kinematics(q)[..., :3, 3]
-            error = float(np.linalg.norm(tips[0] - tips[1], axis=-1).mean())
-            errors.setdefault(rows.motion.name, []).append((error, q.shape[1]))
+        for motion, used in parts:
+            error = across_motions.tip_error(motion, coefficients, mechanism, used)
+            errors.setdefault(motion.name, []).append((error, int(used.sum())))
     means = {name: np.sum(np.prod(values, axis=1)) / np.sum(values, axis=0)[1] for name, values in errors.items()}
     return [(name, f"{1e3 * mean:.3f}") for name, mean in means.items()]
 

@@ -5,11 +5,13 @@
 `fit_lengths`, `pivot`, `register` and `hand_eye`.
 """
 
-from trocar.calibration.axes import Axis, Jump, TooLittleMotion, revolute_axis
+from trocar.calibration.axes import Axis, Jump, revolute_axis
 from trocar.calibration.calibration import Calibration, calibrate, calibration_motion
 from trocar.calibration.lengths import Lengths, fit_lengths, model_distances
 from trocar.calibration.linkage import Linkage, measured_linkage
-from trocar.calibration.registration import Pivot, Registration, hand_eye, pivot, register
+from trocar.calibration.registration import Pivot, Registration, pivot, register
+from trocar.errors import TooLittleMotion
+from trocar.mechanics.hand_eye import hand_eye
 
 __all__ = [
     "Axis",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from trocar.errors import TrocarError
+from trocar.errors import TooLittleMotion, TrocarError
 from trocar.spatial import Array, unit
 
 MIN_ROWS = 10
@@ -21,10 +21,6 @@ FAR = 8.0  # rows with errors this many times the median are outliers (swapped m
 FLOOR = 1e-6  # [m, rad] errors below this are never outliers
 TRUSTED = 0.6  # fraction of the rows, the best ones, that define outliers
 SAMPLE = 200  # number of rows used for that
-
-
-class TooLittleMotion(TrocarError):
-    """Links that move too little relative to each other: their axis cannot be found."""
 
 
 class WrongSlide(TrocarError):

@@ -13,11 +13,11 @@ from scipy.spatial.transform import Rotation
 from trocar.arms import Arm, Geometry, load_arm
 from trocar.arms.parameters import SETS
 from trocar.arms.tables import geometry_toml, length_names
-from trocar.calibration.axes import Jump, TooLittleMotion, WrongSlide
+from trocar.calibration.axes import Jump, WrongSlide
 from trocar.calibration.lengths import Lengths, fit_lengths, free_lengths, published_misfit
 from trocar.calibration.linkage import ARMS, Linkage, measured_linkage
 from trocar.calibration.registration import Pivot, Registration, base_from_axes, pivot, register
-from trocar.errors import TrocarError, check_known, check_type
+from trocar.errors import TooLittleMotion, TrocarError, check_known, check_type
 from trocar.files import write_whole
 from trocar.mechanics import Mechanism
 from trocar.recording import Markers

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from trocar.arms import load_arm
-from trocar.calibration.axes import MIN_TURN, Axis, Jump, TooLittleMotion, across, revolute_axis, sliding_direction
-from trocar.errors import TrocarError
+from trocar.calibration.axes import MIN_TURN, Axis, Jump, across, revolute_axis, sliding_direction
+from trocar.errors import TooLittleMotion, TrocarError
 from trocar.recording import Markers
 from trocar.spatial import Array, inverse, rotation, unit
 

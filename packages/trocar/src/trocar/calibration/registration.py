@@ -15,9 +15,10 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from trocar.calibration.axes import MIN_ROWS, TooLittleMotion
-from trocar.errors import TrocarError
+from trocar.calibration.axes import MIN_ROWS
+from trocar.errors import TooLittleMotion, TrocarError
 from trocar.mechanics import Mechanism
+from trocar.mechanics.hand_eye import hand_eye
 from trocar.spatial import Array, inverse, pose, pose_error, unit
 
 LEVER = 0.1  # [m] an angular error is weighted as a distance by this lever
@@ -100,18 +101,6 @@ def base_from_axes(rcm: Array, u_yaw: Array, h_pitch: Array) -> Array:
     y = unit(-u_yaw)
     x = unit(-h_pitch - (-h_pitch @ y) * y)
     return pose(np.stack([x, y, np.cross(x, y)], axis=1), rcm)
-
-
-def hand_eye(A: Array, B: Array) -> Array:
-    """X (4, 4) of A_i X = X B_i for motions (N, 4, 4), least squares in rotation, then in position."""
-    a, b = (Rotation.from_matrix(T[:, :3, :3]).as_rotvec() for T in (A, B))
-    s = np.linalg.svd(a, compute_uv=False)
-    if len(a) < 2 or s[1] < 0.05 * np.sqrt(len(a)):
-        raise TooLittleMotion("hand-eye calibration needs rotations about two axes; move more joints")
-    R = Rotation.align_vectors(a, b)[0].as_matrix()  # the axes of A are those of B, rotated by X
-    C = (A[:, :3, :3] - np.eye(3)).reshape(-1, 3)
-    d = (B[:, :3, 3] @ R.T - A[:, :3, 3]).ravel()
-    return pose(R, np.linalg.lstsq(C, d, rcond=None)[0])
 
 
 def register(mechanism: Mechanism, q: Array, T_camera_marker: Array) -> Registration:

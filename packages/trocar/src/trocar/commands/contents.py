@@ -8,6 +8,7 @@ from trocar.commands.demo import demo
 from trocar.commands.export import export
 from trocar.commands.identification.calibrate import calibrate, gravity
 from trocar.commands.identification.excite import excite
+from trocar.commands.identification.excite_wrist import excite_wrist
 from trocar.commands.identification.force import force
 from trocar.commands.identification.identify import identify
 from trocar.commands.identification.identify_wrist import identify_wrist
@@ -28,6 +29,7 @@ COMMANDS = (
     CommandEntry(run=serve, panel="Your robot", is_group=True),
     CommandEntry(run=teleop, panel="Your robot", is_group=True),
     *(CommandEntry(run=function, panel="Your robot") for function in (watch, crtk_check)),
-    *(CommandEntry(run=f, panel="Identify") for f in (excite, identify, identify_wrist, calibrate, gravity, force)),
+    *(CommandEntry(run=f, panel="Identify") for f in (excite, identify, excite_wrist, identify_wrist)),
+    *(CommandEntry(run=f, panel="Identify") for f in (calibrate, gravity, force)),
     *(CommandEntry(run=function, group="serve") for function in (ros1, ros2, boards, launch_files)),
 )

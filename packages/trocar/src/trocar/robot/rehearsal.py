@@ -34,11 +34,13 @@ class Rehearsal:
             efforts sent to the motors.
         motor_efforts: (n,) largest effort sent to each motor, of all control cycles [N m, N].
         switched_off: time at which the controller switched the arm off [s]. None: it did not.
+        truth: (N, n) true joints at the end of the five cycles [rad, m]; behind wrist cables they differ from q.
     """
 
     recording: Recording
     motor_efforts: Array
     switched_off: float | None
+    truth: Array
 
 
 def rehearse(
@@ -74,7 +76,7 @@ def rehearse(
     command(0)
     robot.run(SETTLING)
     row_of_cycle = np.searchsorted(plan.t - plan.t[0], (np.arange(cycles) + 1e-6) / FREQUENCY, side="right") - 1
-    values = np.empty((cycles, CHANNELS, sim.n))
+    values, truth = np.empty((cycles, CHANNELS, sim.n)), np.empty((cycles // CYCLES, sim.n))
     last, switched_off = 0, None
     for cycle, row in enumerate(row_of_cycle):
         if row != last:
@@ -87,6 +89,8 @@ def rehearse(
         robot.step()
         commanded = hardware.setpoint(), hardware.setpoint_velocity(), hardware.setpoint_effort()
         values[cycle] = hardware.q, hardware.dq, hardware.tau, *commanded
+        if cycle % CYCLES == CYCLES - 1:
+            truth[cycle // CYCLES] = sim.q
         if progress is not None and (cycle + 1) * REPORTS // cycles != cycle * REPORTS // cycles:
             progress((cycle + 1) / cycles)
     if len(values) < 2 * CYCLES:
@@ -106,4 +110,5 @@ def rehearse(
         recording=recording,
         motor_efforts=np.abs(values[:, -1] @ sim.arm.motors.coupling).max(0),
         switched_off=switched_off,
+        truth=truth[: len(q)],
     )

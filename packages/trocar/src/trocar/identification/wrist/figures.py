@@ -10,11 +10,19 @@ from matplotlib.figure import Figure
 from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables
 from trocar.identification.wrist.fit import WRIST, IdentifiedWrist
 from trocar.identification.wrist.joint_pairs import JointPairs
+from trocar.identification.wrist.pose_fit import HandEye
+from trocar.identification.wrist.pose_identification import PoseIdentifiedWrist, PoseScore, joints_seen
+from trocar.identification.wrist.pose_pairs import PosePairs
 from trocar.identification.wrist.scores import WristScore, modelled_wrist
+from trocar.mechanics import Mechanism
 from trocar.plots import COLOURS, panels, style
 from trocar.report import Report
+from trocar.spatial import quaternion
 
 HEADINGS = ("motion", "rows", "raw", "own offsets", "wrist", "wrist and arm", "all offsets", *CABLE_JOINTS)
+
+POSE_HEADINGS = ("motion", "rows", "raw tip", "marker", "deg", "tip", "marker", "deg", "median tip", "deg")
+TRANSFORM_HEADINGS = ("", "x", "y", "z", "qw", "qx", "qy", "qz")
 
 
 @style()
@@ -67,6 +75,52 @@ def wrist_report(
     report.add_table("Parameters", ("", "value", "95 % interval, +-"), parameter_rows(cables))
     report.add_figure(loop_figure(motions, cables), "Errors of the wrist joints, seen and simulated")
     return report
+
+
+def pose_score_row(score: PoseScore) -> tuple[str, ...]:
+    """Cells of `POSE_HEADINGS`: distances [mm], angles [deg]."""
+    raw, modelled = (score.raw_tip, score.raw_marker), (score.tip, score.marker)
+    return (
+        score.name,
+        str(score.rows),
+        *(f"{1e3 * value:.2f}" for value in raw),
+        f"{np.rad2deg(score.raw_angle):.2f}",
+        *(f"{1e3 * value:.2f}" for value in modelled),
+        f"{np.rad2deg(score.angle):.2f}",
+        f"{1e3 * score.median_tip:.2f}",
+        f"{np.rad2deg(score.median_angle):.2f}",
+    )
+
+
+def pose_report(
+    identified: PoseIdentifiedWrist,
+    motions: Sequence[PosePairs],
+    mechanism: Mechanism,
+    *scores: Sequence[PoseScore],
+) -> Report:
+    """Parameters, hand-eye transforms, errors on fitted, held-out and other motions, and the loops of the motions."""
+    report = Report("Identified wrist cables")
+    report.paragraphs.append(
+        "Mean distance of tip and marker [mm] and mean angle [deg] between the seen poses and: those of the commanded "
+        "joints with their best hand-eye transforms; those of the simulated wrist. Last columns: medians. Held out: "
+        "hand-eye transforms and offsets are those of the other rows."
+    )
+    for caption, rows in zip(("Fitted", "Held out", "Other motions"), scores, strict=True):
+        if rows:
+            report.add_table(caption, POSE_HEADINGS, [pose_score_row(score) for score in rows])
+    report.add_table("Parameters", ("", "value", "95 % interval, +-"), parameter_rows(identified.cables))
+    report.add_table("Hand-eye transforms", TRANSFORM_HEADINGS, transform_rows(identified.fit.transforms))
+    joints = [joints_seen(motion, identified.fit, mechanism) for motion in motions]
+    report.add_figure(loop_figure(joints, identified.cables), "Errors of the wrist joints, seen and simulated")
+    return report
+
+
+def transform_rows(transforms: HandEye) -> list[tuple[str, ...]]:
+    """Cells of `TRANSFORM_HEADINGS`: name, position [m], quaternion wxyz."""
+    return [
+        (name, *(f"{value:.5f}" for value in (*T[:3, 3], *quaternion(T[:3, :3]))))
+        for name, T in zip(("T_tracker_base", "T_tip_marker"), transforms, strict=True)
+    ]
 
 
 def parameter_rows(cables: WristCables) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from trocar.errors import TrocarError
-from trocar.files import memory, read_whole
+from trocar.files import memory, read_whole, write_whole
 from trocar.recording.formats import CsvTable, npy_array, npz_arrays
 from trocar.spatial import Array
 
@@ -19,6 +20,7 @@ UNITS = ("rad", "rad", "m", "rad", "rad", "rad")
 KINDS = ("command", "seen")
 PUBLISHED = {"command": "q_des", "seen": "q_act"}  # files of Hwang et al. 2020, NAME.npy or NAME_raw.npy
 MIN_ROWS = 50
+NOISE_LEVER = 0.02  # [m/rad] noise of an insertion over that of an angle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,18 @@ class JointPairs:
                 f"{len(self.seen)}"
             )
 
+    def with_noise(self, sigma: float, seed: int) -> JointPairs:
+        """The motion as a camera sees it: normal noise on the seen joints, `sigma` [rad] and a fiftieth of it [m]."""
+        scale = sigma * np.array([1.0 if unit == "rad" else NOISE_LEVER for unit in UNITS])
+        noise = np.random.default_rng(seed).normal(size=self.seen.shape)
+        return JointPairs(name=self.name, command=self.command, seen=self.seen + scale * noise)
+
+    def save(self, path: Path) -> Path:
+        """Write an .npz file that `load` reads."""
+        content = io.BytesIO()
+        np.savez(content, command=self.command, seen=self.seen)
+        return write_whole(path, content.getvalue())
+
     @classmethod
     def load(cls, path: Path) -> JointPairs:
         """Read an .npz file with `command` and `seen`, a .csv file with columns such as `command_yaw [rad]` and
@@ -59,6 +73,11 @@ class JointPairs:
         if path.suffix == ".npz":
             return cls(name=path.stem, **_entries(path))
         return cls(name=path.stem, **_columns(path))
+
+
+def joint_titles(kind: str) -> list[str]:
+    """Titles of the columns of commanded or seen joints in a csv file."""
+    return [f"{kind}_{joint} [{unit}]" for joint, unit in zip(JOINTS, UNITS, strict=True)]
 
 
 def _published(folder: Path, stem: str) -> Path:
@@ -87,7 +106,7 @@ def _entries(path: Path) -> dict[str, Array]:
 
 
 def _columns(path: Path) -> dict[str, Array]:
-    titles = {kind: [f"{kind}_{joint} [{unit}]" for joint, unit in zip(JOINTS, UNITS, strict=True)] for kind in KINDS}
+    titles = {kind: joint_titles(kind) for kind in KINDS}
     file = CsvTable(path, ",".join(titles["command"]))
     if missing := [title for kind in KINDS for title in titles[kind] if title not in file.titles]:
         raise TrocarError(f"{path} has no column {', '.join(missing)}")

@@ -18,6 +18,11 @@ CABLE_JOINTS = ("roll", "wrist_pitch", "wrist_yaw")
 _SHAPES = {"stiffness": (3, 3), "friction": (3,), "presliding": (3,), "coupling": (3, 3), "covariance": (21, 21)}
 _UPPER = np.triu_indices(3)
 _ATTEMPTS = 1000  # of a draw from the covariance
+# Assumed spread between instruments and days, as standard deviations: of the logarithm of each joint's number, and of
+# the entries of the coupling. Fits to six separate parts of the joints of Hwang et al. 2020, of one instrument, spread
+# as much: logarithms of stiffness 0.10-0.25, of friction 0.11, of presliding 0.4-0.6, and coupling 0.01-0.05.
+SPREAD = {"stiffness": 0.2, "friction": 0.2, "presliding": 0.4}
+COUPLING_SPREAD = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +81,44 @@ class WristCables:
     def drawn(self, random: np.random.Generator, scale: float = 1.0) -> WristCables:
         """Cables drawn from the covariance, enlarged by `scale` in standard deviation; physical ones only.
 
-        The covariance is that of one instrument on one day. The spread between instruments and days is not published:
-        a larger `scale` is an assumption of yours.
+        The covariance is the uncertainty about one instrument. `drawn_wrist` draws other instruments.
         """
+        values, axes = np.linalg.eigh(self.covariance)
+        # The symmetric root: signs of eigenvectors, which depend on the version of NumPy, cancel in it.
+        root = (axes * np.sqrt(np.maximum(values, 0.0))) @ axes.T
         for _ in range(_ATTEMPTS):
             try:
-                return self.with_numbers(random.multivariate_normal(self.numbers, scale**2 * self.covariance))
+                return self.with_numbers(self.numbers + scale * root @ random.normal(size=len(root)))
             except TrocarError:
                 continue
         raise TrocarError(f"no physical wrist cables in {_ATTEMPTS} draws; choose a scale smaller than {scale:g}")
+
+
+def drawn_wrist(random: np.random.Generator, scale: float = 1.0, cables: WristCables | None = None) -> WristCables:
+    """Cables of another instrument of the same type, on another day.
+
+    A draw from the covariance of the identified cables, times a spread between instruments: stiffness, friction and
+    presliding are multiplied by log-normal factors, and the coupling changes by a normal amount. The stiffness changes
+    by congruence, A S A with a diagonal A, so that it stays positive definite. `SPREAD` is an **assumption**: public
+    measurements are of one instrument on two days.
+
+    Args:
+        scale: factor on all standard deviations. 0: the identified cables.
+        cables: identified cables. Default: `hwang2020`.
+    """
+    if not (np.isfinite(scale) and scale >= 0.0):
+        raise TrocarError(f"scale of drawn wrist cables must not be negative, got {scale!r}")
+    one = (cables or load_wrist("hwang2020")).drawn(random, scale)
+    factor = {name: np.exp(scale * sigma * random.normal(size=3)) for name, sigma in SPREAD.items()}
+    root = np.sqrt(factor["stiffness"])
+    return replace(
+        one,
+        name=f"{one.name}, drawn",
+        stiffness=one.stiffness * np.outer(root, root),
+        friction=one.friction * factor["friction"],
+        presliding=one.presliding * factor["presliding"],
+        coupling=one.coupling + scale * COUPLING_SPREAD * random.normal(size=(3, 3)),
+    )
 
 
 def wrist_names() -> tuple[str, ...]:

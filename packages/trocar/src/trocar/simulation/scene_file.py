@@ -31,7 +31,7 @@ SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si", "suture")
 PLUGINS = "trocar.scenes"  # entry points of scenes that other packages add
-FILES = ("parameters", "instrument", "wrist")  # fields of an arm that may name a file
+FILES = ("parameters", "instrument", "wrist", "compensation")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 

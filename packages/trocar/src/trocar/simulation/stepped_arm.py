@@ -63,6 +63,7 @@ class SteppedArm(ArmSlice):
         self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
         self.D_measured = self.D.copy()
+        D_drives = self.D.copy()  # positions at which the drives act
         elastic = None if options.compliance is None else ElasticDrives(self, options.compliance)
         if elastic is not None:
             for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
@@ -71,13 +72,14 @@ class SteppedArm(ArmSlice):
         if cables is not None:
             self.E[[self.dof(name) for name in behind]] = relaxed_map(arm, cables, options.friction)
             for moved, name in zip(CABLE_JOINTS, behind, strict=False):
-                self.D_measured[arm.joint_names.index(moved)] = np.eye(len(self.qpos))[self.dof(name)]
+                behind_it = arm.joint_names.index(moved)
+                self.D_measured[behind_it] = D_drives[behind_it] = np.eye(len(self.qpos))[self.dof(name)]
         self.joint_rows, self.measured_rows = _selected(self.D), _selected(self.D_measured)
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
         self._motor_limits = arm.motors.effort if options.motor_limits else None
         self.wrenches, self.brakes = AppliedWrenches(self), Brakes(self)
-        self.forces = ArmForces(self, options, mechanism, self.D, elastic, self.wrenches)
+        self.forces = ArmForces(self, options, mechanism, self.D, D_drives, elastic, self.wrenches)
         self._mount = None if options.elastic_mount is None else MountDeflection(self, options.elastic_mount)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0

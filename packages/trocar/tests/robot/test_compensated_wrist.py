@@ -90,7 +90,7 @@ def test_the_history_continues_after_effort_control() -> None:
 
 
 def test_an_arm_without_a_wrist_refuses_compensation() -> None:
-    with pytest.raises(TrocarError, match="ECM has no wrist of .*omit compensation"):
+    with pytest.raises(TrocarError, match=r"ECM has no wrist of .*omit compensation"):
         tr.Scene({"ECM": tr.SceneArm(arm="ECM", compensation="cables")})
     with pytest.raises(TrocarError, match="option of a simulated arm"):
         tr.Simulator("PSM", compensation="cables")

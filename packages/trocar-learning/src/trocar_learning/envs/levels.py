@@ -52,8 +52,8 @@ class Level:
     wrist: str = RIGID
 
 
-# real: one standard deviation of the identification, cables of another instrument, wrist friction of another session and
-# the noise of the live robot. That a delay is up to two periods, as at 3 sigma, is an assumption.
+# real: one standard deviation of the identification, cables of another instrument, wrist friction of another session
+# and the noise of the live robot. The delay of up to two periods, as at 3 sigma, is an assumption.
 LEVELS: Mapping[str, Level] = MappingProxyType(
     {
         "nominal": Level(0.0, 0, False, 0.0),

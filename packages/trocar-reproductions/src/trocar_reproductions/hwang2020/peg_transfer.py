@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import mujoco
 import numpy as np
 
+from trocar.arms.arm import CONTROL_RATE
 from trocar.robot.robot import Robot
 from trocar.simulation import Scene, SceneArm
-from trocar.simulation.objects.solid import GRIP_IMPRATIO, GRIP_SOLIMP, Box, Cylinder, Solid
 from trocar.simulation.objects.scene_object import OBJECT
-from trocar.arms.arm import CONTROL_RATE
+from trocar.simulation.objects.solid import GRIP_IMPRATIO, GRIP_SOLIMP, Box, Cylinder, Solid
 from trocar.spatial import Array, inverse, pose, rotation
-
-import mujoco
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,7 @@ def _fls() -> Array:
 
 def _grid() -> Array:
     """The used posts of the competition's board, 20 mm apart [m]."""
-    rows = (-30.0, -10.0, 10.0, 30.0)
-    return 1e-3 * np.array(
-        [(x, y) for x in (-50.0, -30.0) for y in rows] + [(x, y) for x in (30.0, 50.0) for y in rows]
-    )
+    return 1e-3 * np.array([(x, y) for x in (-50.0, -30.0, 30.0, 50.0) for y in (-30.0, -10.0, 10.0, 30.0)])
 
 
 BOARDS = {
@@ -71,6 +67,7 @@ READY = 0.022  # of the block's lower end over the pegs' tops on its way [m]: th
 DROP = 2e-3  # over the board, where the block is let go [m]
 ASIDE = 4e-3  # of the grip from the middle of a wall: the farther point from the peg [m]
 RATIO = 0.3  # of the largest velocities and accelerations; assumed
+JAW_RATIO = 0.1  # of the jaws' largest velocity: 1.9 rad/s; faster ones can flick a block away
 PAUSE = 0.3  # after every motion [s]
 PLACED = 4e-3, np.cos(np.radians(15.0))  # of a block on its peg: height above the board [m], uprightness
 
@@ -151,7 +148,9 @@ class TransferTrial:
                 return float(np.linalg.norm(scene.T_world_tip("PSM1")[:3, 3] - T[:3, 3]))
 
             def jaws(opening: float) -> None:
+                psm.trajectory_j_set_ratio_v(JAW_RATIO)
                 psm.jaw.move_jp(opening).wait()
+                psm.trajectory_j_set_ratio_v(RATIO)
                 robot.sleep(PAUSE)
 
             grip = self._grip(psm)
@@ -189,9 +188,8 @@ class TransferTrial:
 
     def _turn(self, T: Array) -> float:
         """Largest angle of a wrist joint at a tip pose [rad]."""
-        q = self.scene.arms["PSM1"].mechanism.inverse_kinematics(
-            T, q_seed=np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0])
-        )
+        mechanism = self.scene.arms["PSM1"].mechanism
+        q = mechanism.inverse_kinematics(T, q_seed=np.array([0.0, 0.0, 0.12, 0.0, 0.0, 0.0, 0.0]))
         return float(np.abs(np.asarray(q)[3:6]).max())
 
     def _placed(self, T_block_tip: Array) -> Array:

@@ -71,8 +71,8 @@ def check_rotors(arm: Arm, drives: Sequence[Drive]) -> None:
     coupling = float(np.abs(M / np.outer(scale, scale))[wrist][:, ~wrist].max())
     if coupling > MAX_JAW_COUPLING:
         raise TrocarError(
-            f"the rotors of {arm.name} couple wrist and jaw by {coupling:.2f} of their inertia, which wrist cables leave "
-            f"out up to {MAX_JAW_COUPLING:g}; give rotor_inertia, or use wrist='rigid'"
+            f"the rotors of {arm.name} couple wrist and jaw by {coupling:.2f} of their inertia; wrist cables leave out "
+            f"at most {MAX_JAW_COUPLING:g}. Give rotor_inertia, or use wrist='rigid'"
         )
 
 

@@ -22,6 +22,8 @@ from trocar.spatial import Array
 SPEED = 2.0  # of the correction, in addition to the speed of the goal [rad/s]; assumed
 # A contact yields at least by this before it slides [rad]: the inverse of a rigid one jumps when the motion reverses.
 MIN_PRESLIDING = 1e-3
+# With a period, the history of commands at a joint limit is followed in steps of this size [rad]: it takes 1 ms.
+STEP_AT_LIMIT = 0.01
 _HALVINGS = 12  # of the way to a goal that is too fast
 
 
@@ -66,14 +68,14 @@ class WristCompensation:
         """Begin the history with relaxed cables and encoders at q (n,) [rad, m]."""
         wrist = self._wrist_of(q)
         self.state: WristState = self._law.relaxed(wrist)
-        self._sent, self._goal = wrist, wrist
+        self._sent = self._goal = self._rested = wrist
 
     def follow(self, q: ArrayLike) -> None:
         """Note that something else moved the motors to q (n,) [rad, m], on a straight way in joint space."""
         wrist = self._wrist_of(q)
         if not np.array_equal(wrist, self._sent):
             self.state = _last(self._law.rest(wrist[None], self.state))
-            self._sent = self._goal = wrist
+            self._sent = self._goal = self._rested = wrist
 
     def __call__(self, goal: ArrayLike, period: float | None = None) -> Array:
         """Command (k,) for goals (k,) of the first k joints: the wrist's are changed, all others are the goal's.
@@ -98,9 +100,10 @@ class WristCompensation:
         self._goal = goal
         allowed = np.minimum(np.maximum(command, self._lower), self._upper)
         if np.array_equal(allowed, command):
-            self.state = WristState(q, q - self._d * f, f)
-        elif not np.array_equal(allowed, self._sent):
+            self.state, self._rested = WristState(q, q - self._d * f, f), allowed
+        elif np.abs(allowed - self._rested).max() > (0.0 if period is None else STEP_AT_LIMIT):
             self.state = _last(self._law.rest(allowed[None], self.state))
+            self._rested = allowed
         self._sent = allowed
         return allowed.copy()
 
@@ -122,13 +125,13 @@ class WristCompensation:
         return best
 
     @property
-    def memory(self) -> tuple[WristState, Array, Array]:
+    def memory(self) -> tuple[WristState, Array, Array, Array]:
         """State, for a snapshot. Assign it to restore the snapshot."""
-        return self.state, self._sent, self._goal
+        return self.state, self._sent, self._goal, self._rested
 
     @memory.setter
-    def memory(self, memory: tuple[WristState, Array, Array]) -> None:
-        self.state, self._sent, self._goal = memory
+    def memory(self, memory: tuple[WristState, Array, Array, Array]) -> None:
+        self.state, self._sent, self._goal, self._rested = memory
 
     def _wrist_of(self, q: ArrayLike) -> Array:
         array = np.asarray(q, dtype=float)

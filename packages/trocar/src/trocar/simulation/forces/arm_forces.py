@@ -215,8 +215,7 @@ class ElasticDrives:
 
     def __init__(self, arm_slice: ArmSlice, compliance: Compliance) -> None:
         arm, self._compliance = arm_slice.arm, compliance
-        self.joints = [arm.joint_names.index(name) for name in compliance.deflections]
-        self.motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
+        self._motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
         self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.deflections]
         self._insertion = arm_slice.dof(arm.driven["insertion"])
         self._polynomials = [
@@ -228,7 +227,7 @@ class ElasticDrives:
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
         spec, q3, push = self._compliance, qpos[self._insertion], 0.0
-        for polynomials, motor, link in zip(self._polynomials, self.motors, self._links, strict=True):
+        for polynomials, motor, link in zip(self._polynomials, self._motors, self._links, strict=True):
             c, dc, offset, d_offset = (np.polyval(p, q3) for p in polynomials)
             twist, slack = qpos[motor] - qpos[link], 0.5 * spec.backlash
             tension = (twist - min(max(twist, -slack), slack)) / c

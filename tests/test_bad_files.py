@@ -477,7 +477,7 @@ def test_a_quoted_value_is_short() -> None:
     nested: list[Any] = []
     for _ in range(DEEP):
         nested = [nested]
-    assert shown(nested) == "<list>"
+    assert shown(nested) == "[[[[...]]]]"
     assert shown(10**5000) == "<int>"
     while nested:  # freed one by one, not by recursion
         nested = nested[0]

@@ -222,3 +222,20 @@ def test_a_used_port_is_an_error(served):
     call, _ = served
     with RemoteApiServer(OneJointScene(), 0, print) as legacy, pytest.raises(TrocarError, match="another port"):
         ZmqApiServer(legacy.stepping, call.legacy.port)
+
+
+@pytest.mark.parametrize("levels", [30, 3])
+def test_shared_references_of_cbor_are_refused(served, levels):
+    """A few bytes in which every list holds the one before it twice: 2^30 values in an error message."""
+    call, _ = served
+    value = b"\xd8\x1c\x81\x00"  # tag 28: a value that others refer to, the list [0]
+    for k in range(levels):  # tag 29: reference to the list number k + 1 from the inside
+        value = b"\xd8\x1c\x82" + value + b"\xd8\x1d" + cbor2.dumps(levels - k)
+    request = (
+        b"\xa2" + cbor2.dumps("func") + cbor2.dumps("zmqRemoteApi.require") + cbor2.dumps("args") + b"\x81" + value
+    )
+    assert len(request) < 400
+    reply = call.raw(request)
+    assert reply["success"] is False
+    assert len(reply["err"]) < 400
+    assert call("zmqRemoteApi.require", "sim") == []

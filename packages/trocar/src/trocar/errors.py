@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
+import sys
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -70,12 +72,18 @@ def check_type(what: str, value: object, types: Any, allowed: str) -> None:
         raise TrocarError(f"{what} must be {allowed}, got {shown(value)}")
 
 
+# A list may hold millions of values, or itself many times in a few bytes.
+_BOUNDED = reprlib.Repr()
+_BOUNDED.maxlevel = 3
+_BOUNDED.maxtuple = _BOUNDED.maxlist = _BOUNDED.maxarray = _BOUNDED.maxdict = 40
+_BOUNDED.maxset = _BOUNDED.maxfrozenset = _BOUNDED.maxdeque = 40
+_BOUNDED.maxstring = _BOUNDED.maxlong = _BOUNDED.maxother = sys.maxsize  # cut at the end instead of in the middle
+
+
 def shown(value: object, length: int = 80) -> str:
     """The repr of a value, shortened to `length` characters on one line, for messages."""
-    if isinstance(value, list | tuple) and len(value) > length:
-        value = value[:length]  # do not format a list of millions only to cut it
     try:
-        text = " ".join(repr(value).split())
+        text = " ".join(_BOUNDED.repr(value).split())
     except (ValueError, RecursionError):  # an integer of thousands of digits, or deeply nested lists
         text = f"<{type(value).__name__}>"
     return text if len(text) <= length else f"{text[: length - 3]}..."

@@ -21,6 +21,7 @@ from trocar.control import ComputedTorque, Setpoint, State
 from trocar.errors import TrocarError
 from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.simulation import Box, Scene, SceneArm, Solid
+from trocar.simulation.objects.scene_object import OBJECT
 from trocar.spatial import pose
 
 Q = np.array([0.1, -0.1, 0.1, 0.2, 0.1, -0.1, 0.3])
@@ -34,7 +35,9 @@ def scene() -> Scene:
     """A PSM with Dahl friction, and a free block on a fixed plate."""
     objects = [
         Solid("plate", Box((0.0, 0.0, -0.005), (0.1, 0.1, 0.01)), pose(p=[0.0, 0.0, -0.16])),
-        Solid("block", Box((0.0, 0.0, 0.0), (0.01, 0.01, 0.01)), pose(p=[0.03, 0.0, -0.1549]), mass=0.002),
+        Solid(
+            "block", Box((0.0, 0.0, 0.0), (0.01, 0.01, 0.01)), pose(p=[0.03, 0.0, -0.1549]), mass=0.002, friction=0.4
+        ),
     ]
     arm = SceneArm(arm="PSM", base=np.eye(4), q=Q, parameters="wang2019_refit")
     return Scene({"PSM": arm}, objects=objects)
@@ -57,6 +60,27 @@ def test_threads_step_a_scene_with_a_free_object_as_the_scene_itself(scene: Scen
     assert np.allclose(threads.q["PSM"], scene.arms["PSM"].q, rtol=0.0, atol=1e-12)
     assert np.allclose(threads.poses["block"][:, :3], scene.objects["block"].pose[:3, 3], rtol=0.0, atol=1e-12)
     assert np.abs(threads.dq["PSM"]).max() > 0.05
+
+
+@pytest.mark.parametrize("backend", ["threads", pytest.param("warp", marks=needs_warp)])
+def test_a_block_is_stopped_by_coulomb_friction_in_every_backend(scene: Scene, backend: str) -> None:
+    """It slides at 20 mm/s, at which friction of a constant 50 /s is viscous: it would go eight times as far."""
+    scene.reset()
+    tau = {"PSM": scene.arms["PSM"].mechanism.gravity(Q)}
+    for _ in range(100):  # the block comes to rest on the plate
+        scene.step(tau)
+    scene.data.qvel[scene.model.body(OBJECT + "block").dofadr[0]] = 0.02
+    start = scene.objects["block"].pose[:3, 3].copy()
+    worlds = batch.SceneBatch(scene, 2, backend=backend, **({"device": "cpu"} if backend == "warp" else {"threads": 2}))
+    worlds.apply("PSM", tau["PSM"])
+    worlds.step(30)
+    for _ in range(30):
+        scene.step(tau)
+    moved = worlds.numpy(worlds.poses["block"])[:, :3] - start
+    # the push lifts the block off the plate for single steps, so that it slows down in jumps
+    assert np.linalg.norm(moved, axis=1) == pytest.approx(0.02**2 / (2 * 0.4 * 9.81), rel=0.2)
+    expected = scene.objects["block"].pose[:3, 3] - start
+    assert np.allclose(moved, expected, rtol=0.0, atol=1e-12 if backend == "threads" else 2e-6)
 
 
 def test_servo_and_pd_hold_against_gravity(threads: batch.SceneBatch) -> None:

@@ -198,7 +198,7 @@ def test_a_block_sinks_into_a_slab_by_the_closed_form(side):
     assert sunk == pytest.approx(mass * 9.81 * h / (2e5 * side**2), rel=0.1)
 
 
-@pytest.mark.parametrize("accuracy", ["fast", "discrete"])
+@pytest.mark.parametrize("accuracy", ["fast", "discrete", "exact"])
 @pytest.mark.parametrize("speed", [0.001, 0.005, 0.02, 0.2, 1.0])
 def test_a_pushed_block_resists_with_coulomb_friction_at_any_speed(speed, accuracy):
     """Mean force of a spring that drives a block at 1 mm/s to 1 m/s; it must not hop."""

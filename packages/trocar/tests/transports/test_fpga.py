@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import socket
+import struct
 import threading
 from contextlib import closing
 
@@ -422,6 +423,34 @@ def test_the_server_answers_on_loopback_and_ignores_foreign_senders(rig):
         server.close()
     assert server.requests >= 7  # broadcast, two reads of each board, query, block
     assert "requests" in server.summary()
+
+
+def send_from_port_zero(payload, address):
+    """A datagram that no answer can reach."""
+    try:
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    except PermissionError:
+        pytest.skip("only root can send from port 0")
+    with raw:
+        raw.sendto(struct.pack("!4H", 0, address[1], 8 + len(payload), 0) + payload, (address[0], 0))
+
+
+def test_datagrams_from_port_0_are_ignored(rig):
+    server = BoardServer(rig.controller, Bedside(rig.plant), port=0, bedside_port=0)
+    done = threading.Event()
+    thread = threading.Thread(target=server.serve, args=(lambda: not done.is_set(),))
+    thread.start()
+    try:
+        for address in (server.address, server.bedside_address):
+            send_from_port_zero(b"truth", address)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as lines:
+            lines.settimeout(TIMEOUT)
+            lines.sendto(b"truth", server.bedside_address)
+            assert b'"PSM1"' in lines.recv(65536)
+    finally:
+        done.set()
+        thread.join()
+        server.close()
 
 
 def test_a_server_is_ready_when_its_loop_has_started(rig):

@@ -110,6 +110,14 @@ def test_random_lines_get_an_answer():
     assert np.isfinite(rig.plant.scene.data.qpos).all()
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [(b"press COAG" + b" " * 600, "at most 512 bytes"), (b"fail 6.5 0 1", "whole number"), (b"slip 0 0.5 3", "whole")],
+)
+def test_lines_that_are_too_long_or_count_in_fractions_are_refused(line, words):
+    assert words in json.loads(Bedside(BoardRig("PSM1").plant).answer(line))["error"]
+
+
 def test_damaged_configuration_files_are_read_or_refused(tmp_path):
     rng = np.random.default_rng(SEED)
     system, newer = nominal_file("QLA1", "dvrk", "PSM1"), nominal_file("QLA1", "dvrk_si", "PSM1")

@@ -127,7 +127,6 @@ class SteppedWorld(World):
 
     def __init__(self, scene: Scene, sensors: Sensors) -> None:
         self._options = sensors
-        scene.engine.slide_as_in_batches()  # an environment and its worlds on a GPU are the same task
         self.loop = loop = ControlLoop(scene, tuple(scene.arms), sensors, supported=False)
         super().__init__(scene, {name: Hardware(name, loop, part) for name, part in loop.parts.items()})
 

@@ -102,6 +102,8 @@ class ZmqApiServer:
     def _answer(self, data: bytes) -> bytes:
         try:
             request = cbor2.loads(data)
+            if not _within(request, len(data)):
+                raise ValueError("values are shared")
             func, args = request["func"], request.get("args") or []
             if not (isinstance(func, str) and isinstance(args, list)):
                 raise TypeError("func must be a text and args a list")
@@ -148,6 +150,19 @@ class ZmqApiServer:
             raise SceneRefusal(f"wrong arguments: {error}") from None
         result = function(*args)
         return list(result) if type(result) is tuple else [result]
+
+
+def _within(value: object, limit: int) -> bool:
+    """True if a value holds at most `limit` others: each takes a byte, unless CBOR's shared references repeat them."""
+    remaining = [value]
+    while remaining and limit > 0:
+        limit -= 1
+        each = remaining.pop()
+        if isinstance(each, dict):
+            remaining += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set | frozenset):
+            remaining += each
+    return not remaining
 
 
 def _failure(problem: str) -> bytes:

@@ -23,8 +23,8 @@ from trocar.appearance.kinematic_model import BASE
 from trocar.arms import Arm
 from trocar.errors import Inaccurate, TornApart, TrocarError, Unsolved, shown
 from trocar.files import write_whole
+from trocar.laws.slip import SolidPairs
 from trocar.simulation.objects.scene_object import OBJECT
-from trocar.simulation.slip import Slip
 from trocar.spatial import Array, pose
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Engine:
         log_mujoco_warnings()
         self.model, self.accuracy = model, accuracy
         self.data = mujoco.MjData(model)
-        self._mj_step: Callable[[mujoco.MjModel, mujoco.MjData], None] = mj_step
+        self._pairs: SolidPairs | None = None  # that slide on each other
         self._exact, self._small = accuracy == "exact", model.nv <= SMALL
         self._arms: Sequence[SteppedArm] = ()
         self._processes: Sequence[PlacedObject] = ()
@@ -237,6 +237,8 @@ class Engine:
 
     def forward(self) -> None:
         """Compute poses, velocities and accelerations from the state."""
+        if self._pairs:
+            self._set_slip(self._pairs)
         mujoco.mj_forward(self.model, self.data)
         self.posed = True
 
@@ -252,15 +254,19 @@ class Engine:
     ) -> None:
         """Set the arms to step, the objects that act after every step, and the function that raises a divergence."""
         self._arms, self._processes, self._diverged = arms, processes, diverged
-        if Slip.acts_in(self.model):
-            self._mj_step = Slip(self.model).step
+        pairs = SolidPairs.of(self.model)
+        self._pairs = pairs if pairs.pair.size else None
 
-    def slide_as_in_batches(self) -> None:
-        """Brake slip between solids at MuJoCo's constant rate, as worlds of `trocar.batch` do."""
-        self._mj_step = mj_step
+    def _set_slip(self, pairs: SolidPairs) -> None:
+        """Set the rates at which solids brake slip, to those of the current velocities."""
+        model = self.model
+        rates = pairs.rates(self.data.qvel, model.pair_friction[pairs.first, 0])
+        model.pair_solreffriction[pairs.pair, 1] = -rates
 
     def advance(self) -> None:
         """Advance one step under the efforts that were commanded for every arm."""
+        if self._pairs:
+            self._set_slip(self._pairs)
         if self._exact:
             qacc = self._exact_step()
             values = qacc.data
@@ -268,7 +274,7 @@ class Engine:
             if self._guarded:
                 self._guarded_step()
             else:
-                self._mj_step(self.model, self.data)
+                mj_step(self.model, self.data)
             qacc, values = self._qacc_view, self._qacc_values
         self.qacc, self.posed = qacc, False
         # False for NaN
@@ -304,14 +310,14 @@ class Engine:
             before[:] = now
         if self._sparse:
             option.iterations = self._max_sparse
-            self._mj_step(self.model, data)
+            mj_step(self.model, data)
             option.iterations = self._max_iterations
             if self._iterations[0] >= self._max_sparse:
                 jacobian, option.jacobian = option.jacobian, mujoco.mjtJacobian.mjJAC_DENSE
                 self._repeat(time)
                 option.jacobian = jacobian
         else:
-            self._mj_step(self.model, data)
+            mj_step(self.model, data)
         if self._stalled():
             flags, option.disableflags = option.disableflags, option.disableflags | WARMSTART
             self._repeat(time)
@@ -322,7 +328,7 @@ class Engine:
         self.data.time = time
         for now, before in self._before:
             now[:] = before
-        self._mj_step(self.model, self.data)
+        mj_step(self.model, self.data)
 
     def _stalled(self) -> bool:
         count = self._iterations[0]

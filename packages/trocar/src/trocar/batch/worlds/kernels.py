@@ -9,7 +9,43 @@ MuJoCo Warp.
 
 import warp as wp
 
+from trocar.laws import slip
+from trocar.laws.law import ScalarLaw
+from trocar.laws.sources.function_source import on_warp
+
 wp.set_module_options({"enable_backward": False})
+
+Twist, Friction = (wp.types.vector(length=size, dtype=float) for size in (6, 5))
+slip_rate = on_warp(ScalarLaw(slip.slip_rate, vectors=slip.TWISTS))
+
+
+@wp.func
+def free_twist(dof: int, w: int, qvel: wp.array2d(dtype=float)) -> Twist:
+    """Velocity of a free body whose first degree of freedom is `dof`; 0 of a fixed one, beyond the last."""
+    twist = Twist()
+    if dof < qvel.shape[1]:
+        for i in range(6):
+            twist[i] = qvel[w, dof + i]
+    return twist
+
+
+@wp.kernel
+def set_slip(
+    pair: wp.array(dtype=int),
+    dof: wp.array2d(dtype=int),
+    radius: wp.array2d(dtype=float),
+    fastest: float,
+    qvel: wp.array2d(dtype=float),
+    friction: wp.array2d(dtype=Friction),
+    rates: wp.array2d(dtype=wp.vec2),
+):
+    """Set the rates (n, pairs of the model) at which pairs of solids brake slip; see `SolidPairs`."""
+    w, k = wp.tid()
+    p = pair[k]
+    one = free_twist(dof[k, 0], w, qvel)
+    other = free_twist(dof[k, 1], w, qvel)
+    mu = friction[w % friction.shape[0], p][0]
+    rates[w, p] = wp.vec2(slip.MARK, -slip_rate(one, other, radius[k, 0], radius[k, 1], mu, fastest))
 
 
 @wp.kernel

@@ -17,6 +17,7 @@ from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVER
 from trocar.batch.worlds.threaded_control import ThreadedControl
 from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
+from trocar.laws.slip import SolidPairs
 from trocar.spatial import Array
 
 # Evaluations of a line search. Where MuJoCo's 50 do not suffice, the solver stops far from the solution; an `Engine`
@@ -50,6 +51,7 @@ class ThreadedWorlds(ThreadedControl):
         self.qpos, self.qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
         self._ctrl, self._applied = self._batch.bind("ctrl"), self._batch.bind("qfrc_applied")
         self._qacc = self._batch.bind("qacc")
+        self._pairs = SolidPairs.of(model)
         self._warned = np.zeros(n, dtype=int)
         self.qpos_start = np.repeat(self.layout.qpos[None], n, axis=0)
         self.qvel_start = np.repeat(self.layout.qvel[None], n, axis=0)
@@ -66,6 +68,7 @@ class ThreadedWorlds(ThreadedControl):
         self.qpos[chosen], self.qvel[chosen] = self.qpos_start[chosen], self.qvel_start[chosen]
         self._place(chosen, self.qpos[chosen], self.qvel[chosen])
         self._warned[chosen] = self._warnings()[chosen]
+        self._set_slip()
         self._batch.forward(chosen)
 
     def place(self, body: int, poses: Array, mask: Array | None = None) -> None:
@@ -89,9 +92,19 @@ class ThreadedWorlds(ThreadedControl):
             for _ in range(steps):
                 self._ctrl[...] = self._efforts()
                 self._applied[...] = self._friction(self.qpos)
+                self._set_slip()
                 self._batch.step()
                 self._measure(self.qpos, self.qvel)
                 self._guard()
+
+    def _set_slip(self) -> None:
+        """Set the rates at which solids brake slip, to those of the current velocities."""
+        pairs = self._pairs
+        if pairs.pair.size:
+            friction = self._batch.expanded("pair_friction")
+            friction = self.layout.model.pair_friction if friction is None else friction
+            rates = pairs.rates(self.qvel, friction[..., pairs.first, 0])
+            self._batch.expand("pair_solreffriction")[:, pairs.pair, 1] = -rates
 
     def _warnings(self) -> Array:
         return self._counts()[:, [int(kind) for kind in BAD]].sum(axis=1)

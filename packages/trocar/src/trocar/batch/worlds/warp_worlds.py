@@ -14,6 +14,7 @@ import numpy as np
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MotorTable, varied_fields
 from trocar.errors import TrocarError
+from trocar.laws.slip import SolidPairs
 from trocar.spatial import Array
 
 try:
@@ -129,7 +130,11 @@ class WarpWorlds(WarpControl):
         for placed in self.layout.objects.values():
             if placed.q < 0:  # a fixed object can be placed in every world
                 fields = {k: np.array(getattr(model, k))[None] for k in ("body_pos", "body_quat")} | fields
-        sizes = {k: self.n if k in ("body_pos", "body_quat") else len(v) for k, v in fields.items()}
+        pairs = SolidPairs.of(model)
+        if pairs.pair.size:
+            fields |= {"pair_solreffriction": np.array(model.pair_solreffriction)[None]}
+        of_each = ("body_pos", "body_quat", "pair_solreffriction")
+        sizes = {k: self.n if k in of_each else len(v) for k, v in fields.items()}
         options = {name: fields.pop(name) for name in [*fields] if name.startswith("opt.")}
         try:
             self.m = m = mjw.put_model(model, batch_sizes={name: sizes[name] for name in fields})
@@ -144,6 +149,12 @@ class WarpWorlds(WarpControl):
             m.opt.gravity = wp.array(values.astype(np.float32), dtype=wp.vec3)
         m.opt.warn_overflow = 0  # `status` names the worlds
         self._chains = chains_of(model, self.n, self.device)
+        self._solids = (
+            self.put(pairs.pair),
+            self.put(pairs.dof[:, 0, pairs.between].T),
+            self.put(pairs.radius[:, pairs.between].T),
+            pairs.fastest,
+        )
         self.d = mjw.make_data(model, nworld=self.n, nconmax=contacts, njmax=constraints)
 
     def _allocate(self, table: MotorTable) -> None:
@@ -226,10 +237,12 @@ class WarpWorlds(WarpControl):
 
     def substep(self) -> None:
         """One timestep: references, motors, Dahl friction, MuJoCo, sensors."""
-        d = self.d
+        m, d = self.m, self.d
         self._act(d.qpos, d.ctrl, d.qfrc_applied)
+        slip = d.qvel, m.pair_friction, m.pair_solreffriction
+        self.launch(kernels.set_slip, (self.n, len(self._solids[0])), *self._solids, *slip)
         with wp.ScopedDevice(self.device), damped_newton(), exact_kinematics(self._chains):
-            mjw.step(self.m, d)
+            mjw.step(m, d)
         self._measure(d.qpos, d.qvel)
 
     def _guard(self) -> None:

@@ -13,6 +13,7 @@ from trocar.appearance.arm_shapes import JAW
 from trocar.appearance.kinematic_model import SET_UP, add_patient_cart, attach_arm, collide_with_others
 from trocar.appearance.sketch import COLLISION, VISUAL
 from trocar.errors import TrocarError
+from trocar.laws.slip import MARK, SLIP_RATE
 from trocar.mechanics import Mechanism
 from trocar.mechanics.cart import Cart
 from trocar.simulation.modelling.arm_model import build
@@ -20,7 +21,6 @@ from trocar.simulation.objects.scene_object import FIXED_PRIORITY, OBJECT, Scene
 from trocar.simulation.objects.soft_slab import SoftSlab
 from trocar.simulation.objects.solid import HARD_SOLREF, Solid
 from trocar.simulation.scene_arm import SceneArm
-from trocar.simulation.slip import SLIP_RATE
 from trocar.spatial import Array
 
 OPTIONS = ("timestep", "integrator", "gravity", "solver", "tolerance", "iterations", "disableflags")
@@ -159,4 +159,4 @@ def set_contacts(model: mujoco.MjModel, objects: Sequence[SceneObject], tips: Se
             slide, spin, roll = model.geom_friction[lighter]
             model.pair_dim[k], model.pair_friction[k] = model.geom_condim[lighter], (slide, slide, spin, roll, roll)
             model.pair_solref[k], model.pair_solimp[k] = HARD_SOLREF, PAIR_SOLIMP
-            model.pair_solreffriction[k] = -1.0, -SLIP_RATE
+            model.pair_solreffriction[k] = MARK, -SLIP_RATE

@@ -27,6 +27,7 @@ from trocar import checks
 from trocar.errors import TrocarError, check_known
 from trocar.transports.fpga.plant import RobotPlant
 
+MAX_LINE = 512  # [bytes]
 MAX_AMPERES, MAX_COUNTS, MAX_TURN = 10.0, 1 << 23, 6.3
 
 
@@ -62,6 +63,8 @@ class Bedside:
         """Execute a line; the answer, a line of JSON."""
         words, plant = line.decode("utf-8", errors="replace").split(), self._plant
         try:
+            if len(line) > MAX_LINE:
+                raise TrocarError(f"a line has at most {MAX_LINE} bytes")
             plant.mounting.update()
             self._execute(words)
             arms = plant.truth(*words[1:]) if words[0] == "truth" else plant.joints() if words[0] == "joints" else None
@@ -97,7 +100,7 @@ class Bedside:
     def _set_up(self, arm: str, joint: str, position: str, seconds: str | None = None) -> None:
         if self._plant.set_up is None:
             raise TrocarError("there are no set-up joints: the system file has no arm of type SUJ_Classic")
-        number = int(checks.number("set-up joint", joint, 1, 6))
+        number = _whole("set-up joint", joint, 1, 6)
         goal = checks.number("position", position, -10.0, 10.0, "m or rad")
         self._plant.set_up.push(arm, number, goal, _duration(seconds))
 
@@ -106,7 +109,7 @@ class Bedside:
         self._plant.scene.arms[arm].gripper = checks.number("the opening", angle, 0.0, 2.0, "rad")
 
     def _channel(self, board: str, axis: str) -> tuple[int, int]:
-        place = (int(checks.number("board", board, 0, 15)), int(checks.number("axis", axis, 0, 9)))
+        place = _whole("board", board, 0, 15), _whole("axis", axis, 0, 9)
         self._plant.channel_of(*place)
         return place
 
@@ -119,7 +122,11 @@ class Bedside:
 
     def _slip(self, board: str, axis: str, counts: str) -> None:
         channel = self._plant.channel_of(*self._channel(board, axis))
-        self._plant.boards.timers.slip(channel, int(checks.number("counts", counts, -MAX_COUNTS, MAX_COUNTS)))
+        self._plant.boards.timers.slip(channel, _whole("counts", counts, -MAX_COUNTS, MAX_COUNTS))
+
+
+def _whole(name: str, word: str, low: int, high: int) -> int:
+    return checks.count(name, checks.number(name, word, low, high), low, high)
 
 
 def _duration(seconds: str | None) -> float | None:

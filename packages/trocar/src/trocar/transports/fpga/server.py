@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from trocar.errors import TrocarError
-from trocar.transports.fpga.bedside import Bedside
+from trocar.transports.fpga.bedside import MAX_LINE, Bedside
 from trocar.transports.fpga.clock import BoardClock
 from trocar.transports.fpga.controller import BoardController
 from trocar.transports.fpga.packets import MAX_BLOCK, PORT
@@ -134,8 +134,10 @@ class BoardServer:
 
     def _serve_lines(self) -> None:
         with suppress(BlockingIOError, ConnectionError):
-            line, sender = self._lines.recvfrom(512)
-            self._lines.sendto(self._bedside.answer(line), sender)
+            line, sender = self._lines.recvfrom(MAX_LINE + 1)
+            answer = self._bedside.answer(line)
+            with suppress(OSError):  # no client can have this address, such as one with port 0
+                self._lines.sendto(answer, sender)
 
     def summary(self) -> str:
         """Numbers of requests, late replies and pauses."""

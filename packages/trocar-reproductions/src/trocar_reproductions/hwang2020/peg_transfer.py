@@ -131,7 +131,6 @@ class TransferTrial:
         solid = Solid("board", [plate, *posts], self.T_board, friction=0.3, colour=(0.86, 0.86, 0.84))
         arm = SceneArm(arm="PSM", base=np.eye(4), q=[0.0, 0.0, 0.07, 0.0, 0.0, 0.0, 0.5], **options)
         self.scene = Scene({"PSM1": arm}, objects=[solid, block(facts, self.T_block)], timestep=1.0 / CONTROL_RATE)
-        self.scene.engine.slide_as_in_batches()
 
     def run(self, film: Any = None) -> Transfer:
         """Pick and place the block. film: called every 40 ms."""

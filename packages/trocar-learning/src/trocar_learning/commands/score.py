@@ -51,8 +51,8 @@ def score(
         option(
             "KEY=VALUE",
             "Of a server or LeRobot policy: rate=HZ (default: 50), steps=N actions per answer (16), timeout=S (15), "
-            "pictures=WxH (640x480); of a client: pictures=WxH (1280x800) or none; of the robot: wrist=cables, drawn "
-            "or FILE and compensation=cables or FILE. Repeatable.",
+            "pictures=WxH (640x480); of a client: pictures=WxH (1280x800) or none; of the robot: wrist=cables, drawn, "
+            "FILE; compensation=cables, FILE. Repeatable.",
             "--set",
             "-s",
         ),
@@ -94,13 +94,12 @@ def score(
         return
     if count < 1 or seed < 0:
         raise TrocarError(f"-n must be at least 1 and --seed at least 0, got {count} and {seed}")
-    seeds = range(seed, seed + count)
+    seeds, chosen = range(seed, seed + count), settings_of(settings)
     if table:
-        wrist = wrist_options(settings_of(settings))
-        chosen = [*(policy or []), *["expert"] * expert]
-        score_table(tasks or [], chosen, level or [], seeds, output, json_file, wrist)
+        names = [*(policy or []), *["expert"] * expert]
+        score_table(tasks or [], names, level or [], seeds, output, json_file, wrist_options(chosen))
         return
-    player = Player.chosen(tasks or [], expert, policy or [], client, level or [], settings_of(settings))
+    player = Player.chosen(tasks or [], expert, policy or [], client, level or [], chosen)
     if view:
         _watch(player, seed)
         return

@@ -16,7 +16,7 @@ def built_scene(
 
     Args:
         arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
-        parameters: parameter sets or files, as ARM=SET.
+        parameters: parameter sets or files, as ARM=SET; wrists, as ARM.wrist=FILE.
         seed: of a scene that is drawn at random. Default: 0.
     """
     from trocar.robot.controller.constants import PERIOD
@@ -29,8 +29,8 @@ def built_scene(
     known = arms_of(scene)
     check_known("arm of the scene", known, *arms)
     loaded = arms if arms and only else known
-    sets = options.parameters_by_arm(parameters, loaded)
-    return tr.load_scene(scene, arms=loaded, parameters=sets, timestep=PERIOD, **drawn)
+    chosen = options.parameters_by_arm(parameters, loaded)
+    return tr.load_scene(scene, arms=loaded, arm_options=chosen, timestep=PERIOD, **drawn)
 
 
 def attended(running: ExitStack, robot: tr.Robot, scene: str) -> object | None:

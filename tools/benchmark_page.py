@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from trocar.files import write_whole
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import LEVELS, TASKS
-from trocar_learning.envs.bench import POLICIES, Episode, clopper_pearson, read
+from trocar_learning.envs.bench import POLICIES, Episode, read
 from trocar_learning.envs.registration import ALL_TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -50,8 +50,8 @@ def score(
         list[str] | None,
         option(
             "KEY=VALUE",
-            "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); client: "
-            "pictures=WxH (1280x800) or none; robot: wrist=cables, drawn, FILE; compensation=cables, FILE. Repeatable.",
+            "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); "
+            "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeatable.",
             "--set",
             "-s",
         ),

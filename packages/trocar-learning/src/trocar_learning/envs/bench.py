@@ -11,11 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from scipy.stats import beta
-
-from trocar import checks
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs.levels import LEVELS
 from trocar_learning.envs.policies import LOADERS, PolicyOf, environment_options, load_policy
 from trocar_learning.envs.registration import ALL_TASKS, make_task
@@ -24,7 +22,6 @@ from trocar_learning.envs.task_env import TaskEnv
 
 POLICIES = ("random", "pid", "expert")
 WRIST_OPTIONS = ("wrist", "compensation")  # of `TaskEnv`
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -155,16 +152,6 @@ def read(file: Path) -> list[Episode]:
 
 def _key(episode: Episode) -> tuple[str, str, str, int, str]:
     return episode.task, episode.policy, episode.level, episode.seed, episode.wrist
-
-
-def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Exact 95 % interval of a success rate."""
-    n = checks.count("trials", trials)
-    k = checks.count("successes", successes, 0, n)
-    tail = (1.0 - CONFIDENCE) / 2.0
-    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
-    high = 1.0 if k == n else float(beta.ppf(1.0 - tail, k + 1, n - k))
-    return low, high
 
 
 def table(results: Sequence[Episode]) -> list[tuple[str, ...]]:

@@ -72,6 +72,13 @@ PAUSE = 0.3  # after every motion [s]
 PLACED = 4e-3, np.cos(np.radians(15.0))  # of a block on its peg: height above the board [m], uprightness
 
 
+# Options of the arm in the two published columns
+ROBOTS: dict[str, dict[str, Any]] = {
+    "open loop": {"wrist": "cables"},
+    "with compensation": {"wrist": "cables", "compensation": "cables"},
+}
+
+
 @dataclass(frozen=True)
 class Block(Solid):
     """A triangular ring of three walls, held by friction. Frame: origin in the middle of its lower end, z up."""
@@ -167,7 +174,7 @@ class TransferTrial:
             place_error = to(pose(p=[0.0, 0.0, DROP]) @ goal)
             jaws(OPEN)
             to(pose(p=[0.0, 0.0, up]) @ goal)
-            return Transfer(picked, self._on_target(), pick_error, place_error)
+            return Transfer(picked, self.on_target(), pick_error, place_error)
 
     def _grip(self, psm: Any) -> Array:
         """Tip pose (4, 4) around a wall of the block, the one that needs the smallest turn of the wrist."""
@@ -200,7 +207,7 @@ class TransferTrial:
         ]
         return min(options, key=self._turn)
 
-    def _on_target(self) -> bool:
+    def on_target(self) -> bool:
         """The block lies on the board, upright, with its target peg in its opening."""
         T = inverse(self.T_board) @ self.scene.objects["block"].pose
         peg = inverse(T) @ [*self.board.pegs[self.target], 0.0, 1.0]

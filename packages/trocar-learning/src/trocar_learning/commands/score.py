@@ -51,7 +51,7 @@ def score(
         option(
             "KEY=VALUE",
             "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); "
-            "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeatable.",
+            "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeat.",
             "--set",
             "-s",
         ),

@@ -239,6 +239,8 @@ def test_batches_refuse_cables() -> None:
     scene = tr.Scene({"PSM": tr.SceneArm(arm="PSM", wrist="cables")})
     with pytest.raises(TrocarError, match="rigid wrists only"):
         batch.SceneBatch(scene, 2)
+    with pytest.raises(TrocarError, match="compensate no wrist"):
+        batch.SceneBatch(tr.Scene({"PSM": tr.SceneArm(arm="PSM", compensation="cables")}), 2)
     with pytest.raises(TrocarError, match="has no wrist"):
         batch.ReducedSimulator("PSM", wrist="cables")
 

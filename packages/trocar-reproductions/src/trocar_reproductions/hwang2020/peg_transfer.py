@@ -159,7 +159,7 @@ class TransferTrial:
                 psm.trajectory_j_set_ratio_v(RATIO)
                 robot.sleep(PAUSE)
 
-            grip = self._grip(psm)
+            grip = self._grip()
             up = facts.peg_height + READY
             T_block_tip = inverse(self.T_block) @ grip
             to(pose(p=[0.0, 0.0, up]) @ grip)
@@ -176,7 +176,7 @@ class TransferTrial:
             to(pose(p=[0.0, 0.0, up]) @ goal)
             return Transfer(picked, self.on_target(), pick_error, place_error)
 
-    def _grip(self, psm: Any) -> Array:
+    def _grip(self) -> Array:
         """Tip pose (4, 4) around a wall of the block, the one that needs the smallest turn of the wrist."""
         facts = self.board
         mechanism = self.scene.arms["PSM1"].mechanism

@@ -80,7 +80,7 @@ ROBOTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Block(Solid):
+class RingBlock(Solid):
     """A triangular ring of three walls, held by friction. Frame: origin in the middle of its lower end, z up."""
 
     def add_to(self, spec: mujoco.MjSpec) -> None:
@@ -90,7 +90,7 @@ class Block(Solid):
             geom.solimp = GRIP_SOLIMP
 
 
-def block(board: PegBoard, T: Array) -> Block:
+def block(board: PegBoard, T: Array) -> RingBlock:
     """A block at T (4, 4); its walls face the directions 0, 120 and 240 degrees."""
     radius, height = board.block
     half = np.sqrt(radius**2 - (board.opening + WALL) ** 2)
@@ -100,7 +100,7 @@ def block(board: PegBoard, T: Array) -> Block:
         shapes.append(Box(R @ [board.opening + WALL / 2, 0.0, height / 2], [WALL, 2 * half, height], R))
         edge = corner @ [radius - CORNER, 0.0, 0.0]
         shapes.append(Cylinder(edge, edge + [0.0, 0.0, height], CORNER))
-    return Block("block", shapes, T, mass=board.mass, friction=FRICTION, stiffness=None, colour=(0.82, 0.10, 0.12))
+    return RingBlock("block", shapes, T, mass=board.mass, friction=FRICTION, stiffness=None, colour=(0.82, 0.10, 0.12))
 
 
 @dataclass(frozen=True)

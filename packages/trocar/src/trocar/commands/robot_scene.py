@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 import trocar as tr
 from trocar.commands import options
@@ -25,7 +26,7 @@ def built_scene(
     named = named_scene(scene)
     if seed is not None and (named is None or seed < 0):
         raise TrocarError(f"--seed is at least 0 and goes with a scene that is drawn; got {seed} with {scene}")
-    drawn = {} if named is None else {"seed": seed or 0}
+    drawn: dict[str, Any] = {} if named is None else {"seed": seed or 0}
     known = arms_of(scene)
     check_known("arm of the scene", known, *arms)
     loaded = arms if arms and only else known

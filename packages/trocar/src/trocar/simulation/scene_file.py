@@ -84,9 +84,11 @@ def load_scene(
 def _own_options(
     parameters: Mapping[str, str | PathLike[str]] | None,
     arm_options: Mapping[str, Mapping[str, str | PathLike[str]]] | None,
-) -> dict[str, dict[str, str]]:
+) -> dict[str, dict[str, Any]]:
     """Fields of arms that name a set or file, by arm; paths are absolute."""
-    own = {arm: {"parameters": _absolute(chosen)} for arm, chosen in (parameters or {}).items()}
+    own: dict[str, dict[str, Any]] = {
+        arm: {"parameters": _absolute(chosen)} for arm, chosen in (parameters or {}).items()
+    }
     for arm, fields in (arm_options or {}).items():
         check_known("option of an arm", FILES, *fields)
         own[arm] = own.get(arm, {}) | {name: _absolute(value) for name, value in fields.items()}

@@ -188,7 +188,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 # Columns of the table of wrists: level and options of the wrist
 COMPENSATED = "compensation=cables"
 ROBOTS = {
-    "rigid": ("nominal", ""),
+    "rigid": ("nominal", "wrist=rigid"),
     "cables": ("nominal", "wrist=cables"),
     "cables, compensated": ("nominal", f"wrist=cables, {COMPENSATED}"),
     "drawn": ("nominal", "wrist=drawn"),

@@ -38,7 +38,7 @@ KEPT_APART = {
 }
 SINGLE = ("exp3", "exp4", "exp5")  # motions of one joint each
 COUNT, QUICK = 100, 20  # commands in the engine; in a quick run
-TRANSFERS, QUICK_TRANSFERS = 12, 2  # of pegs, open loop and compensated; in a quick run
+TRANSFERS, QUICK_TRANSFERS = 8, 2  # of pegs, open loop and compensated; in a quick run
 
 
 def run(context: Context) -> Report:

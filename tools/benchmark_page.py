@@ -19,8 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from trocar.files import write_whole
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import LEVELS, TASKS
-from trocar_learning.envs.bench import POLICIES, Episode, clopper_pearson, read
+from trocar_learning.envs.bench import POLICIES, Episode, read
+from trocar_learning.envs.registration import ALL_TASKS
 
 DOCS = Path(__file__).parents[1] / "docs"
 EPISODES, PAGE, PEERS = DOCS / "benchmark.csv", DOCS / "benchmark.md", Path(__file__).parent / "benchmark_peers.md"
@@ -69,13 +71,14 @@ def text(episodes: Iterable[Episode]) -> str:
 
 
 def merged(*groups: Iterable[Episode]) -> list[Episode]:
-    """All episodes, sorted; of two of the same task, policy, level and seed the later one."""
-    known = {(e.task, e.level, e.policy, e.seed): e for group in groups for e in group}
-    tasks, levels = list(TASKS), list(LEVELS)
-    return sorted(
-        known.values(),
-        key=lambda e: (tasks.index(e.task), levels.index(e.level), COLUMNS.index(column(e)), e.policy, e.seed),
-    )
+    """All episodes, sorted; of two of the same task, policy, level, wrist and seed the later one."""
+    known = {(e.task, e.level, e.wrist, e.policy, e.seed): e for group in groups for e in group}
+    tasks, levels = list(ALL_TASKS), list(LEVELS)
+
+    def order(e: Episode) -> tuple[object, ...]:
+        return tasks.index(e.task), levels.index(e.level), e.wrist, COLUMNS.index(column(e)), e.policy, e.seed
+
+    return sorted(known.values(), key=order)
 
 
 def column(episode: Episode) -> str:
@@ -85,13 +88,15 @@ def column(episode: Episode) -> str:
 
 def page(episodes: Sequence[Episode]) -> str:
     """The page."""
-    tasks = [task for task in TASKS if any(e.task == task for e in episodes)]
+    usual = [e for e in episodes if not e.wrist]
+    tasks = [task for task in TASKS if any(e.task == task for e in usual)]
     parts = [INTRODUCTION]
     for level in LEVELS:
-        if not any(e.level == level for e in episodes):
+        if level not in TITLES or not any(e.level == level for e in usual):
             continue
-        parts.append(f"## {TITLES[level]}\n\n{_table(episodes, tasks, level)}")
-    parts.append(f"## Cost\n\n{COST}\n\n{_costs(episodes, tasks)}")
+        parts.append(f"## {TITLES[level]}\n\n{_table(usual, tasks, level)}")
+    parts.append(f"## Wrists with cables\n\n{CABLES}\n\n{_wrists(episodes)}")
+    parts.append(f"## Cost\n\n{COST}\n\n{_costs(usual, tasks)}")
     parts.append(PEERS.read_text(encoding="utf-8"))
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
@@ -107,6 +112,29 @@ def _table(episodes: Sequence[Episode], tasks: Sequence[str], level: str) -> str
             goal = f"{BARS[task]} %" if task in BARS else f"{POINTS[task]} points"
             rows.append((f"`{task}`", *cells, *([goal] if bar else [])))
     return _markdown(rows)
+
+
+def _wrists(episodes: Sequence[Episode]) -> str:
+    """A row for each task and policy with episodes behind wrist cables, a column for each robot."""
+    rows: list[tuple[str, ...]] = [("task", "policy", "n", *ROBOTS), ("---",) * (3 + len(ROBOTS))]
+    cabled = [e for e in episodes if e.wrist or e.level == "real"]
+    for task, policy in dict.fromkeys((e.task, e.policy) for e in cabled):
+        own = [e for e in episodes if (e.task, e.policy) == (task, policy)]
+        seeds = {e.seed for e in cabled if (e.task, e.policy) == (task, policy)}
+        cells = [
+            _short([e for e in own if (e.level, e.wrist) == robot and e.seed in seeds]) for robot in ROBOTS.values()
+        ]
+        rows.append((f"`{task}`", f"`{policy}`", str(len(seeds)), *cells))
+    return _markdown(rows)
+
+
+def _short(group: Sequence[Episode]) -> str:
+    """Success rate with its interval."""
+    if not group:
+        return ""
+    held = sum(e.held for e in group)
+    low, high = clopper_pearson(held, len(group))
+    return f"**{100 * held / len(group):.0f} %** ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def _rate(group: Sequence[Episode]) -> str:
@@ -157,6 +185,17 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+# Columns of the table of wrists: level and options of the wrist
+COMPENSATED = "compensation=cables"
+ROBOTS = {
+    "rigid": ("nominal", "wrist=rigid"),
+    "cables": ("nominal", "wrist=cables"),
+    "cables, compensated": ("nominal", f"wrist=cables, {COMPENSATED}"),
+    "drawn": ("nominal", "wrist=drawn"),
+    "drawn, compensated": ("nominal", f"wrist=drawn, {COMPENSATED}"),
+    "real": ("real", ""),
+    "real, compensated": ("real", COMPENSATED),
+}
 TITLES = {"nominal": "Nominal robots", "1sigma": "1 sigma", "3sigma": "3 sigma"}
 INTRODUCTION = """\
 # Benchmark of the tasks
@@ -174,6 +213,11 @@ the number of episodes. `random`: uniform actions. `pid`: fixed gains, no model,
 scripted policy that may use what the simulation knows. `learned`: trained networks, see [learning](learning.md).
 Levels: [Randomisation](tasks.md#randomisation).
 """
+CABLES = """\
+The same seeds on nominal robots with a rigid wrist, with the [wrist cables](wrist.md) `hwang2020`, with cables drawn
+for every episode, and at the level `real`; each without compensation and with a controller that compensates
+`hwang2020`, which is exact in the third column only. `trocar score --table TASK --expert --level nominal --set
+wrist=drawn --set compensation=cables -n 20 -o episodes.jsonl` adds such episodes."""
 COST = """\
 Expert on nominal robots, one thread, by processor time of `step` and policy on a machine with other load; a period is
 20 ms."""

@@ -12,14 +12,15 @@ from typer.testing import CliRunner
 from tools.bench import tasks as timing
 from trocar.cli import app
 from trocar.errors import TrocarError
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import bench, make_task
 
 
 def test_the_interval_is_that_of_clopper_and_pearson():
     # 0 of 10 and 8 of 10, two-sided 95 %: Clopper and Pearson 1934
-    assert bench.clopper_pearson(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
-    assert bench.clopper_pearson(8, 10) == pytest.approx((0.4439, 0.9748), abs=1e-4)
-    assert bench.clopper_pearson(100, 100) == pytest.approx((0.9638, 1.0), abs=1e-4)
+    assert clopper_pearson(0, 10) == pytest.approx((0.0, 0.3085), abs=1e-4)
+    assert clopper_pearson(8, 10) == pytest.approx((0.4439, 0.9748), abs=1e-4)
+    assert clopper_pearson(100, 100) == pytest.approx((0.9638, 1.0), abs=1e-4)
 
 
 def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch):

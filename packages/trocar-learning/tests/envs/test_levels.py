@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
+from trocar.errors import TrocarError
 from trocar.identification import covariance
 from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.mechanics import load_mechanism
 from trocar_learning.contest import contest_scene, seeded_setting
 from trocar_learning.contest.peg_board import PEGS
 from trocar_learning.envs import levels, make_task
+from trocar_learning.envs.registration import make_tasks
+from trocar_learning.envs.worlds.episodes import Episodes
 
 VIBRATING = 27  # a seed whose first sample is unstable under the PID
 
@@ -101,3 +106,75 @@ def test_the_contest_has_the_board_and_pegs_of_the_environment_with_its_seed():
         played, contest = env.world.scene, contest_scene(seeded_setting(seed))
         for name in ("board", *PEGS):
             np.testing.assert_array_equal(played.objects[name].pose, contest.objects[name].pose)
+
+
+def test_a_wrist_with_cables_is_observed_at_the_motors_and_judged_at_the_tip():
+    env = make_task("Approach", wrist="cables", mode="joint_target")
+    env.reset(seed=0)
+    target = env.modes["PSM"].resting
+    for offset in (0.3, -0.3):
+        action = target + [0.0, 0.0, 0.0, 0.0, offset, -offset, 0.0]
+        for _ in range(40):
+            observation = env.step(action)[0]
+    arm = env.world.scene.arms["PSM"]
+    assert observation[:7] == pytest.approx(arm.measured_q, abs=1e-6)
+    assert np.abs(arm.q - arm.measured_q)[3:6].max() > 0.05
+    assert env.task.achieved(env.world) == pytest.approx(env.world.scene.T_world_tip("PSM")[:3, 3], abs=1e-9)
+
+
+def test_the_level_real_draws_cables_of_its_own_in_every_episode():
+    env = make_task("Reach", level="real")
+    wrists = []
+    for seed in (0, 1, 0):
+        env.reset(seed=seed)
+        wrists.append(env.world.scene.arms["PSM"].options.cables)
+    assert np.array_equal(wrists[0].numbers, wrists[2].numbers)
+    assert not np.allclose(wrists[0].numbers, wrists[1].numbers)
+    assert env.draw.parameters["PSM"] is not None
+    assert env.draw.sensors.encoders
+
+
+def test_other_levels_have_the_robots_that_they_had():
+    """Numbers of the cables are drawn apart, so that a seed has the same goal with and without them."""
+    goals = []
+    for options in ({"level": "1sigma"}, {"level": "1sigma", "wrist": "drawn"}):
+        env = make_task("Reach", **options)
+        env.reset(seed=4)
+        goals.append((*env.task.goal, env.draw.wrist_friction, env.draw.delay))
+    assert goals[0] == goals[1]
+
+
+def test_compensation_brings_the_tip_nearer_to_its_commanded_place():
+    errors = []
+    for options in ({}, {"compensation": "cables"}):
+        env = make_task("Approach", wrist="cables", mode="joint_target", **options)
+        env.reset(seed=0)
+        mode, q = env.modes["PSM"], env.stepped.arms["PSM"].q.copy()
+        q[3:6] += [0.2, 0.3, -0.3]
+        for _ in range(60):
+            env.step(mode.action(q))
+        arm = env.world.scene.arms["PSM"]
+        errors.append(np.linalg.norm(arm.tip_pose()[:3, 3] - arm.mechanism.forward_kinematics(q)[:3, 3]))
+    assert errors[1] < 0.5e-3 < errors[0]
+
+
+def test_many_worlds_and_arms_without_a_wrist_refuse_cables():
+    with pytest.raises(TrocarError, match="rigid wrists only"):
+        Episodes.drawn("Reach", [0], level="real")
+    with pytest.raises(TrocarError, match="worlds have no wrist"):
+        make_tasks("Reach", 2, "threads", wrist="cables")
+    with pytest.raises(TrocarError, match="no arm of ECM has a wrist"):
+        make_task("CameraCentre", wrist="cables")
+    make_task("CameraCentre", level="real").reset(seed=0)
+
+
+def test_an_episode_behind_cables_continues_after_pickling():
+    env = make_task("Approach", wrist="cables", compensation="cables")
+    env.reset(seed=0)
+    act = env.action_space.sample()
+    for _ in range(20):
+        env.step(act)
+    copy = pickle.loads(pickle.dumps(env))
+    for _ in range(20):
+        same = [one.step(-act)[0] for one in (env, copy)]
+    assert np.array_equal(*same)

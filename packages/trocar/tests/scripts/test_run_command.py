@@ -312,10 +312,26 @@ def test_some_arms_of_a_scene_run_with_their_own_parameters_and_are_recorded(tmp
         ("ECM=wang2019", "arm of the scene 'ECM' is unknown"),
         ("PSM1=", "takes ARM=SET"),
         ("PSM1=none.toml", "none.toml"),
+        ("PSM1.wrist=rope", "wrist cables 'rope' is unknown"),
+        ("PSM1.colour=red", "option of --parameters 'colour' is unknown"),
     ):
         ran = call(*options, "-p", wrong, path)
         assert ran.exit_code == 2
         assert error in ran.stderr
+
+
+def test_the_wrist_of_an_arm_and_its_compensation_are_options_of_the_command(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(
+        "import crtk, dvrk, numpy\n"
+        "arm = dvrk.psm(crtk.ral('x'), 'PSM1')\n"
+        "goal = numpy.array([0.0, 0.0, 0.12, 0.1, 0.4, -0.3])\n"
+        "arm.move_jp(goal).wait()\n"
+        "print(numpy.abs(arm.measured_jp()[0] - goal).max() > 0.1, arm.setpoint_jp()[0][4])\n"
+    )
+    options = ("--scene", "dvrk", "--speed", "fast", "--api", "2.4", "--arms", "PSM1", "-p", "PSM1.wrist=cables")
+    assert call(*options, path).stdout == "False 0.4\n"
+    assert call(*options, "-p", "PSM1.compensation=cables", path).stdout == "True 0.4\n"
 
 
 def test_an_older_script_gets_the_statistics_and_the_wrench_command_it_knows(tmp_path):

@@ -115,6 +115,18 @@ def test_a_scene_of_an_arm_takes_parameters_and_objects():
     assert set(scene.objects) == {"block"}
 
 
+@pytest.mark.parametrize("source", ["PSM", "dvrk"])
+def test_a_scene_takes_options_of_its_arms_that_name_sets_and_files(source):
+    name = "PSM" if source == "PSM" else "PSM1"
+    chosen = {name: {"wrist": "cables", "compensation": "cables"}}
+    scene = tr.load_scene(source, arms=[name], parameters={name: "wang2019"}, arm_options=chosen)
+    options = scene.arms[name].options
+    assert options.cables is not None
+    assert options.compensated_cables is not None
+    with pytest.raises(TrocarError, match="option of an arm 'friction' is unknown"):
+        tr.load_scene(source, arm_options={name: {"friction": "no"}})
+
+
 def test_two_instruments_that_touch_push_each_other_equally():
     scene = facing(0.04)
     kp, kd = np.array([60, 60, 600, 1, 1, 1, 1.0]), np.array([6, 6, 60, 0.05, 0.05, 0.05, 0.05])

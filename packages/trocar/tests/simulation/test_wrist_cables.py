@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import trocar as tr
 from trocar import batch
+from trocar.arms.parameters import Parameters, load_parameters
 from trocar.arms.wrist_cables import load_wrist
 from trocar.errors import TrocarError
 from trocar.mechanics import CableWrist
@@ -21,6 +23,12 @@ KD = np.array([10.0, 10.0, 50.0, 5e-3, 8e-3, 8e-3, 4e-3])
 START = np.array([0.1, -0.1, 0.15, 0.2, -0.1, 0.1, 0.2])
 # Corners of a slow motion of the wrist [rad], with reversals of every joint
 CORNERS = np.array([[0.2, -0.1, 0.1], [0.4, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.0, 0.1], [0.1, -0.2, 0.3]])
+
+
+def changed(**numbers: float) -> Parameters:
+    """The set wang2019 with other numbers of the drive disc_3."""
+    known = load_parameters("PSM", "wang2019")
+    return replace(known, drives=tuple(replace(d, **numbers) if d.name == "disc_3" else d for d in known.drives))
 
 
 class Holder:
@@ -44,9 +52,9 @@ def started(**options) -> tuple[tr.Simulator, Holder]:
     return sim, Holder(sim)
 
 
-def rest_positions(timestep: float, seconds: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+def rest_positions(timestep: float, seconds: float = 2.0, **options) -> tuple[np.ndarray, np.ndarray]:
     """True wrist at the corners, in the engine and by the quasi-static law along the motors' way."""
-    sim, holder = started(timestep=timestep)
+    sim, holder = started(timestep=timestep, **options)
     way, at, true, target = [START[WRIST]], [], [], START.copy()
     steps = round(seconds / timestep)
     for before, after in itertools.pairwise(CORNERS):
@@ -61,8 +69,10 @@ def rest_positions(timestep: float, seconds: float = 2.0) -> tuple[np.ndarray, n
     return np.array(true), law.rest(np.array(way), law.relaxed(START[WRIST])).q[at]
 
 
-def test_slow_motion_follows_the_quasi_static_law() -> None:
-    engine, law = rest_positions(1e-3)
+@pytest.mark.parametrize("parameters", ["wang2019", "wang2019_refit"])
+def test_slow_motion_follows_the_quasi_static_law(parameters: str) -> None:
+    """With Coulomb friction and with hysteretic friction of the set: that of the joints is the cables'."""
+    engine, law = rest_positions(1e-3, parameters=parameters)
     assert engine == pytest.approx(law, abs=1e-3)
     assert np.abs(engine - CORNERS[1:]).max() > 0.05  # the joints are not where the encoders report them
 
@@ -101,6 +111,67 @@ def test_a_force_at_the_tip_loads_the_cables(force: float) -> None:
     expected = law.rest(np.array(motors), start, np.array(loads)).q[-1]
     assert sim.q[WRIST] == pytest.approx(expected, abs=1e-3)
     assert np.abs(expected - start.q).max() > 2e-3 * force
+
+
+GRIP = 5.0  # force of each finger at its end [N]
+
+
+def loaded_cycle(force: float, grip: bool, friction: bool) -> tuple[np.ndarray, np.ndarray, float]:
+    """True wrist and the law's at rest with forces at the tip of 0, +, 0, - and 0 [N]; and the opening of the jaws."""
+    sim, holder = started(friction=friction)
+    target, effort = START.copy(), GRIP * sim.arm.jaw_length * grip
+    corners, steps = [0.0, 1.0, 0.0, -1.0, 0.0], 4000  # slow: the engine differs in proportion to the speed
+    push = np.array([0.0, force, 0.0, 0.0, 0.0, 0.0])
+    motors, loads, at, true = [START[WRIST]], [np.zeros(3)], [], []
+    for before, after in itertools.pairwise([0.0, *corners]):
+        for k in range(steps):
+            wrench = (before + (after - before) * min(1.0, (k + 1) / (0.7 * steps))) * push
+            sim.apply_wrench(wrench)
+            error = target - sim.measured_q
+            holder.integral += 8.0 * sim.timestep * KP * error
+            tau = sim.mechanism.gravity(sim.q) + KP * error + holder.integral - KD * sim.measured_dq
+            if grip:
+                tau[6] = -effort
+            sim.step(tau)
+            if k % 10 == 9:
+                motors.append(sim.measured_q[WRIST])
+                loads.append(sim.mechanism.jacobian(sim.q)[:, WRIST].T @ wrench)
+        at.append(len(motors) - 1)
+        true.append(sim.q[WRIST])
+    cables = CABLES if friction else replace(CABLES, friction=np.zeros(3))
+    law = CableWrist(cables)
+    return np.array(true), law.rest(np.array(motors), law.relaxed(START[WRIST]), np.array(loads)).q[at], float(sim.q[6])
+
+
+def compliance(friction: bool, force: float) -> np.ndarray:
+    """Deflection (3,) by a force along y at the tip while no contact slides: cables, and contacts parallel to them."""
+    torques = tr.load_mechanism("PSM").jacobian(START)[:, WRIST].T @ [0.0, force, 0.0, 0.0, 0.0, 0.0]
+    S = CABLES.stiffness + (np.diag(1.0 / CABLES.presliding) if friction else 0.0)
+    return np.linalg.solve(S, torques)
+
+
+@pytest.mark.parametrize("grip", [False, True])
+@pytest.mark.parametrize(("force", "play"), [(1.0, 0.0), (3.0, 0.16)])
+def test_a_loaded_wrist_deflects_and_has_play(force: float, play: float, grip: bool) -> None:
+    """A force at the tip, with and without a grip of 5 N: the engine has the law's deflection and play.
+
+    1 N does not overcome the friction of the wrist yaw, 3 N does. The jaw is rigid, and the fingers press against each
+    other: the grip changes neither.
+    """
+    engine, law, jaw = loaded_cycle(force, grip, friction=True)
+    assert engine == pytest.approx(law, abs=1e-3)
+    assert np.abs(engine[4] - engine[2]).max() == pytest.approx(play, abs=0.05 * play + 1e-4)
+    if not play:
+        assert engine[1] - engine[0] == pytest.approx(compliance(True, force), rel=0.05, abs=2e-3)
+    assert (jaw < 0.05) == grip
+
+
+def test_without_friction_a_load_bends_the_wrist_by_its_compliance() -> None:
+    """The closed form: inverse of S times the torques that the Jacobian gives, and no play."""
+    engine, law, _ = loaded_cycle(1.0, grip=False, friction=False)
+    assert engine == pytest.approx(law, abs=1e-3)
+    assert engine[1] - engine[0] == pytest.approx(compliance(False, 1.0), rel=0.1, abs=2e-3)
+    assert engine[4] == pytest.approx(engine[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("friction", [True, False])
@@ -151,8 +222,8 @@ def test_the_wrist_is_rigid_by_default() -> None:
     ("options", "problem"),
     [
         ({"wrist": "cables", "timestep": 0.01}, "too stiff for a timestep"),
-        ({"wrist": "cables", "parameters": "wang2019_refit"}, "need equal rotors"),
-        ({"wrist": "cables", "parameters": "wang2019_refit", "rotor_inertia": 2e-4}, "need Coulomb friction"),
+        ({"wrist": "cables", "parameters": changed(Im=0.0)}, "couple wrist and jaw by 1.00"),
+        ({"wrist": "cables", "parameters": changed(mu=0.1)}, "independent of load and position"),
         ({"wrist": "rope"}, "wrist cables"),
         ({"wrist": 3}, "wrist"),
     ],
@@ -168,6 +239,8 @@ def test_batches_refuse_cables() -> None:
     scene = tr.Scene({"PSM": tr.SceneArm(arm="PSM", wrist="cables")})
     with pytest.raises(TrocarError, match="rigid wrists only"):
         batch.SceneBatch(scene, 2)
+    with pytest.raises(TrocarError, match="compensate no wrist"):
+        batch.SceneBatch(tr.Scene({"PSM": tr.SceneArm(arm="PSM", compensation="cables")}), 2)
     with pytest.raises(TrocarError, match="has no wrist"):
         batch.ReducedSimulator("PSM", wrist="cables")
 

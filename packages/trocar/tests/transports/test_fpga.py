@@ -11,6 +11,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+import trocar as tr
 from tests.support.board_rig import ALL, PERIOD, BoardRig, dvrk_psm, loaded, qlacommand
 from tests.support.waiting import TIMEOUT, until
 from tools.boards import requests
@@ -30,6 +31,7 @@ from trocar.transports.fpga.edges import (
     UPWARDS,
     EncoderTimers,
 )
+from trocar.transports.fpga.plant import RobotPlant
 from trocar.transports.fpga.registers import DQLA, QLA, Boards
 from trocar.transports.fpga.server import BoardServer
 from trocar.transports.fpga.watch import BoardWatch
@@ -55,6 +57,12 @@ def cycles(rig, n, dac=0x8000, enable=False):
     word = 0x80000000 | dac | (0x30000000 if enable else 0)
     for _ in range(n):
         rig.command({6: [word] * 4, 7: [word] * 4})
+
+
+def test_boards_refuse_an_arm_whose_controller_compensates_its_wrist():
+    scene = tr.load_scene("dvrk", arms=["PSM1"], arm_options={"PSM1": {"compensation": "cables"}})
+    with pytest.raises(TrocarError, match="drives the boards is the controller"):
+        RobotPlant(scene, BoardRig("PSM1").configuration)
 
 
 # -- packets -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from trocar_learning.envs.policies import PolicyOf
     from trocar_learning.envs.task_env import TaskEnv
 
-SETTINGS = ("rate", "steps", "timeout", "pictures")
+OUTSIDE = ("rate", "steps", "timeout", "pictures")  # settings of a server, a LeRobot policy or a client
+WRIST = ("wrist", "compensation")  # settings of the environment
 NONE = "none"
 
 
@@ -59,13 +60,16 @@ class Player:
 
 
 def settings_of(texts: Sequence[str] | None) -> dict[str, Any]:
-    """Values of --set by key; pictures are a size in pixels, or None for none."""
+    """Values of --set by key; pictures are a size in pixels, or None for none; wrist and compensation are texts."""
     values: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
-        check_known("setting", SETTINGS, key)
+        check_known("setting", (*OUTSIDE, *WRIST), key)
         if not sign:
             raise TrocarError(f"--set takes KEY=VALUE, such as rate=30, got {text!r}")
+        if key in WRIST:
+            values[key] = value
+            continue
         try:
             values[key] = _pictures(value) if key == "pictures" else int(value) if key == "steps" else float(value)
         except ValueError as error:
@@ -73,6 +77,11 @@ def settings_of(texts: Sequence[str] | None) -> dict[str, Any]:
                 raise
             raise TrocarError(f"--set {key} takes a number, got {value!r}") from None
     return values
+
+
+def wrist_options(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that are options of the environment."""
+    return {name: settings[name] for name in WRIST if name in settings}
 
 
 def _pictures(value: str) -> tuple[int, int] | None:
@@ -86,16 +95,17 @@ def opened_player(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf
     from trocar_learning.envs.registration import make_task
     from trocar_learning.episodes.outside import check_policy, is_file
 
-    if player.settings and (player.name in POLICIES or is_file(player.name)):
-        raise TrocarError("--set goes with a server, a LeRobot policy or a client")
+    wrist = wrist_options(player.settings)
+    if len(player.settings) > len(wrist) and (player.name in POLICIES or is_file(player.name)):
+        raise TrocarError(f"--set {', '.join(OUTSIDE)} go with a server, a LeRobot policy or a client")
     if player.name in POLICIES:
-        scripted = make_task(player.task, level=player.level)
+        scripted = make_task(player.task, level=player.level, **wrist)
         return scripted, lambda env: scripted_policy(env, player.name, int(env.np_random_seed or 0))
     check_policy(player.name)
     if not is_file(player.name):
         return _driven(running, player)
     policy_of = load_policy(Path(player.name))
-    return make_task(player.task, level=player.level, **environment_options(policy_of)), policy_of
+    return make_task(player.task, level=player.level, **environment_options(policy_of), **wrist), policy_of
 
 
 def _driven(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf]:
@@ -103,11 +113,12 @@ def _driven(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf]:
     from trocar_learning.episodes.evaluation import DrivenPolicy, Driving, driven_env
     from trocar_learning.episodes.outside import ANSWER_TIMEOUT, open_policy
 
-    chosen: Any = dict(player.settings)
+    wrist = wrist_options(player.settings)
+    chosen: Any = {name: value for name, value in player.settings.items() if name not in wrist}
     timeout = chosen.pop("timeout", ANSWER_TIMEOUT)
     if (size := chosen.pop("pictures", None)) is not None:
         chosen["size"] = size
     driving = Driving(**chosen)
     policy = open_policy(player.name, timeout)
     running.callback(policy.close)
-    return driven_env(player.task, player.level), DrivenPolicy(policy, driving, player.name)
+    return driven_env(player.task, player.level, **wrist), DrivenPolicy(policy, driving, player.name)

@@ -29,7 +29,7 @@ def record(
             ".npz), the folder of a LeRobot policy, or the address of a policy server.",
         ),
     ] = "expert",
-    level: Annotated[str, option("LEVEL", "Randomisation of the robot: nominal, 1sigma or 3sigma.")] = "nominal",
+    level: Annotated[str, option("LEVEL", "Randomisation of the robot: nominal, 1sigma, 3sigma or real.")] = "nominal",
     seed: Annotated[int, option("N", "Seed of the first episode; the others follow.")] = 0,
     recovery: Annotated[float, option("SHARE", "Share of episodes that begin after a disturbance.")] = 0.1,
     stereo: Annotated[str | None, option("WxH", "Record stereo pictures, for example 640x480.")] = None,

@@ -13,7 +13,7 @@ import typer
 from trocar.commands.options import argument, flag, option
 from trocar.commands.terminal import plain_errors, progress_bar, show_table, show_written
 from trocar.errors import TrocarError, check_known
-from trocar_learning.commands.players import Player, opened_player, settings_of
+from trocar_learning.commands.players import Player, opened_player, settings_of, wrist_options
 from trocar_learning.commands.score_table import list_tasks, score_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def score(
     ] = None,
     table: Annotated[bool, flag("Compare policies on tasks: a row per task, level and policy.", "--table")] = False,
     level: Annotated[
-        list[str] | None, option("LEVEL", "nominal, 1sigma or 3sigma; with --table repeatable. Default: nominal.")
+        list[str] | None, option("LEVEL", "nominal, 1sigma, 3sigma or real; with --table repeatable. Default: nominal.")
     ] = None,
     count: Annotated[int, option("N", "Trials, each with its own seed.", "--count", "-n")] = 1,
     seed: Annotated[int, option("K", "First seed.")] = 0,
@@ -50,8 +50,8 @@ def score(
         list[str] | None,
         option(
             "KEY=VALUE",
-            "Of a server or LeRobot policy: rate=HZ (default: 50), steps=N actions per answer (16), timeout=S (15), "
-            "pictures=WxH (640x480); of a client: pictures=WxH (1280x800) or none. Repeatable.",
+            "Server, LeRobot policy: rate=HZ (default: 50), steps=N (16), timeout=S (15), pictures=WxH (640x480); "
+            "client: pictures=WxH (1280x800), none; robot: wrist=cables|drawn|FILE, compensation=cables|FILE. Repeat.",
             "--set",
             "-s",
         ),
@@ -93,11 +93,12 @@ def score(
         return
     if count < 1 or seed < 0:
         raise TrocarError(f"-n must be at least 1 and --seed at least 0, got {count} and {seed}")
-    seeds = range(seed, seed + count)
+    seeds, chosen = range(seed, seed + count), settings_of(settings)
     if table:
-        score_table(tasks or [], [*(policy or []), *["expert"] * expert], level or [], seeds, output, json_file)
+        names = [*(policy or []), *["expert"] * expert]
+        score_table(tasks or [], names, level or [], seeds, output, json_file, wrist_options(chosen))
         return
-    player = Player.chosen(tasks or [], expert, policy or [], client, level or [], settings_of(settings))
+    player = Player.chosen(tasks or [], expert, policy or [], client, level or [], chosen)
     if view:
         _watch(player, seed)
         return
@@ -168,6 +169,8 @@ def _referee(
 
     check_known("task of a client", ("PegTransfer",), player.task)
     check_known("level of a client", ("nominal",), player.level)
+    if wrist_options(player.settings):
+        raise TrocarError("a client plays on rigid wrists; leave out --set wrist and compensation")
     assert player.client is not None
     domain = checked_domain(None, "lo")
     for k, seed in enumerate(seeds):

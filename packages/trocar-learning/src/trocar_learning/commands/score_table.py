@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,6 +28,7 @@ def score_table(
     seeds: Sequence[int],
     output: Path | None,
     json_file: Path | None,
+    wrist: Mapping[str, str],
 ) -> None:
     """Run policies on tasks and print a row for each.
 
@@ -37,6 +38,7 @@ def score_table(
     Args:
         tasks: default: all, which takes hours. policies: random, pid, expert or a file. Default: these three.
         levels: default: all. output: JSON lines; an interrupted run continues the file.
+        wrist: options wrist and compensation of the environments.
     """
     from trocar_learning.envs.bench import COLUMNS, POLICIES, Episode, episodes, own_task, player, table
     from trocar_learning.envs.levels import LEVELS
@@ -50,7 +52,7 @@ def score_table(
     results: list[Episode] = []
     try:
         with progress_bar("score --table") as progress:
-            for episode in episodes(names, chosen, list(levels) or list(LEVELS), seeds, output, progress):
+            for episode in episodes(names, chosen, list(levels) or list(LEVELS), seeds, output, progress, wrist):
                 results.append(episode)
     finally:
         # also after an error: a file of an earlier run must not be mistaken for this one's

@@ -13,10 +13,17 @@ from trocar_learning.contest.peg_board import BASELINE, HAND, VIEW, T_world_came
 from trocar_learning.contest.trial import ContestTrial
 
 
-def _build(seed: int | None = None, parameters: Mapping[str, str] | None = None, **options: Any) -> Scene:
-    """The scene with the board of a seed. Default: the board in the middle."""
-    sets = {arm: {"parameters": chosen} for arm, chosen in (parameters or {}).items()}
-    return contest_scene(None if seed is None else seeded_setting(seed), sets, **options)
+def _build(
+    seed: int | None = None,
+    parameters: Mapping[str, str] | None = None,
+    arm_options: Mapping[str, Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> Scene:
+    """The scene with the board of a seed. Default: the board in the middle. arm_options: of `SceneArm`, by arm."""
+    own = {arm: dict((arm_options or {}).get(arm, {})) for arm in HAND.values()}
+    for arm, chosen in (parameters or {}).items():
+        own[arm]["parameters"] = chosen
+    return contest_scene(None if seed is None else seeded_setting(seed), own, **options)
 
 
 PEG_TRANSFER = NamedScene(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
-from scipy.stats import beta
-
-from trocar import checks
 from trocar.errors import TrocarError, check_known
 from trocar.files import write_whole
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs.levels import LEVELS
 from trocar_learning.envs.policies import LOADERS, PolicyOf, environment_options, load_policy
 from trocar_learning.envs.registration import ALL_TASKS, make_task
@@ -21,7 +21,7 @@ from trocar_learning.envs.task import Policy
 from trocar_learning.envs.task_env import TaskEnv
 
 POLICIES = ("random", "pid", "expert")
-CONFIDENCE = 0.95
+WRIST_OPTIONS = ("wrist", "compensation")  # of `TaskEnv`
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Episode:
     Attributes:
         held, first: the success condition has held, was met once. steps: control periods.
         seconds: processor time without the reset [s]. peak_force: [N]. points: of a task that counts them.
+        wrist: options of the arms' wrists, as `wrist_label` writes them; "" for those of the level.
     """
 
     task: str
@@ -44,6 +45,12 @@ class Episode:
     peak_force: float
     drops: int
     points: int | None = None
+    wrist: str = ""
+
+
+def wrist_label(options: Mapping[str, str]) -> str:
+    """Options wrist and compensation of an environment in words, such as "wrist=cables, compensation=cables"."""
+    return ", ".join(f"{name}={options[name]}" for name in WRIST_OPTIONS if name in options)
 
 
 def run_episode(env: TaskEnv, policy: str | PolicyOf, seed: int) -> dict[str, float | None]:
@@ -80,16 +87,19 @@ def episodes(
     seeds: Sequence[int],
     file: Path | None = None,
     progress: Callable[[float], None] | None = None,
+    wrist: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Episode]:
     """All episodes, in order. Those that `file` has are not run again; it is written after every episode.
 
     Args:
         policies: random, pid, expert or the file of a policy; a network runs on its own task only.
-        file: JSON lines, one per episode.
+        file: JSON lines, one per episode. wrist: options wrist and compensation of the environments.
     """
     check_known("task", ALL_TASKS, *tasks)
     players = dict(player(policy) for policy in policies)
     check_known("level of randomisation", LEVELS, *levels)
+    check_known("option of the wrist", WRIST_OPTIONS, *wrist)
+    label = wrist_label(wrist)
     done = {} if file is None or not file.exists() else {_key(episode): episode for episode in read(file)}
     pairs = [(t, level, p) for t in tasks for level in levels for p in players if own_task(players[p]) in (None, t)]
     if not pairs:
@@ -98,12 +108,13 @@ def episodes(
     env: TaskEnv | None = None
     current = None
     for k, (task, policy, level, seed) in enumerate(jobs):
-        key = (task, policy, level, seed)
+        key = (task, policy, level, seed, label)
         if key not in done:
             options = environment_options(players[policy])
             if env is None or current != (task, level, options):
-                env, current = make_task(task, level=level, **options), (task, level, options)
-            done[key] = Episode(task, policy, level, seed, **run_episode(env, players[policy], seed))  # type: ignore[arg-type]
+                env, current = make_task(task, level=level, **options, **wrist), (task, level, options)
+            result: Any = run_episode(env, players[policy], seed)
+            done[key] = Episode(task, policy, level, seed, **result, wrist=label)
             if file is not None:
                 write_whole(file, "".join(json.dumps(asdict(episode)) + "\n" for episode in done.values()))
         if progress is not None:
@@ -139,25 +150,16 @@ def read(file: Path) -> list[Episode]:
         raise TrocarError(f"{file} holds no episodes of trocar score --table: {error}") from None
 
 
-def _key(episode: Episode) -> tuple[str, str, str, int]:
-    return episode.task, episode.policy, episode.level, episode.seed
-
-
-def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Exact 95 % interval of a success rate."""
-    n = checks.count("trials", trials)
-    k = checks.count("successes", successes, 0, n)
-    tail = (1.0 - CONFIDENCE) / 2.0
-    low = 0.0 if k == 0 else float(beta.ppf(tail, k, n - k + 1))
-    high = 1.0 if k == n else float(beta.ppf(1.0 - tail, k + 1, n - k))
-    return low, high
+def _key(episode: Episode) -> tuple[str, str, str, int, str]:
+    return episode.task, episode.policy, episode.level, episode.seed, episode.wrist
 
 
 def table(results: Sequence[Episode]) -> list[tuple[str, ...]]:
     """Rows of text: task, level, policy, count, held with its interval, first, periods per second."""
     rows: dict[tuple[str, str, str], list[Episode]] = {}
     for episode in results:
-        rows.setdefault((episode.task, episode.level, episode.policy), []).append(episode)
+        level = ", ".join(part for part in (episode.level, episode.wrist) if part)
+        rows.setdefault((episode.task, level, episode.policy), []).append(episode)
     lines: list[tuple[str, ...]] = []
     for (task, level, policy), group in rows.items():
         n, held, first = len(group), sum(e.held for e in group), sum(e.first for e in group)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from trocar.appearance.stereo_camera import Lighting
+from trocar.arms import load_arm
 from trocar.arms.parameters import Drive, Parameters, load_parameters
+from trocar.arms.wrist_cables import CABLE_JOINTS, WristCables, drawn_wrist
 from trocar.errors import TrocarError, check_known
 from trocar.identification.drawn_parameters import DrawnParameters
 from trocar.mechanics import Mechanism, load_mechanism
@@ -26,6 +29,9 @@ WRIST_FRICTION = 2.0
 # Factors of light at 3 sigma, up or down: brightness by 1.6, each colour by 1.15; it comes from any side. Assumed.
 BRIGHTNESS, COLOUR = 1.6, 1.15
 MAX_DRAWS = 20  # attempts for one arm
+DRAWN = "drawn"  # a wrist of its own in every episode
+RIGID = "rigid"
+_CABLE_STREAM = 48  # separates the numbers of the cables from those of the parameters with the same seed
 WRIST = ("roll", "wrist_pitch", "finger_left", "finger_right", "finger_difference", "disc_3", "disc_4")
 
 
@@ -36,15 +42,25 @@ class Level:
     Attributes:
         sigma: standard deviations of the identified parameters. delay: largest delay of actions [control periods].
         encoders: quantised encoders, noise of currents and biased potentiometers.
+        friction: share of `WRIST_FRICTION`. wrist: "rigid", or "drawn": elastic cables of another instrument.
     """
 
     sigma: float
     delay: int
     encoders: bool
+    friction: float
+    wrist: str = RIGID
 
 
+# real: one standard deviation of the identification, cables of another instrument, wrist friction of another session
+# and the noise of the live robot. The delay of up to two periods, as at 3 sigma, is an assumption.
 LEVELS: Mapping[str, Level] = MappingProxyType(
-    {"nominal": Level(0.0, 0, False), "1sigma": Level(1.0, 1, True), "3sigma": Level(3.0, 2, True)}
+    {
+        "nominal": Level(0.0, 0, False, 0.0),
+        "1sigma": Level(1.0, 1, True, 1.0 / 3.0),
+        "3sigma": Level(3.0, 2, True, 1.0),
+        "real": Level(1.0, 2, True, 1.0, DRAWN),
+    }
 )
 
 
@@ -55,27 +71,60 @@ class Draw:
     Attributes:
         parameters: set of every arm by name; None for the nominal set. delay: of actions [control periods].
         sensors: imperfections. wrist_friction: factor.
+        wrists: option `wrist` of every arm with a wrist of cables, by name; none for rigid ones.
     """
 
     parameters: Mapping[str, Parameters | None]
     delay: int
     sensors: Sensors
     wrist_friction: float
+    wrists: Mapping[str, str | Path | WristCables]
+
+    @property
+    def nominal(self) -> bool:
+        """True if every episode has this robot."""
+        return not any(self.parameters.values()) and not any(isinstance(w, WristCables) for w in self.wrists.values())
 
 
-def draw(level: str, arms: Mapping[str, str], rng: np.random.Generator) -> Draw:
-    """Draw a robot; `arms`: kind of every arm (PSM or ECM) by name."""
+def draw(
+    level: str, arms: Mapping[str, str], rng: np.random.Generator, wrist: str | Path | WristCables | None = None
+) -> Draw:
+    """Draw a robot.
+
+    Args:
+        arms: kind of every arm (PSM or ECM) by name.
+        wrist: option `wrist` of the arms, or "drawn": cables of another instrument. Default: that of the level.
+    """
     check_known("level of randomisation", LEVELS, level)
     setting = LEVELS[level]
     drawn = RobotDraws.of(rng, len(arms), setting.delay)
-    factor = float(WRIST_FRICTION ** (setting.sigma / 3.0 * drawn.friction))
+    factor = float(WRIST_FRICTION ** (setting.friction * drawn.friction))
+    wrists = _wrists(setting.wrist if wrist is None else wrist, arms, drawn.seeds, asked=wrist is not None)
     if not setting.sigma:
-        return Draw(dict.fromkeys(arms), 0, Sensors.ideal(), 1.0)
+        return Draw(dict.fromkeys(arms), 0, Sensors.ideal(), 1.0, wrists)
     parameters = {
         name: _drawn(kind, setting.sigma, seed, factor)
         for (name, kind), seed in zip(arms.items(), drawn.seeds, strict=False)
     }
-    return Draw(parameters, drawn.delay, Sensors(seed=drawn.seeds[-1], bias=False), factor)
+    return Draw(parameters, drawn.delay, Sensors(seed=drawn.seeds[-1], bias=False), factor, wrists)
+
+
+def wristed_arms(arms: Mapping[str, str]) -> list[str]:
+    """Names of the arms, given with their kinds, that can have wrist cables."""
+    return [name for name, kind in arms.items() if set(CABLE_JOINTS) <= set(load_arm(kind).joint_names)]
+
+
+def _wrists(
+    wrist: str | Path | WristCables, arms: Mapping[str, str], seeds: Sequence[int], asked: bool
+) -> dict[str, str | Path | WristCables]:
+    """The wrist of every arm that can have cables, by name; none if they are rigid. asked: raise if no arm can."""
+    if wrist == RIGID:
+        return {}
+    with_cables = wristed_arms(arms)
+    if asked and not with_cables:
+        raise TrocarError(f"no arm of {', '.join(arms)} has a wrist with cables; leave out wrist")
+    streams = {name: np.random.default_rng([seed, _CABLE_STREAM]) for name, seed in zip(arms, seeds, strict=False)}
+    return {name: drawn_wrist(streams[name]) if wrist == DRAWN else wrist for name in with_cables}
 
 
 def lighting(sigma: float, rng: np.random.Generator) -> Lighting | None:

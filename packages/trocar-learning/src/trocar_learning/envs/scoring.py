@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trocar.errors import TrocarError
-from trocar_learning.envs.bench import clopper_pearson
+from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs.policies import PolicyOf, described
 from trocar_learning.envs.task_env import TaskEnv
 

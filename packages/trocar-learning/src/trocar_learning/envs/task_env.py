@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -14,12 +15,13 @@ from gymnasium import spaces
 from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
+from trocar.arms.wrist_cables import WristCables
 from trocar.errors import TrocarError, check_known, shown
 from trocar.simulation import Scene
 from trocar.spatial import Array
 from trocar_learning.envs.actions import MODES, ActionMode
 from trocar_learning.envs.cameras import EpisodeCamera, ImageOptions, Images
-from trocar_learning.envs.levels import LEVELS, Draw, draw, lighting
+from trocar_learning.envs.levels import LEVELS, RIGID, Draw, draw, lighting, wristed_arms
 from trocar_learning.envs.task import Policy, Task, nominal_options
 from trocar_learning.envs.world import FREQUENCY, SteppedWorld, World
 
@@ -46,7 +48,11 @@ class TaskEnv(gymnasium.Env):
     Args:
         task: the task. mode: action mode (joint_effort, residual_effort, joint_target, tip_increment). Default: the
             task's own.
-        level: nominal, 1sigma or 3sigma; see `trocar_learning.envs.levels`.
+        level: nominal, 1sigma, 3sigma or real; see `trocar_learning.envs.levels`.
+        wrist: of every PSM: "rigid", "cables", a file or `WristCables`, as of `SceneArm`; or "drawn": cables of another
+            instrument in every episode. The observation is that of the motors' encoders, success that of the true tip.
+            Default: that of the level, "drawn" for real and otherwise "rigid".
+        compensation: of every PSM, as of `SceneArm`: cables that the controller makes up for. Default: none.
         observation: state, or privileged, with numbers that no sensor gives.
         reward: dense, sparse (0 while the success condition is met, otherwise -1) or goal (sparse, goal-conditioned).
         images: of the task's stereo camera: stereo, depth, segmentation, or several of them. The observation is then a
@@ -69,6 +75,8 @@ class TaskEnv(gymnasium.Env):
         *,
         mode: str | None = None,
         level: str = "nominal",
+        wrist: str | Path | WristCables | None = None,
+        compensation: str | Path | WristCables | None = None,
         observation: str = "state",
         reward: str = "dense",
         render_mode: str | None = None,
@@ -89,6 +97,7 @@ class TaskEnv(gymnasium.Env):
         if duration is not None:
             task.duration = checks.positive("duration", duration)
         self.observation_kind, self.reward_kind, self.render_mode = observation, reward, render_mode
+        self.wrist, self.compensation = wrist, compensation
         self._cycles = FREQUENCY // RATE
         self._image_options = ImageOptions.of(images, image_size, image_rate) if images else None
         self._images: Images | None = None  # made when the first one is needed
@@ -150,7 +159,7 @@ class TaskEnv(gymnasium.Env):
 
     def _begin(self, rng: np.random.Generator, level: str = "nominal") -> None:
         task = self.task
-        self.draw: Draw = draw(level, task.arms, rng)
+        self.draw: Draw = draw(level, task.arms, rng, self.wrist)
         self.stepped = world = SteppedWorld(self._scene(rng), self.draw.sensors)
         self.world: World = world
         task.start(world, rng, LEVELS[level].sigma)
@@ -179,11 +188,12 @@ class TaskEnv(gymnasium.Env):
 
     def _scene(self, rng: np.random.Generator) -> Scene:
         options = nominal_options(self.task.arms)
-        nominal = True
         for name, parameters in self.draw.parameters.items():
             if parameters is not None:
-                options[name]["parameters"], nominal = parameters, False
-        if self.task.varies or not nominal:
+                options[name]["parameters"] = parameters
+        for name in wristed_arms(self.task.arms):
+            options[name] |= {"wrist": self.draw.wrists.get(name, RIGID), "compensation": self.compensation}
+        if self.task.varies or not self.draw.nominal:
             return self.task.scene(rng, options)
         if self._fixed is None:
             self._fixed = self.task.scene(rng, options)

@@ -87,12 +87,12 @@ def driven_episodes(
             progress((k + 1) / len(seeds))
 
 
-def driven_env(task: str, level: str) -> TaskEnv:
-    """The environment of a task that a policy of tips can drive."""
+def driven_env(task: str, level: str, **options: Any) -> TaskEnv:
+    """The environment of a task that a policy of tips can drive; options: of `TaskEnv`."""
     arms = task_kind(task).arms
     if not all(load_arm(kind).role == "PSM" for kind in arms.values()):
         raise TrocarError(f"the policy commands tips of PSMs; the task {task} has {', '.join(arms.values())}")
-    env: TaskEnv = make_task(task, level=level, mode="tip_increment")
+    env: TaskEnv = make_task(task, level=level, mode="tip_increment", **options)
     return env
 
 

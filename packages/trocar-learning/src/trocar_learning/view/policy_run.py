@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 
+from trocar.report.success_rate import clopper_pearson
 from trocar.robot.description import SceneDescription
 from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.spatial import Array
 from trocar.view.paced_run import PacedRun
 from trocar_learning.envs import TaskEnv
-from trocar_learning.envs.bench import clopper_pearson
 from trocar_learning.envs.policies import PolicyOf
 
 PAUSE = 1.0  # real time between two episodes [s]

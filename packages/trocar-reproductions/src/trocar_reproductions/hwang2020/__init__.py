@@ -20,8 +20,9 @@ from trocar.identification.wrist.fit import WRIST, MotionRows
 from trocar.mechanics import CableWrist, Mechanism, load_mechanism
 from trocar.report import Claim, Report
 from trocar.report.claim_table import ClaimTable
+from trocar.report.success_rate import clopper_pearson
 from trocar_reproductions.experiment import NO_DATA, Context, Experiment
-from trocar_reproductions.hwang2020 import across_motions, play_polynomial, slow_motion
+from trocar_reproductions.hwang2020 import across_motions, compensated, peg_transfer, play_polynomial, slow_motion
 
 TABLE = ClaimTable("trocar_reproductions.hwang2020")
 FOLDER = Path("dvrkCalibration/experiment")
@@ -35,9 +36,9 @@ KEPT_APART = {
     "random_traj_user": "4_verification/result/random_traj_user/wo_model",
     "hyperparameter": "4_verification/hyperparameter/wo_model",
 }
-NO_PEGS = "not run: the peg transfer is not simulated with wrist cables"
 SINGLE = ("exp3", "exp4", "exp5")  # motions of one joint each
 COUNT, QUICK = 100, 20  # commands in the engine; in a quick run
+TRANSFERS, QUICK_TRANSFERS = 8, 2  # of pegs, open loop and compensated; in a quick run
 
 
 def run(context: Context) -> Report:
@@ -77,7 +78,9 @@ def run(context: Context) -> Report:
     report.add_claims(_cable_claims(wrist))
     context.progress("slow motion in the engine")
     report.add_claims(_engine_claims(context, wrist, [motion for motion in known if motion.name in SINGLE]))
-    report.add_claims(_compensation_claims(wrist, known[-1]))
+    context.progress("compensation")
+    report.add_claims(_compensation_claims(wrist, known[-1], mechanism))
+    report.add_claims(_peg_claims(context))
     context.progress("motions kept apart")
     kept = [_motion(context.data, name, path) for name, path in KEPT_APART.items()]
     scores = [m if isinstance(m, str) else score(m, wrist.cables, wrist.registration, mechanism) for m in kept]
@@ -131,7 +134,6 @@ def _error_claims(fitted: WristScore, held_out: Sequence[WristScore]) -> list[Cl
     return [
         TABLE.claim(before, None, raw=1e3 * fitted.raw, offset=1e3 * fitted.offset),
         TABLE.claim(after, 1e3 * last.registered, wrist=1e3 * last.wrist),
-        *TABLE.claims("peg transfer/success {row}", NO_PEGS),
         *TABLE.claims(
             "held out, tip error over that of the commanded joints/{row}", [s.registered / s.raw for s in held_out]
         ),
@@ -154,12 +156,40 @@ def _engine_claims(context: Context, wrist: IdentifiedWrist, motions: Sequence[J
     return TABLE.claims("engine/slow motion follows the law/{row}", off, count=counts)
 
 
-def _compensation_claims(wrist: IdentifiedWrist, motion: JointPairs) -> list[Claim]:
+def _compensation_claims(wrist: IdentifiedWrist, motion: JointPairs, mechanism: Mechanism) -> list[Claim]:
     law, goal = CableWrist(wrist.cables), motion.command[:, WRIST]
     start = law.relaxed(goal[0])
     commands, _ = law.compensated(goal, start)
     off = float(np.abs(law.rest(commands, start).q - goal).max())
-    return [TABLE.claim("compensation/rest positions of the compensated commands of random", off)]
+    opened, exact, others = compensated.law_errors(motion, wrist.cables, mechanism)
+    shares = [exact / opened, float(np.mean(others)) / opened]
+    return [
+        TABLE.claim("compensation/rest positions of the compensated commands of random", off),
+        *TABLE.claims(
+            "compensation/tip error over that of the open loop/{row}",
+            shares,
+            opened=1e3 * opened,
+            mean=[1e3 * exact, 1e3 * float(np.mean(others))],
+        ),
+    ]
+
+
+def _peg_claims(context: Context) -> list[Claim]:
+    """Transfers by dead reckoning on a board of the FLS."""
+    count = QUICK_TRANSFERS if context.quick else TRANSFERS
+    placed, low, high = [], [], []
+    for row, options in peg_transfer.ROBOTS.items():
+        context.progress(f"{count} peg transfers, {row}")
+        trials = [peg_transfer.TransferTrial("FLS", seed, **options).run() for seed in range(count)]
+        placed.append(sum(trial.placed for trial in trials))
+        interval = clopper_pearson(placed[-1], count)
+        low.append(100 * interval[0])
+        high.append(100 * interval[1])
+    rate = [100 * k / count for k in placed]
+    return [
+        *TABLE.claims("peg transfer/success {row}", None, rate=rate, count=count, low=low, high=high),
+        TABLE.claim("peg transfer/transfers that compensation adds", rate[1] - rate[0], count=count),
+    ]
 
 
 EXPERIMENT = Experiment(name="hwang2020", title="Wrist behind elastic cables: commanded and seen joints", run=run)

@@ -72,7 +72,13 @@ RobotScene = Annotated[
 ]
 ParametersByArm = Annotated[
     list[str] | None,
-    option("ARM=SET", "Parameter set or file of an arm, such as PSM1=mine.toml; repeatable.", "--parameters", "-p"),
+    option(
+        "ARM=SET",
+        "Parameter set or file of an arm, such as PSM1=mine.toml; repeatable. Also PSM1.wrist=cables or FILE and "
+        "PSM1.compensation=cables or FILE.",
+        "--parameters",
+        "-p",
+    ),
 ]
 Start = Annotated[str, option("STATE", "ready: enabled and homed; off: as after switching on.")]
 Master = Annotated[str | None, option("URI", "ROS 1: master. Default: ROS_MASTER_URI or 127.0.0.1:11311.")]
@@ -85,22 +91,31 @@ Port = Annotated[
 Browser = Annotated[bool, flag("Open the page in a browser.", "--browser/--no-browser")]
 
 
+WRIST_FIELDS = ("wrist", "compensation")
+
+
 def arm_names(texts: list[str] | None) -> list[str]:
     """Names of arms from an option that can be repeated and takes lists: --arms PSM1,ECM --arms MTML."""
     return [name for group in texts or [] for name in group.split(",") if name]
 
 
-def parameters_by_arm(texts: list[str] | None, arms: Sequence[str]) -> dict[str, str]:
-    """Parameter sets or files by arm, from values such as PSM1=mine.toml; a single arm need not be named."""
-    chosen: dict[str, str] = {}
+def parameters_by_arm(texts: list[str] | None, arms: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Options of arms that name a set or file, by arm, from values such as PSM1=mine.toml and PSM1.wrist=cables.
+
+    A single arm need not be named for its parameters.
+    """
+    chosen: dict[str, dict[str, str]] = {}
     for text in texts or []:
         name, sign, value = text.rpartition("=")
         if not sign and len(arms) == 1:
             name = arms[0]
         if not name or not value:
             raise TrocarError(f"--parameters takes ARM=SET, such as {next(iter(arms), 'PSM1')}=mine.toml, got {text!r}")
-        check_known("arm of the scene", arms, name)
-        chosen[name] = value
+        arm, dot, field = name.partition(".")
+        check_known("arm of the scene", arms, arm)
+        if dot:
+            check_known("option of --parameters", WRIST_FIELDS, field)
+        chosen.setdefault(arm, {})[field if dot else "parameters"] = value
     return chosen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import Any
 
 import trocar as tr
 from trocar.commands import options
@@ -16,7 +17,7 @@ def built_scene(
 
     Args:
         arms: names of the arms to load with `only`, otherwise of those to control. Default: all.
-        parameters: parameter sets or files, as ARM=SET.
+        parameters: parameter sets or files, as ARM=SET; wrists, as ARM.wrist=FILE.
         seed: of a scene that is drawn at random. Default: 0.
     """
     from trocar.robot.controller.constants import PERIOD
@@ -25,12 +26,12 @@ def built_scene(
     named = named_scene(scene)
     if seed is not None and (named is None or seed < 0):
         raise TrocarError(f"--seed is at least 0 and goes with a scene that is drawn; got {seed} with {scene}")
-    drawn = {} if named is None else {"seed": seed or 0}
+    drawn: dict[str, Any] = {} if named is None else {"seed": seed or 0}
     known = arms_of(scene)
     check_known("arm of the scene", known, *arms)
     loaded = arms if arms and only else known
-    sets = options.parameters_by_arm(parameters, loaded)
-    return tr.load_scene(scene, arms=loaded, parameters=sets, timestep=PERIOD, **drawn)
+    chosen = options.parameters_by_arm(parameters, loaded)
+    return tr.load_scene(scene, arms=loaded, arm_options=chosen, timestep=PERIOD, **drawn)
 
 
 def attended(running: ExitStack, robot: tr.Robot, scene: str) -> object | None:

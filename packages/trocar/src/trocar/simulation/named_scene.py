@@ -20,7 +20,8 @@ class NamedScene:
         arms: names of its arms; it always has all of them.
         timestep: default time step [s].
         build: function of `seed` and of the options of `Scene` (timestep, accuracy, contacts, objects), with
-            `parameters`, a set or file by arm. `endoscope=True` adds an ECM where the scene has none.
+            `parameters`, a set or file by arm, and, if given, `arm_options`, other fields of `SceneArm` by arm.
+            `endoscope=True` adds an ECM where the scene has none.
         attend: function of a live `Robot` on this scene; returns a context manager that is open while the robot runs,
             such as a referee. The text of what it yields is printed at the end.
         camera: place of its stereo camera, if it does not move with an ECM.

@@ -22,7 +22,7 @@ from trocar.spatial import Array
 
 MOUNT = "mount"  # body between the fixed base and the arm, on an elastic mount
 WRIST = "hwang2020"  # the cables of wrist="cables"
-PLACE = ("arm", "base", "mount", "q")  # fields that a `Simulator` sets itself
+PLACE = ("arm", "base", "mount", "q", "compensation")  # fields that a `Simulator` sets itself or cannot use
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +165,8 @@ class SceneArm(ArmOptions):
         compliance: elastic drives of yaw and pitch with separate motors; `measured_q` then reads the motors.
         wrist: "rigid", "cables" (elastic cables and joint friction of a large needle driver, `hwang2020`), the file of
             your own (`trocar identify-wrist`), or `WristCables`. With cables, `measured_q` reads the motors.
+        compensation: cables that the arm's controller assumes, and whose play it makes up for: None (the default),
+            "cables", a file or `WristCables`; see `trocar.control.WristCompensation`. It may differ from `wrist`.
         elastic_mount: springs between the fixed base and the arm. Default: a rigid mount.
         port: body wall and seal around the instrument.
         limits: enforce the joint limits. motor_limits: clamp efforts to the motors' limits.
@@ -178,6 +180,7 @@ class SceneArm(ArmOptions):
     transmission: str | Cable | Mirror = "rigid"
     compliance: Compliance | None = None
     wrist: str | Path | WristCables = "rigid"
+    compensation: str | Path | WristCables | None = None
     elastic_mount: ElasticMount | None = None
     port: Port | None = None
     limits: bool = True
@@ -197,10 +200,12 @@ class SceneArm(ArmOptions):
     @property
     def cables(self) -> WristCables | None:
         """Cables of the wrist, or None if it is rigid."""
-        if isinstance(self.wrist, WristCables):
-            return self.wrist
-        check_type("wrist", self.wrist, (str, Path), "'rigid', 'cables', a file NAME.toml or WristCables")
-        return None if self.wrist == "rigid" else load_wrist(WRIST if self.wrist == "cables" else self.wrist)
+        return None if self.wrist == "rigid" else _wrist("wrist", self.wrist, "'rigid', ")
+
+    @property
+    def compensated_cables(self) -> WristCables | None:
+        """Cables that the arm's controller compensates, or None."""
+        return None if self.compensation is None else _wrist("compensation", self.compensation, "None, ")
 
     @classmethod
     def alone(cls, arm: str | Arm, base: ArrayLike, **options: Any) -> Self:
@@ -221,10 +226,14 @@ class SceneArm(ArmOptions):
             raise TrocarError(f"{arm.name} has no counterweight for transmission={self.transmission!r}")
         if self.port is not None and not arm.has_rcm:
             raise TrocarError(f"{arm.name} has no remote centre of motion, which port needs; omit port")
-        cables = self.cables
-        if cables is not None and not set(CABLE_JOINTS) <= set(arm.joint_names):
-            raise TrocarError(f"{arm.name} has no wrist of {', '.join(CABLE_JOINTS)}; omit wrist={self.wrist!r}")
-        options = replace(self, wrist="rigid" if cables is None else cables)  # a file is read once
+        cables, compensated = self.cables, self.compensated_cables
+        for name, value in (("wrist", cables), ("compensation", compensated)):
+            if value is not None and not set(CABLE_JOINTS) <= set(arm.joint_names):
+                raise TrocarError(
+                    f"{arm.name} has no wrist of {', '.join(CABLE_JOINTS)}; omit {name}={getattr(self, name)!r}"
+                )
+        # a file is read once
+        options = replace(self, wrist="rigid" if cables is None else cables, compensation=compensated)
         return mechanism, options if self.compliance is None else replace(options, compliance=self.compliance.of(arm))
 
     def _kind(self, cart: Cart | None) -> str | Arm:
@@ -241,3 +250,12 @@ class SceneArm(ArmOptions):
         if self.arm not in (None, carried):
             raise TrocarError(f"the {cart.name} cart carries a {carried} at {self.mount}, not a {self.arm}")
         return carried
+
+
+def _wrist(name: str, value: object, also: str) -> WristCables:
+    """Cables of an option of this name, from its value."""
+    if isinstance(value, WristCables):
+        return value
+    check_type(name, value, (str, Path), f"{also}'cables', a file NAME.toml or WristCables")
+    assert isinstance(value, str | Path)
+    return load_wrist(WRIST if value == "cables" else value)

@@ -31,7 +31,7 @@ SCENES = Path(__file__).parent / "scenes"
 SCENE_FIELDS = ("timestep", "accuracy", "contacts", "cart", "set_up", "arms", "objects")
 BUILT_IN = ("psm", "cart_classic", "cart_si", "masters", "dvrk", "dvrk_si", "suture")
 PLUGINS = "trocar.scenes"  # entry points of scenes that other packages add
-FILES = ("parameters", "instrument", "wrist")  # fields of an arm that may name a file
+FILES = ("parameters", "instrument", "wrist", "compensation")  # fields of an arm that may name a file
 FLAGS, NUMBERS = ("counterweight", "friction", "limits", "motor_limits"), ("rotor_inertia", "added_mass")
 ARM_FIELDS = ("arm", "mount", "position", "rpy", "q", *FILES, "endoscope", *FLAGS, *NUMBERS)
 
@@ -41,6 +41,7 @@ def load_scene(
     *,
     arms: Sequence[str] | None = None,
     parameters: Mapping[str, str | PathLike[str]] | None = None,
+    arm_options: Mapping[str, Mapping[str, str | PathLike[str]]] | None = None,
     **options: Any,
 ) -> Scene:
     """Load a scene from a file (NAME.toml), a built-in one (psm, cart_classic, cart_si, masters, dvrk, dvrk_si,
@@ -50,18 +51,21 @@ def load_scene(
     Args:
         arms: names of the arms to load. Default: all of the file.
         parameters: parameter set or file by arm, instead of those of the file.
+        arm_options: parameters, instrument, wrist and compensation by arm, instead of those of the file.
         options: timestep, accuracy and contacts of `Scene` override the file; objects are added to those of the file.
             They may be a function of the arms and the cart. A scene of another package takes its own options.
     """
+    own = _own_options(parameters, arm_options)
     if (named := named_scene(source)) is not None:
-        check_known(f"arm of the scene {source}", named.arms, *(arms or ()), *(parameters or ()))
+        check_known(f"arm of the scene {source}", named.arms, *(arms or ()), *own)
         if arms is not None and set(arms) != set(named.arms):
             raise TrocarError(f"the scene {source} needs all of its arms, {', '.join(named.arms)}; leave out arms")
-        return named.build(parameters={arm: _absolute(chosen) for arm, chosen in (parameters or {}).items()}, **options)
+        sets = {arm: fields.pop("parameters") for arm, fields in own.items() if "parameters" in fields}
+        more = {arm: fields for arm, fields in own.items() if fields}  # a scene need not know them
+        return named.build(parameters=sets, **options, **({"arm_options": more} if more else {}))
     if isinstance(source, str) and source in ARMS:
-        check_known(f"arm of the scene {source}", (source,), *(arms or ()), *(parameters or ()))
-        chosen = (parameters or {}).get(source)
-        alone = SceneArm(arm=source, parameters=None if chosen is None else _absolute(chosen))
+        check_known(f"arm of the scene {source}", (source,), *(arms or ()), *own)
+        alone = SceneArm(arm=source, **own.get(source, {}))
         added = options.get("objects", ())
         return arm_scene(alone, **{**options, "objects": added({source: alone}, None) if callable(added) else added})
     table, name = _read(source)
@@ -69,12 +73,26 @@ def load_scene(
         entries = Fields(table, name).tables("arms")
         check_known(f"arm of the scene {name}", entries, *arms)
         table = {**table, "arms": {arm: table["arms"][arm] for arm in entries if arm in arms}}
-    if parameters:
-        check_known(f"arm of the scene {name}", Fields(table, name).tables("arms"), *parameters)
-        changed = {arm: {**table["arms"][arm], "parameters": _absolute(s)} for arm, s in parameters.items()}
+    if own:
+        check_known(f"arm of the scene {name}", Fields(table, name).tables("arms"), *own)
+        changed = {arm: {**table["arms"][arm], **fields} for arm, fields in own.items()}
         table = {**table, "arms": {**table["arms"], **changed}}
     folder = Path(name).parent if name.endswith(".toml") else Path()
     return _scene(table, name, folder, options)
+
+
+def _own_options(
+    parameters: Mapping[str, str | PathLike[str]] | None,
+    arm_options: Mapping[str, Mapping[str, str | PathLike[str]]] | None,
+) -> dict[str, dict[str, Any]]:
+    """Fields of arms that name a set or file, by arm; paths are absolute."""
+    own: dict[str, dict[str, Any]] = {
+        arm: {"parameters": _absolute(chosen)} for arm, chosen in (parameters or {}).items()
+    }
+    for arm, fields in (arm_options or {}).items():
+        check_known("option of an arm", FILES, *fields)
+        own[arm] = own.get(arm, {}) | {name: _absolute(value) for name, value in fields.items()}
+    return own
 
 
 def arm_scene(

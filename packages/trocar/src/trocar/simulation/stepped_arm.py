@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trocar.arms.wrist_cables import CABLE_JOINTS
 from trocar.errors import TrocarError
 from trocar.mechanics import Mechanism
 from trocar.simulation.engine import MAX_EFFORT, ArmSlice, Diverged, Engine
 from trocar.simulation.forces.arm_forces import ArmForces, ElasticDrives
 from trocar.simulation.forces.environment import AppliedWrenches, Brakes, MountDeflection
 from trocar.simulation.forces.faults import Fault, FaultInjection
-from trocar.simulation.modelling.cable_model import extra_joints, relaxed_map
+from trocar.simulation.modelling.motor_side import MotorSide
 from trocar.simulation.scene_arm import SceneArm
 from trocar.spatial import Array
 
@@ -51,9 +50,8 @@ class SteppedArm(ArmSlice):
 
     def __init__(self, mechanism: Mechanism, options: SceneArm, engine: Engine, prefix: str) -> None:
         arm, data = mechanism.arm, engine.data
-        cables = options.cables
-        behind = () if cables is None else extra_joints(cables, options.friction)
-        motors = len(behind) + (0 if options.compliance is None else len(options.compliance.deflections))
+        side = MotorSide.of(arm, options)
+        motors = len(side.joints)
         super().__init__(engine, arm, prefix, extra=motors)
         self.mechanism, self.options, self.parameters = mechanism, options, mechanism.dynamic_parameters
         # attribute access of MjData is slow; these views stay valid
@@ -62,22 +60,20 @@ class SteppedArm(ArmSlice):
         self.qpos, self.qvel = data.qpos[self.q], data.qvel[self.v]
         self._accelerations = None if engine.accuracy == "exact" else data.qacc[self.v]
         self.D, self.E = np.pad(arm.D, ((0, 0), (0, motors))), np.pad(arm.E, ((0, motors), (0, 0)))
-        self.D_measured = self.D.copy()
+        self.D_measured, D_drives = self.D.copy(), self.D.copy()  # D_drives: positions at which drives rub
+        self.E[[self.dof(name) for name in side.joints]] = side.relaxed
+        for elastic_joint, motor in side.encoders.items():
+            row, read = arm.joint_names.index(elastic_joint), np.eye(len(self.qpos))[self.dof(motor)]
+            self.D_measured[row] = read
+            if elastic_joint in side.friction:
+                D_drives[row] = read
         elastic = None if options.compliance is None else ElasticDrives(self, options.compliance)
-        if elastic is not None:
-            for joint, motor in zip(elastic.joints, elastic.motors, strict=True):
-                self.E[motor, joint] = 1.0
-                self.D_measured[joint] = np.eye(len(self.qpos))[motor]
-        if cables is not None:
-            self.E[[self.dof(name) for name in behind]] = relaxed_map(arm, cables, options.friction)
-            for moved, name in zip(CABLE_JOINTS, behind, strict=False):
-                self.D_measured[arm.joint_names.index(moved)] = np.eye(len(self.qpos))[self.dof(name)]
         self.joint_rows, self.measured_rows = _selected(self.D), _selected(self.D_measured)
         self.motor_from_joint = np.ascontiguousarray(arm.motors.coupling.T)
         self.joint_from_motor = np.linalg.inv(self.motor_from_joint)
         self._motor_limits = arm.motors.effort if options.motor_limits else None
         self.wrenches, self.brakes = AppliedWrenches(self), Brakes(self)
-        self.forces = ArmForces(self, options, mechanism, self.D, elastic, self.wrenches)
+        self.forces = ArmForces(self, options, mechanism, self.D, D_drives, elastic, self.wrenches)
         self._mount = None if options.elastic_mount is None else MountDeflection(self, options.elastic_mount)
         self.faults: FaultInjection | None = None
         self.gripper = 0.0

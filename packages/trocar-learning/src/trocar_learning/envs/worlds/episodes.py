@@ -16,7 +16,7 @@ from trocar.batch.worlds.torque_law import TorqueLaw
 from trocar.errors import TrocarError, check_known
 from trocar.spatial import Array, quaternion
 from trocar_learning.envs.actions import MODES, JointEffort, ResidualEffort, TipIncrement
-from trocar_learning.envs.levels import LEVELS
+from trocar_learning.envs.levels import LEVELS, RIGID
 from trocar_learning.envs.registration import make_task
 from trocar_learning.envs.task_env import RATE
 from trocar_learning.envs.worlds.drawn_robots import DrawnRobots, is_drawn, robot_row
@@ -76,6 +76,8 @@ class Episodes:
         """
         check_known("task of many worlds", WORLD_TASKS, task)
         check_known("level of randomisation", LEVELS, level)
+        if LEVELS[level].wrist != RIGID:
+            raise TrocarError(f"many worlds have rigid wrists only; level {level} has cables: backend='environments'")
         seeds = list(seeds) if isinstance(seeds, Iterable) else [seeds]
         if not seeds:
             raise TrocarError("episodes need at least one seed")

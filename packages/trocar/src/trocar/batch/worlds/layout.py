@@ -137,6 +137,8 @@ class SceneLayout:
             raise TrocarError("a batch of scenes has rigid objects only; this scene has soft ones")
         if any(arm.options.cables is not None for arm in scene.arms.values()):  # its controllers read the joints
             raise TrocarError("a batch of scenes has rigid wrists only; omit wrist")
+        if any(arm.options.compensation is not None for arm in scene.arms.values()):
+            raise TrocarError("the controllers of a batch of scenes compensate no wrist; omit compensation")
         arms = {name: _arm(scene, name, stepped) for name, stepped in scene.stepped.items()}
         objects = {name: _object(scene.model, name, placed.body) for name, placed in scene.objects.items()}
         stops = scene.engine.stops

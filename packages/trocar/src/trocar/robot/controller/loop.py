@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from trocar.errors import TrocarError
 from trocar.robot.bus import Bus
 from trocar.robot.controller.actuators import ActuatorSensors, Sensors, Servo
+from trocar.robot.controller.compensated_wrist import CompensatedWrist
 from trocar.robot.controller.constants import FREQUENCY, PERIOD
 from trocar.robot.controller.memory import Remembering
 from trocar.simulation import Scene
@@ -52,6 +54,7 @@ class ControlLoop(Remembering):
         self.parts = {name: slice(a, b) for name, a, b in zip(arms, ends, ends[1:], strict=False)}
         self.cycle = 1
         self.applied = np.zeros(ends[-1])
+        self._wrists: dict[str, CompensatedWrist] = {}
         self._bind(scene)
 
     def adopt(self, scene: Scene) -> None:
@@ -76,6 +79,28 @@ class ControlLoop(Remembering):
         self._idle = tuple(name for name in scene.arms if name not in self.parts)
         self._qpos, self._qvel = scene.data.qpos, scene.data.qvel
         self.measure()
+        self._compensate(scene)
+
+    def _compensate(self, scene: Scene) -> None:
+        """Compensate the wrists of arms with this option; those that were compensated keep their history."""
+        before, self._wrists = self._wrists, {}
+        for name, part in self.parts.items():
+            simulated = scene.arms[name]
+            cables = simulated.options.compensated_cables
+            if cables is not None:
+                wrist = before.get(name)
+                if wrist is None or wrist.cables is not cables:
+                    wrist = CompensatedWrist(simulated.arm, cables, part)
+                    wrist.begin(self.q[part])
+                self._wrists[name] = wrist
+
+    def remembered(self) -> dict[str, Any]:
+        return super().remembered() | {"_wrists": {name: w.remembered() for name, w in self._wrists.items()}}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        super().recall({name: value for name, value in memory.items() if name != "_wrists"})
+        for name, remembered in memory["_wrists"].items():
+            self._wrists[name].recall(remembered)
 
     @property
     def now(self) -> int:
@@ -93,6 +118,8 @@ class ControlLoop(Remembering):
         for name in arms:
             self.sensors.place(self.parts[name], s[self.parts[name]])
         self.q, self.dq = self._joint_from_motor.dot(self.sensors.q), self._joint_from_motor.dot(self.sensors.dq)
+        for name in self._wrists.keys() & set(arms):
+            self._wrists[name].begin(self.q[self.parts[name]])
 
     def measure(self) -> None:
         s, ds = self._positions.dot(self._qpos), self._velocities.dot(self._qvel)
@@ -109,7 +136,12 @@ class ControlLoop(Remembering):
     def act(self) -> Array:
         """Compute the efforts, step the engine and read the sensors; mask (N,) of the actuators that lost track."""
         servo, sensors = self.servo, self.sensors
-        self.applied = servo.efforts(sensors.q, sensors.dq)
+        q, dq = sensors.q, sensors.dq
+        if self._wrists:
+            q, dq = q.copy(), dq.copy()
+            for wrist in self._wrists.values():
+                wrist.shift(servo, q, dq)
+        self.applied = servo.efforts(q, dq)
         lost = servo.lost()
         for name, (stepped, part) in zip(self.parts, self._driven, strict=True):
             efforts = self.applied[part]

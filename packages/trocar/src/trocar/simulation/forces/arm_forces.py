@@ -20,7 +20,7 @@ from trocar.mechanics.static_friction import RESOLVED, presliding_frequency
 from trocar.simulation.engine import ArmSlice
 from trocar.simulation.forces.environment import AppliedWrenches, PortForces
 from trocar.simulation.modelling.arm_model import drive_element
-from trocar.simulation.modelling.cable_model import MOTOR
+from trocar.simulation.modelling.cable_model import MOTOR, at_cables
 from trocar.simulation.scene_arm import Compliance, Mirror, SceneArm
 from trocar.spatial import Array
 
@@ -37,17 +37,19 @@ class Hysteresis:
 
     Args:
         equations: of the arm. D: (n, nv), q = D qpos. timestep: [s].
+        kept: elements (k,) that act.
     """
 
-    def __init__(self, equations: Mechanism, D: Array, timestep: float) -> None:
+    def __init__(self, equations: Mechanism, D: Array, timestep: float, kept: Array) -> None:
         check_resolved(equations, timestep)
         drives = equations.drives
-        self._B = (drives.A @ D)[drives.owner]  # s = B qpos
+        slope = drives.slope[kept]
+        self._B = (drives.A @ D)[drives.owner[kept]]  # s = B qpos
         self._pull = np.ascontiguousarray(-self._B.T)
-        self._F, self._slope = drives.F, drives.slope if drives.slope.any() else None
-        self._rate = -1.0 / drives.delta
+        self._F, self._slope = drives.F[kept], slope if slope.any() else None
+        self._rate = -1.0 / drives.delta[kept]
         self._half = 0.5 * timestep
-        self._z, self._s, self._path = (np.zeros(len(drives.owner)) for _ in range(3))
+        self._z, self._s, self._path = (np.zeros(len(self._F)) for _ in range(3))
 
     def reset(self) -> None:
         """Relax all elements to zero effort."""
@@ -209,8 +211,7 @@ class ElasticDrives:
 
     def __init__(self, arm_slice: ArmSlice, compliance: Compliance) -> None:
         arm, self._compliance = arm_slice.arm, compliance
-        self.joints = [arm.joint_names.index(name) for name in compliance.deflections]
-        self.motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
+        self._motors = [arm_slice.dof(MOTOR + name) for name in compliance.deflections]
         self._links = [arm_slice.dof(arm.driven[name]) for name in compliance.deflections]
         self._insertion = arm_slice.dof(arm.driven["insertion"])
         self._polynomials = [
@@ -222,7 +223,7 @@ class ElasticDrives:
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
         spec, q3, push = self._compliance, qpos[self._insertion], 0.0
-        for polynomials, motor, link in zip(self._polynomials, self.motors, self._links, strict=True):
+        for polynomials, motor, link in zip(self._polynomials, self._motors, self._links, strict=True):
             c, dc, offset, d_offset = (np.polyval(p, q3) for p in polynomials)
             twist, slack = qpos[motor] - qpos[link], 0.5 * spec.backlash
             tension = (twist - min(max(twist, -slack), slack)) / c
@@ -304,7 +305,8 @@ class ArmForces:
 
     Args:
         arm_slice: the arm's rows of the MuJoCo model. options: of the arm. equations: of the arm.
-        D: (n, nv), q = D qpos. elastic: its elastic drives, if any. wrenches: applied to it.
+        D: (n, nv), q = D qpos. D_drives: the same, with the positions of the motors behind wrist cables.
+        elastic: its elastic drives, if any. wrenches: applied to it.
 
     Attributes:
         constant: (nv,) forces that act in every state [N m, N]. acts: True if any force depends on the state.
@@ -318,6 +320,7 @@ class ArmForces:
         options: SceneArm,
         equations: Mechanism,
         D: Array,
+        D_drives: Array,
         elastic: ElasticDrives | None,
         wrenches: AppliedWrenches,
     ) -> None:
@@ -328,15 +331,17 @@ class ArmForces:
         self.take(equations)
         drives = equations.drives
         self.constant = -drives.constant @ D
-        memory = options.friction and drives.owner.size
-        self.hysteresis = Hysteresis(equations, D, timestep) if memory else None
+        cables = options.cables is not None
+        kept = np.array([not (cables and at_cables(equations.arm, drives.drives[i])) for i in drives.owner], dtype=bool)
+        memory = options.friction and kept.any()
+        self.hysteresis = Hysteresis(equations, D_drives, timestep, kept) if memory else None
         if options.friction:
             check_dissipative(drives, equations.arm)
         motor = Mirror() if options.transmission == "mirrored" else options.transmission
         mirror = MirroredCounterweight(arm_slice, timestep, motor) if isinstance(motor, Mirror) else None
         # springs are in the model; cable torques are applied here
-        cables = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]
-        pull = CableForces(arm_slice, cables) if cables else None
+        torques = [element for element in equations.elastics.elements if isinstance(element, CableTorque)]
+        pull = CableForces(arm_slice, torques) if torques else None
         smooth = pull, elastic, self.port
         self.smooth: list[CableForces | ElasticDrives | PortForces] = [s for s in smooth if s is not None]
         sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]

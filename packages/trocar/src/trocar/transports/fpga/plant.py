@@ -75,6 +75,8 @@ class RobotPlant:
     """
 
     def __init__(self, scene: Scene, configuration: IOConfiguration, *, supported: bool = True, seed: int = 0) -> None:
+        if any(arm.options.compensation is not None for arm in scene.arms.values()):
+            raise TrocarError("the program that drives the boards is the controller of their arms; omit compensation")
         self.scene, self.configuration, self._supported = scene, configuration, supported
         self.period, self.time = scene.timestep, 0.0
         self._qpos = scene.data.qpos

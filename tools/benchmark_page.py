@@ -217,7 +217,12 @@ CABLES = """\
 The same seeds on nominal robots with a rigid wrist, with the [wrist cables](wrist.md) `hwang2020`, with cables drawn
 for every episode, and at the level `real`; each without compensation and with a controller that compensates
 `hwang2020`, which is exact in the third column only. `trocar score --table TASK --expert --level nominal --set
-wrist=drawn --set compensation=cables -n 20 -o episodes.jsonl` adds such episodes."""
+wrist=drawn --set compensation=cables -n 20 -o episodes.jsonl` adds such episodes.
+
+The experts of `Approach`, `Place`, `NeedlePick` and `PegLift` plan from the true poses and then move in open loop.
+`Reach` and `Track` command efforts, which no controller compensates; `Track` asks for 0.5 mm, less than a wrist with
+cables leaves. The networks of `NeedlePick` observe the measured tip, which shows the compensation as an error: at the
+level `real` they oscillate."""
 COST = """\
 Expert on nominal robots, one thread, by processor time of `step` and policy on a machine with other load; a period is
 20 ms."""

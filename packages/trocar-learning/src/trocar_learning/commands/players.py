@@ -97,7 +97,7 @@ def opened_player(running: ExitStack, player: Player) -> tuple[TaskEnv, PolicyOf
 
     wrist = wrist_options(player.settings)
     if len(player.settings) > len(wrist) and (player.name in POLICIES or is_file(player.name)):
-        raise TrocarError(f"--set {', '.join(OUTSIDE)} go with a server, a LeRobot policy or a client")
+        raise TrocarError(f"--set goes with a server, a LeRobot policy or a client, except for {' and '.join(WRIST)}")
     if player.name in POLICIES:
         scripted = make_task(player.task, level=player.level, **wrist)
         return scripted, lambda env: scripted_policy(env, player.name, int(env.np_random_seed or 0))

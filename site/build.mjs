@@ -10,6 +10,7 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const models = path.join(here, "..", "models");
 const argument = (name) => process.argv[process.argv.indexOf(name) + 1];
 const out = process.argv.includes("--out") ? path.resolve(argument("--out")) : path.join(here, "build", "site");
+process.chdir(here); // tests find models/ from here
 const mujoco = path.join(here, "node_modules", "@mujoco", "mujoco");
 
 /** The files of a model that MuJoCo reads, as one pack; src/pack.ts has the format. */
@@ -34,7 +35,59 @@ async function tests() {
     });
 }
 
+/**
+ * The functions that MuJoCo's bindings compile from text at run time, compiled here instead, so that the page's content
+ * security policy can forbid it. They are recorded while every function of a world is used.
+ */
+async function invokers() {
+  const recorded = new Map();
+  const Original = globalThis.Function;
+  globalThis.Function = function (...texts) {
+    recorded.set(JSON.stringify(texts), texts);
+    return new Original(...texts);
+  };
+  try {
+    const outfile = path.join(here, "build", "record.mjs");
+    const shared = { bundle: true, platform: "node", format: "esm", target: "node20", external: ["@mujoco/mujoco"] };
+    await build({ ...shared, entryPoints: [path.join(here, "test", "record.ts")], outfile });
+    await (await import(`file://${outfile}`)).useAll();
+  } finally {
+    globalThis.Function = Original;
+  }
+  const cases = [...recorded].map(([key, texts]) => {
+    const body = texts[texts.length - 1];
+    return `[${JSON.stringify(key)}, function (${texts.slice(0, -1).join(",")}) {${body}\n}]`;
+  });
+  return `const functions = new Map([${cases.join(",\n")}]);
+export function compiled(...texts) {
+  const known = functions.get(JSON.stringify(texts));
+  if (!known) throw new Error("MuJoCo's bindings need a function that was not recorded: " + texts);
+  return known;
+}`;
+}
+
+/** MuJoCo's bindings with the recorded functions in place of compiled text. */
+function withoutEval(source) {
+  return {
+    name: "without-eval",
+    setup(builder) {
+      builder.onResolve({ filter: /^recorded-functions$/ }, () => ({ path: "recorded-functions", namespace: "recorded" }));
+      builder.onLoad({ filter: /.*/, namespace: "recorded" }, () => ({ contents: source, loader: "js" }));
+      builder.onLoad({ filter: /@mujoco[\\/]mujoco[\\/]mujoco\.js$/ }, async ({ path: file }) => {
+        const text = await readFile(file, "utf8");
+        if (!text.includes("new Function(")) throw new Error("MuJoCo's bindings no longer compile text; drop this plugin");
+        return {
+          contents: `import { compiled } from "recorded-functions";\n${text.replaceAll("new Function(", "compiled(")}`,
+          loader: "js",
+          resolveDir: here,
+        };
+      });
+    },
+  };
+}
+
 async function site() {
+  const recorded = await invokers();
   await rm(out, { recursive: true, force: true });
   await mkdir(path.join(out, "scenes"), { recursive: true });
   await build({
@@ -47,6 +100,7 @@ async function site() {
     outdir: out,
     external: ["module", "worker_threads", "fs", "path", "url", "crypto", "ws"], // what MuJoCo imports in Node only
     logLevel: "warning",
+    plugins: [withoutEval(recorded)],
   });
   for (const name of await readdir(path.join(here, "pages"))) await cp(path.join(here, "pages", name), path.join(out, name));
   await writeFile(path.join(out, "mujoco.wasm.pack"), gzipSync(await readFile(path.join(mujoco, "mujoco.wasm")), { level: 9 }));

@@ -24,6 +24,10 @@ export interface Push {
 export const CAUSES = ["motor", "gravity", "friction", "push"] as const;
 export type Efforts = Record<(typeof CAUSES)[number], number[]>;
 
+const REACH_STEPS = 8;
+const MAX_REACH = 0.05; // error of the tip that one step corrects [m]
+const DAMPING = 0.01; // [m]
+
 export class WorldArm {
   readonly servo: ArmServo;
   readonly setpoints: Setpoint[];
@@ -238,16 +242,36 @@ export class World {
     return { motor, gravity, friction: product(a.Et, rubbing), push: pushed };
   }
 
-  /** Jacobian (3 x n) of the tip's position by an arm's joints. */
-  tipJacobian(a: WorldArm): Rows {
-    const jac = new this.mj.DoubleBuffer(3 * this.model.nv);
-    const rotation = new this.mj.DoubleBuffer(3 * this.model.nv);
-    this.mj.mj_jacSite(this.model, this.data, jac, rotation, a.tip);
-    const view = jac.GetView() as Float64Array;
-    const rows = [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * this.model.nv))));
-    jac.delete();
-    rotation.delete();
-    return rows;
+  /** Position in the world of an arm's tip at joints q [m]. */
+  tipAt(a: WorldArm, q: number[]): Vector {
+    a.part(this.still.qpos).set(product(a.E, q));
+    this.mj.mj_kinematics(this.model, this.still);
+    return Array.from(this.still.site_xpos.subarray(3 * a.tip, 3 * a.tip + 3)) as Vector;
+  }
+
+  /** Joints near q that bring an arm's tip to a position in the world [m], within limits, by the first three joints. */
+  reach(a: WorldArm, q: number[], target: Vector): number[] {
+    const { mj, model, still } = this;
+    const [linear, angular] = [new mj.DoubleBuffer(3 * model.nv), new mj.DoubleBuffer(3 * model.nv)];
+    const joints = q.slice();
+    for (let k = 0; k < REACH_STEPS; k++) {
+      still.qpos.set(this.data.qpos);
+      a.part(still.qpos).set(product(a.E, joints));
+      mj.mj_kinematics(model, still);
+      mj.mj_comPos(model, still);
+      mj.mj_jacSite(model, still, linear, angular, a.tip);
+      const view = linear.GetView() as Float64Array;
+      const J = [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * model.nv))).slice(0, 3));
+      const error = target.map((x, i) => Math.min(Math.max(x - still.site_xpos[3 * a.tip + i], -MAX_REACH), MAX_REACH));
+      const change = damped(J, error);
+      change.forEach((dq, j) => {
+        const { lower, upper } = a.arm.joints[j];
+        joints[j] = Math.min(Math.max(joints[j] + dq, lower), upper);
+      });
+    }
+    linear.delete();
+    angular.delete();
+    return joints;
   }
 
   /** Largest gap of the closed loops [m]. */
@@ -261,4 +285,15 @@ export class World {
       }
     return gap;
   }
+}
+
+/** Solution of J dq = e by damped least squares, J (3 x 3): dq = J' (J J' + damping^2)^-1 e. */
+function damped(J: Rows, e: number[]): number[] {
+  const A = J.map((row, i) => J.map((other, j) => row.reduce((sum, x, k) => sum + x * other[k], i === j ? DAMPING ** 2 : 0)));
+  const cross = (x: number[], y: number[]) => [0, 1, 2].map((i) => x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]);
+  const dot = (x: number[], y: number[]) => x[0] * y[0] + x[1] * y[1] + x[2] * y[2];
+  const determinant = dot(A[0], cross(A[1], A[2]));
+  const columns = [cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])]; // of the inverse, A symmetric
+  const y = columns.map((column) => dot(column, e) / determinant);
+  return product(transposed(J), y);
 }

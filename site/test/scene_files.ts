@@ -5,7 +5,7 @@ import path from "node:path";
 import { table } from "../src/table";
 import { World, type Options } from "../src/world";
 
-export const ROOT = path.resolve(import.meta.dirname, "..", "..", "..");
+export const ROOT = path.resolve(process.cwd(), "..");
 let engine: Promise<MainModule> | null = null;
 
 export async function world(name: string, options?: Partial<Options>): Promise<World> {

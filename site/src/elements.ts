@@ -20,9 +20,14 @@ export function byId<T extends HTMLElement>(id: string): T {
   return part as T;
 }
 
+const fixed = (value: number, digits: number): string => {
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "\u2212");
+};
+
 /** Position of a joint for reading: degrees or millimetres. */
 export const shownPosition = (value: number, unit: string): string =>
-  unit === "rad" ? `${((value * 180) / Math.PI).toFixed(1)}\u00b0` : `${(value * 1000).toFixed(1)} mm`;
+  unit === "rad" ? `${fixed((value * 180) / Math.PI, 1)}\u00b0` : `${fixed(value * 1000, 1)} mm`;
 
 export const shownEffort = (value: number, unit: string): string =>
-  `${value.toFixed(unit === "rad" ? 3 : 2).replace("-", "\u2212")} ${unit === "rad" ? "N\u00a0m" : "N"}`;
+  unit === "rad" ? `${fixed(value, 3)}\u00a0N\u00a0m` : `${fixed(value, 2)}\u00a0N`;

@@ -9,6 +9,15 @@ const VISUAL = 2; // group of the shapes that are drawn
 const CREASE = 0.6; // angle between faces that is drawn as an edge [rad]
 const SKY = 0xdfe6ee;
 
+/** Levels of quality, from the best: pixels per point, frames between updates of the shadow. */
+const QUALITY = [
+  { ratio: 2, shadow: 1 },
+  { ratio: 1, shadow: 1 },
+  { ratio: 0.75, shadow: 4 },
+  { ratio: 0.5, shadow: 12 },
+];
+const SLOW = 18; // frames/s below which the next level is taken
+
 export interface Hit {
   body: number;
   position: Vector;
@@ -25,6 +34,8 @@ export class Picture {
   private shapes: { mesh: THREE.Mesh; geom: number }[] = [];
   private group = new THREE.Group();
   private world: World | null = null;
+  private level = 0;
+  private drawn = 0;
   private readonly ray = new THREE.Raycaster();
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -113,7 +124,9 @@ export class Picture {
   /** Draw the current state. push: a point and a force that is drawn as an arrow. */
   draw(tip: Vector, push: { at: Vector; force: Vector } | null): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
-    const ratio = Math.min(window.devicePixelRatio, 2);
+    const { ratio: most, shadow } = QUALITY[this.level];
+    const ratio = Math.min(window.devicePixelRatio, most);
+    this.renderer.shadowMap.autoUpdate = this.drawn++ % shadow === 0;
     if (this.canvas.width !== Math.floor(width * ratio) || this.canvas.height !== Math.floor(height * ratio)) {
       this.renderer.setPixelRatio(ratio);
       this.renderer.setSize(width, height, false);
@@ -131,6 +144,11 @@ export class Picture {
       this.arrow.setLength(length, 0.3 * length, 0.18 * length);
     }
     this.renderer.render(this.scene, this.camera);
+  }
+
+  /** Take a lower quality if frames are slow. */
+  adapt(rate: number): void {
+    if (rate < SLOW && this.level < QUALITY.length - 1) this.level++;
   }
 
   private place(): void {

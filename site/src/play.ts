@@ -11,7 +11,10 @@ import { CAUSES, type Options, type Push, type Vector, type World, type WorldArm
 
 const SPEEDS = [1, 0.5, 0.2, 0.05];
 const PULL = 40; // stiffness of a push with the pointer [N/m]
-const BUDGET = 24; // longest time of steps in one frame [ms]; beyond it, simulated time falls behind
+// Time of the steps in one frame: simulated time falls behind beyond the larger of these [ms, share of the frame].
+const BUDGET = 24;
+const SHARE = 0.5;
+const MAX_FRAME = 0.5; // longest time that one frame makes up for [s]
 const READ_INTERVAL = 100; // between updates of the numbers [ms]
 
 const AXES = ["x", "y", "z"];
@@ -314,22 +317,22 @@ class Play {
   // -- time ----------------------------------------------------------------------------------------------------------
 
   private frame(now: number): void {
-    const elapsed = Math.min((now - this.last) / 1000, 0.1);
+    const elapsed = Math.min((now - this.last) / 1000, MAX_FRAME);
     this.last = now;
     if (!this.paused) {
       this.owed += elapsed * this.speed;
       const wanted = Math.floor(this.owed * table.rate);
-      const done = this.advance(wanted);
+      const done = this.advance(wanted, Math.max(BUDGET, 1000 * SHARE * elapsed));
       this.owed = done < wanted ? 0 : this.owed - wanted / table.rate;
     }
     this.draw(now);
     requestAnimationFrame((next) => this.frame(next));
   }
 
-  private advance(count: number): number {
+  private advance(count: number, budget = BUDGET): number {
     const start = performance.now();
     let done = 0;
-    while (done < count && performance.now() - start < BUDGET) {
+    while (done < count && performance.now() - start < budget) {
       const some = Math.min(10, count - done);
       this.push();
       this.world.step(some);
@@ -379,6 +382,7 @@ class Play {
     byId("frames").textContent = (statistics.frames / seconds).toFixed(0);
     byId("tip").textContent = `${tip} mm`;
     byId("gap").textContent = `${(1e6 * world.loopGap()).toFixed(2)} \u00b5m`;
+    this.picture.adapt(statistics.frames / seconds);
     Object.assign(statistics, { since: now, frames: 0, simulated: 0 });
   }
 }

@@ -18,12 +18,12 @@ from trocar.simulation.engine import LOOP_STIFFENING, STIFFENING
 UNBOUNDED = 1e300  # output of a PID without a cap, as in the servo [N m, N]
 # folder in models/ -> title, arms by prefix of their names in the model
 SCENES: dict[str, tuple[str, dict[str, str]]] = {
-    "psm": ("PSM: the arm that holds an instrument", {"": "PSM"}),
-    "mtmr": ("MTMR: the right master", {"": "MTMR"}),
-    "mtml": ("MTML: the left master", {"": "MTML"}),
-    "ecm": ("ECM: the arm of the endoscope", {"": "ECM"}),
+    "psm": ("PSM (instrument)", {"": "PSM"}),
+    "mtmr": ("MTMR (right master)", {"": "MTMR"}),
+    "mtml": ("MTML (left master)", {"": "MTML"}),
+    "ecm": ("ECM (endoscope)", {"": "ECM"}),
     "cart_classic": (
-        "Cart: three PSMs and the ECM",
+        "Cart (3 PSMs, ECM)",
         {"PSM1/": "PSM", "PSM2/": "PSM", "PSM3/": "PSM", "ECM/": "ECM"},
     ),
 }

@@ -20,7 +20,8 @@ export function byId<T extends HTMLElement>(id: string): T {
   return part as T;
 }
 
-const fixed = (value: number, digits: number): string => {
+/** A number with some decimals, a true minus sign and no negative zero. */
+export const fixed = (value: number, digits: number): string => {
   const text = value.toFixed(digits);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "\u2212");
 };

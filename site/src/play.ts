@@ -1,7 +1,7 @@
 /** The page "Play": one scene that is looked at, commanded and pushed. */
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { byId, element, shownEffort, shownPosition } from "./elements";
+import { byId, element, fixed, shownEffort, shownPosition } from "./elements";
 import { BadLink, initial, MAX_FORCE, read, written, type Shown } from "./link";
 import { keepOffline, loadedWorld } from "./loading";
 import { Picture } from "./picture";
@@ -376,12 +376,12 @@ class Play {
     CAUSES.forEach((cause) => (byId(`now-${cause}`).textContent = shownEffort(efforts[cause][this.plotted], this.arm.arm.joints[this.plotted].unit)));
     const seconds = (now - statistics.since) / 1000;
     if (seconds < 1) return;
-    const tip = world.tipPosition(this.arm).map((x) => (1000 * x).toFixed(1)).join(", ");
+    const tip = world.tipPosition(this.arm).map((x) => fixed(1000 * x, 1)).join(", ");
     byId("time").textContent = `${world.data.time.toFixed(1)} s`;
     byId("factor").textContent = `${(statistics.simulated / seconds).toFixed(2)}\u00d7`;
     byId("frames").textContent = (statistics.frames / seconds).toFixed(0);
     byId("tip").textContent = `${tip} mm`;
-    byId("gap").textContent = `${(1e6 * world.loopGap()).toFixed(2)} \u00b5m`;
+    byId("gap").textContent = `${(1e9 * world.loopGap()).toFixed(1)} nm`;
     this.picture.adapt(statistics.frames / seconds);
     Object.assign(statistics, { since: now, frames: 0, simulated: 0 });
   }

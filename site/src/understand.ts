@@ -11,7 +11,7 @@ const BLUE = "#0b6e99";
 const RED = "#c8324a";
 const [YAW, PITCH, INSERTION] = [0, 1, 2];
 const SAMPLES = 81;
-const MICRO = 1e6;
+const NANO = 1e9; // nm in a metre
 
 /** Effort that holds the insertion over pitch, with and without counterweight. */
 class Counterweight {
@@ -26,7 +26,7 @@ class Counterweight {
     for (const [name, joint] of [["yaw", YAW], ["pitch", PITCH]] as const) {
       const slider = byId<HTMLInputElement>(`counterweight-${name}`);
       const { lower, upper } = arm.arm.joints[joint];
-      Object.assign(slider, { min: String(lower), max: String(upper), step: "0.01", value: "0" });
+      Object.assign(slider, { min: String(lower), max: String(upper), step: String((upper - lower) / 200), value: "0" });
       slider.addEventListener("input", () => this.show());
     }
     byId("printed").replaceChildren(
@@ -68,7 +68,7 @@ class Counterweight {
 
 /** Distance of the instrument's shaft from the remote centre of motion, while the arm moves. */
 class RemoteCentre {
-  private readonly chart = new Chart(byId("rcm-chart"), "t [s]", "distance [\u00b5m]", [
+  private readonly chart = new Chart(byId("rcm-chart"), "t [s]", "distance [nm]", [
     { label: "shaft to remote centre", colour: BLUE },
     { label: "gap of the loops", colour: "#7a5195" },
   ]);
@@ -112,12 +112,12 @@ class RemoteCentre {
       const d = [0, 1, 2].map((i) => centre[i] - at[i]);
       const along = d[0] * axis[0] + d[1] * axis[1] + d[2] * axis[2];
       this.rows[0].push(world.data.time);
-      this.rows[1].push(MICRO * Math.hypot(...d.map((x, i) => x - along * axis[i])));
-      this.rows[2].push(MICRO * world.loopGap());
+      this.rows[1].push(NANO * Math.hypot(...d.map((x, i) => x - along * axis[i])));
+      this.rows[2].push(NANO * world.loopGap());
     }
     this.chart.show(this.rows);
-    byId("rcm-largest").textContent = `${Math.max(...this.rows[1]).toFixed(2)} \u00b5m`;
-    byId("gap-largest").textContent = `${Math.max(...this.rows[2]).toFixed(2)} \u00b5m`;
+    byId("rcm-largest").textContent = `${Math.max(...this.rows[1]).toFixed(1)} nm`;
+    byId("gap-largest").textContent = `${Math.max(...this.rows[2]).toFixed(1)} nm`;
   }
 }
 

@@ -18,7 +18,7 @@ export const MAX_FORCE = 20; // [N]
 export class BadLink extends Error {}
 
 export function initial(table: Table, scene: string): Shown {
-  const joints = table.scenes[scene].arms.map(({ arm }) => table.arms[arm].home);
+  const joints = table.scenes[scene].arms.map(({ start }) => start);
   return { scene, joints, goals: joints, options: DEFAULTS, motors: true, force: [0, 0, 0], arm: 0 };
 }
 

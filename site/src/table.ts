@@ -50,6 +50,7 @@ export interface SceneArm {
   name: string;
   prefix: string;
   arm: string;
+  start: number[]; // joints at the start
 }
 
 export interface Scene {

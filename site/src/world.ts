@@ -75,7 +75,11 @@ export class World {
     const xml = new TextDecoder().decode(files.get(scene.file.split("/")[1]));
     this.model = mj.MjModel.from_xml_string(xml, vfs);
     vfs.delete();
-    this.model.opt.timestep = 1 / table.rate;
+    const { eq_solref, jnt_solref, dof_solref, tendon_solref_fri, opt } = this.model;
+    // constraints of the arms are as stiff as the timestep allows: twice the timestep is their time constant
+    for (const constants of [eq_solref, jnt_solref, dof_solref, tendon_solref_fri])
+      for (let k = 0; k < constants.length; k += 2) if (constants[k] === 2 * opt.timestep) constants[k] = 2 / table.rate;
+    opt.timestep = 1 / table.rate;
     this.data = new mj.MjData(this.model);
     this.still = new mj.MjData(this.model);
     this.row = new mj.DoubleBuffer(this.model.nv);
@@ -127,8 +131,8 @@ export class World {
       for (const k of [2 * body, 2 * body + 1]) model.body_invweight0[k] *= loops;
   }
 
-  /** Place all arms at rest; joints: positions by arm (default: home). */
-  reset(joints: number[][] = this.arms.map(({ arm }) => arm.home)): void {
+  /** Place all arms at rest; joints: positions by arm (default: those of the scene). */
+  reset(joints: number[][] = this.scene.arms.map(({ start }) => start)): void {
     this.mj.mj_resetData(this.model, this.data);
     this.cycle = 0;
     this.pushes = [];

@@ -12,9 +12,9 @@ interface Script {
 
 export const scripts = JSON.parse(readFileSync(path.join(ROOT, "site/test/scripts.json"), "utf8")) as Record<string, Script>;
 
-export function setpoint(script: Script, arm: number, home: number[], t: number): [number[], number[]] {
-  let q = home;
-  let dq = home.map(() => 0);
+export function setpoint(script: Script, arm: number, start: number[], t: number): [number[], number[]] {
+  let q = start;
+  let dq = start.map(() => 0);
   for (const move of script.moves) {
     const goal = move.q[arm];
     const x = (t - move.start) / move.duration;
@@ -41,7 +41,7 @@ export function run(world: World, script: Script, seconds: number, sample: numbe
       .map(({ body, point, force }) => ({ body: world.id("BODY", body), point: point as Vector, force: force as Vector }));
     world.step(1, () =>
       world.arms.forEach((a, k) => {
-        const [q, dq] = setpoint(script, k, a.arm.home, t);
+        const [q, dq] = setpoint(script, k, world.scene.arms[k].start, t);
         a.setpoints.forEach((x, j) => ((x.q = q[j]), (x.dq = dq[j])));
       }),
     );

@@ -33,6 +33,9 @@ CONSTANTS = ("kp", "ki", "kd", "deadband", "output")
 def stiffened(path: Path, table: dict[str, Any]) -> mujoco.MjModel:
     """The model of a file with the timestep and the constraints of trocar's simulator."""
     model, scale = mujoco.MjModel.from_xml_path(str(path)), table["stiffening"]
+    # constraints of the arms are as stiff as the timestep allows: twice the timestep is their time constant
+    for constants in (model.eq_solref, model.jnt_solref, model.dof_solref, model.tendon_solref_fri):
+        constants[constants[:, 0] == 2.0 * model.opt.timestep, 0] = 2.0 / table["rate"]
     model.opt.timestep = 1.0 / table["rate"]
     for weights in (model.body_invweight0, model.dof_invweight0, model.tendon_invweight0):
         weights[:] *= scale["all"]
@@ -42,9 +45,9 @@ def stiffened(path: Path, table: dict[str, Any]) -> mujoco.MjModel:
     return model
 
 
-def setpoint(script: dict[str, Any], arm: int, home: list[float], t: float) -> tuple[list[float], list[float]]:
+def setpoint(script: dict[str, Any], arm: int, start: list[float], t: float) -> tuple[list[float], list[float]]:
     """Positions and velocities of an arm's setpoint at a time: polynomials of degree 5 between the moves' goals."""
-    q, dq = list(home), [0.0] * len(home)
+    q, dq = list(start), [0.0] * len(start)
     for move in script["moves"]:
         goal, x = move["q"][arm], (t - move["start"]) / move["duration"]
         if x >= 1.0:
@@ -125,8 +128,9 @@ def run(name: str, seconds: float | None = None, encoders: bool = False) -> list
     model = stiffened(ROOT / "models" / scene["file"], table)
     data, still = mujoco.MjData(model), mujoco.MjData(model)
     arms = [RunArm(model, table["arms"][a["arm"]], a["prefix"], rate) for a in scene["arms"]]
-    for arm in arms:
-        data.qpos[arm.q] = arm.E @ arm.facts["home"]
+    starts = [a["start"] for a in scene["arms"]]
+    for arm, start in zip(arms, starts, strict=True):
+        data.qpos[arm.q] = arm.E @ start
     mujoco.mj_forward(model, data)
     samples = []
     for cycle in range(round((script["seconds"] if seconds is None else seconds) * rate)):
@@ -142,7 +146,7 @@ def run(name: str, seconds: float | None = None, encoders: bool = False) -> list
             facts = arm.facts
             if facts["compensates_gravity"] and (not arm.feed.size or cycle % table["gravity_cycles"] == 0):
                 arm.feed = arm.holding(model, data, still, arm.A @ s)
-            data.ctrl[arm.u] = arm.efforts(*setpoint(script, k, facts["home"], t), s, ds)
+            data.ctrl[arm.u] = arm.efforts(*setpoint(script, k, starts[k], t), s, ds)
             for cable in facts["cables"]:
                 at = arm.q.start + facts["tree"].index(cable["body"])
                 x = min(max(data.qpos[at] / cable["ratio"], cable["lower"]), cable["upper"])

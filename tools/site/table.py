@@ -5,8 +5,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
 
 import trocar as tr
@@ -15,6 +17,7 @@ from trocar.robot.controller.actuators import ActuatorSensors, Sensors
 from trocar.robot.controller.constants import FREQUENCY, GRAVITY_CYCLES
 from trocar.simulation.engine import LOOP_STIFFENING, STIFFENING
 
+MODELS = Path(__file__).parents[2] / "models"
 UNBOUNDED = 1e300  # output of a PID without a cap, as in the servo [N m, N]
 # folder in models/ -> title, arms by prefix of their names in the model
 SCENES: dict[str, tuple[str, dict[str, str]]] = {
@@ -93,11 +96,15 @@ def arm_facts(name: str) -> dict[str, Any]:
 
 
 def _scene(name: str, title: str, arms: dict[str, str]) -> dict[str, Any]:
-    return {
-        "title": title,
-        "file": f"{name}/scene.xml",
-        "arms": [{"name": prefix.rstrip("/") or arm, "prefix": prefix, "arm": arm} for prefix, arm in arms.items()],
-    }
+    model = mujoco.MjModel.from_xml_path(str(MODELS / name / "scene.xml"))
+    start = model.key("home").qpos  # arms of a cart do not touch there, as they would at their own home positions
+    rows = []
+    for prefix, arm in arms.items():
+        facts = tr.Simulator(arm).arm
+        first = model.joint(prefix + facts.bodies[0].name).id
+        q = facts.D @ start[first : first + len(facts.bodies)]
+        rows.append({"name": prefix.rstrip("/") or arm, "prefix": prefix, "arm": arm, "start": _numbers(q)})
+    return {"title": title, "file": f"{name}/scene.xml", "arms": rows}
 
 
 def printed() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-// Builds the page into build/ (or --out DIR), or its tests (--tests) into build/test and build/browser.
+// Builds the page into build/ (or --out DIR), or its tests (--tests) into build/test, build/browser and build/tools.
 import { build } from "esbuild";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
@@ -26,7 +26,7 @@ export async function pack(folder) {
 async function tests() {
   const folder = path.join(here, "test");
   const options = { bundle: true, platform: "node", format: "esm", target: "node20", outExtension: { ".js": ".mjs" } };
-  for (const [end, target] of [[".test.ts", "test"], [".browser.ts", "browser"]])
+  for (const [end, target] of [[".test.ts", "test"], [".browser.ts", "browser"], ["measure.ts", "tools"]])
     await build({
       ...options,
       entryPoints: (await readdir(folder)).filter((name) => name.endsWith(end)).map((name) => path.join(folder, name)),

@@ -48,8 +48,8 @@ for (const [width, height] of [[1280, 800], [1024, 768], [390, 844]])
     const moved = (await page.locator("#joint-insertion").inputValue()) + (await page.locator("#joint-pitch").inputValue());
     assert.notEqual(moved, `0.12${before}`, "the tip was not led");
     await page.locator("#plot-joint").selectOption({ label: "insertion" });
-    await page.locator("#force-z").fill("-5");
-    await until(page, async () => parseFloat((await page.locator("#now-push").innerText()).replace("\u2212", "-")) > 3, "a push");
+    for (const [axis, force] of [["x", 5], ["y", 1], ["z", -1]]) await page.locator(`#force-${axis}`).fill(String(force));
+    await until(page, async () => Math.abs(parseFloat((await page.locator("#now-push").innerText()).replace("\u2212", "-"))) > 3, "a push");
     await page.locator("#release").click();
     for (const id of ["friction", "counterweight", "encoders", "motors", "motors"]) await page.locator(`#${id}`).click();
     await page.locator("#push-mode").check();

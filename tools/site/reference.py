@@ -93,8 +93,7 @@ class RunArm:
             ENCODER(x, *edge, r, self.dt) for x, edge, r in zip(s.tolist(), self.edges, resolution, strict=True)
         ]
         self.edges = [
-            (count, x, edge, age, rate)
-            for x, (_, rate, count, edge, age) in zip(s.tolist(), readings, strict=True)
+            (count, x, edge, age, rate) for x, (_, rate, count, edge, age) in zip(s.tolist(), readings, strict=True)
         ]
         return np.array([r[0] for r in readings]), np.array([r[1] for r in readings])
 

@@ -1,4 +1,4 @@
-"""Table of the arms and scenes of the page: limits, gains, motors, maps between joints, start poses, printed numbers."""
+"""Table of the arms and scenes of the page: limits, gains, motors, maps of joints, start poses, printed numbers."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import trocar as tr
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
-from trocar.laws.graph import absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
+from trocar.laws.graph import Node, absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
 from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import NEAREST, POSE, nearest_joints, offset_wrist
 from trocar.laws.servo import PARAMETERS, servo

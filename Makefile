@@ -23,7 +23,7 @@ else
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: identification-loop help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gazebo gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
+.PHONY: identification-loop site help demo results quick test fuzz fuzz-all fuzz-interfaces soak soak-ros2 boards gazebo gpu learn-gpu check-dds check-envs check-lerobot killed-recordings learn coppelia docs docs-links release-check sbom lock clean venv apt-demo apt-test
 
 help:
 	@echo 'make demo    set up, then run trocar demo (results in trocar-demo/)'
@@ -42,6 +42,7 @@ help:
 	@echo 'make gazebo  run the exported models in Gazebo Classic (root on Debian; installs 2.7 GB in build/gazebo)'
 	@echo 'make gpu     test and time the CUDA and Warp backends of trocar.batch (needs an NVIDIA GPU)'
 	@echo 'make docs    build the documentation site in build/docs, examples run; warnings are errors'
+	@echo 'make site    build the arms in a browser tab, static files in build/site (needs node and npm)'
 	@echo 'make docs-links  check the external links of the documentation'
 	@echo 'make release-check  build sdist and wheel, install them elsewhere with all extras, run the demo there; with'
 	@echo '             every Python from 3.11 to 3.13 on this machine. RELEASE=--help lists options'
@@ -180,6 +181,13 @@ docs: apt-demo $(DEMO_STAMP)
 	$(BIN)/python -m tools.docs_pages $(RUN)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 	@echo 'open build/docs/index.html'
+
+# Static files for any host; open them through one, such as python -m http.server -d build/site.
+site: $(DEMO_STAMP)
+	@command -v npm > /dev/null || { echo 'make site needs node 20 and npm: apt install nodejs npm'; exit 1; }
+	$(BIN)/python -m tools.site
+	cd site && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check && npm run --silent build -- --out ../build/site
+	@du -sh build/site
 
 docs-links: docs
 	$(BIN)/python -m sphinx -q -b linkcheck docs build/docs-links

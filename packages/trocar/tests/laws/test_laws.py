@@ -12,11 +12,19 @@ from scipy.spatial.transform import Rotation
 import trocar as tr
 from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
-from trocar.laws.graph import absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
+from trocar.laws.graph import Node, absolute, atan2, hypot, maximum, rint, select, shortcuts, sign, unequal, whole
 from trocar.laws.law import ScalarLaw
 from trocar.laws.offset_wrist import NEAREST, POSE, nearest_joints, offset_wrist
 from trocar.laws.servo import PARAMETERS, servo
-from trocar.laws.sources.function_source import ARRAYS, NUMBERS, WARP, function_source, on_arrays, on_numbers
+from trocar.laws.sources.function_source import (
+    ARRAYS,
+    JAVASCRIPT,
+    NUMBERS,
+    WARP,
+    function_source,
+    on_arrays,
+    on_numbers,
+)
 from trocar.mechanics.drives import dahl_states
 from trocar.spatial import inverse
 
@@ -211,3 +219,20 @@ def test_every_operation_has_a_form_on_arrays_and_on_numbers() -> None:
     )
     assert "x * x + y * y" in function_source(law, WARP)
     assert "np." not in function_source(law, NUMBERS)
+
+
+def test_a_law_with_parameters_in_javascript() -> None:
+    def law(x: Node, gain: Node) -> tuple[Node, ...]:
+        y = rint(gain * 2.0 * x)
+        return y + y * y, select(unequal(y, 0.0), sign(y), 0.5)
+
+    assert function_source(ScalarLaw(law, ["gain"]), JAVASCRIPT).splitlines() == [
+        "function law(gain) {",
+        "    const p0 = gain * 2.0;",
+        "    function step(x) {",
+        "        const t0 = rint(p0 * x);",
+        "        return [t0 + (t0 * t0), (t0 != 0.0 ? Math.sign(t0) : 0.5)];",
+        "    }",
+        "    return step",
+        "}",
+    ]

@@ -1,4 +1,4 @@
-"""Python functions of a law: on NumPy arrays, on plain numbers, and for Warp.
+"""Functions of a law: in Python on NumPy arrays, on plain numbers and for Warp; in JavaScript.
 
 An operation whose result is used once is written inside the expression that uses it, so that NumPy reuses its memory
 and the two values of `select` on numbers are computed only if they are needed.
@@ -34,12 +34,17 @@ class Dialect:
         calls: templates of operations as calls, in which no argument needs parentheses. both: operator of conditions.
         constant: template of constants, which are then created once.
         branches: test that a condition holds anywhere; values of shortcuts are computed only then. "": always.
+        assignment, opening, result, closing: templates of the lines of a function.
     """
 
     calls: Mapping[str, str]
     both: str = "and"
     constant: str = ""
     branches: str = ""
+    assignment: str = "{} = {}"
+    opening: str = "def {}({}):"
+    result: str = "return {}"
+    closing: str = ""
 
 
 def _templates(prefix: str, **other: str) -> dict[str, str]:
@@ -79,6 +84,24 @@ WARP = Dialect(
         select="wp.where({0}, {1}, {2})",
     )
 )
+# `rint` rounds halves to even, which no function of JavaScript does; `JAVASCRIPT_PRELUDE` has it.
+JAVASCRIPT = Dialect(
+    _templates(
+        "Math.",
+        exp2="Math.pow(2.0, {0})",
+        rint="rint({0})",
+        select="({0} ? {1} : {2})",
+    ),
+    both="&&",
+    assignment="const {} = {};",
+    opening="function {}({}) {{",
+    result="return [{}];",
+    closing="}",
+)
+JAVASCRIPT_PRELUDE = """function rint(x) {
+    const r = Math.round(x);
+    return r - x === 0.5 && r % 2 !== 0 ? r - 1 : r;
+}"""
 
 
 def on_arrays(law: ScalarLaw) -> Callable[..., Any]:
@@ -121,15 +144,19 @@ def function_source(law: ScalarLaw, dialect: Dialect) -> str:
     prepared, lines = [node for node in Program(law.inputs, law.outputs).fixed if node.args], []
     for k, node in enumerate(prepared):
         first = _Lines(dialect, dict(terms), [node])
-        lines += [*first.lines, f"    p{k} = {first.results[0]}"]
+        lines += [*first.lines, "    " + dialect.assignment.format(f"p{k}", first.results[0])]
         terms[node.index] = f"p{k}"
     rest = [node.name for node in law.inputs if not node.fixed]
     inner = [f"    {line}" for line in _definition("step", rest, _Lines(dialect, terms, law.outputs))]
-    return "\n".join([*head, f"def {law.name}({', '.join(fixed)}):", *lines, *inner, "    return step"])
+    opening, closing = dialect.opening.format(law.name, ", ".join(fixed)), [dialect.closing] * bool(dialect.closing)
+    return "\n".join([*head, opening, *lines, *inner, "    return step", *closing])
 
 
 def _definition(name: str, arguments: Sequence[str], body: _Lines) -> list[str]:
-    return [f"def {name}({', '.join(arguments)}):", *body.lines, f"    return {', '.join(body.results)}"]
+    dialect = body.dialect
+    lines = [dialect.opening.format(name, ", ".join(arguments)), *body.lines]
+    lines.append("    " + dialect.result.format(", ".join(body.results)))
+    return [*lines, dialect.closing] if dialect.closing else lines
 
 
 class _Lines:
@@ -180,7 +207,7 @@ class _Lines:
         text, is_open = self._expression(node)
         if self._uses[node.index] > 1:
             name = next(self._names)
-            self.lines.append(f"{self._indent}{name} = {text}")
+            self.lines.append(self._indent + self.dialect.assignment.format(name, text))
             text, is_open = name, False
         self._terms[node.index] = text
         if is_open:

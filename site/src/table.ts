@@ -1,0 +1,71 @@
+/** Facts of arms and scenes, exported by Python (`tools/site`). SI units, radians. */
+import json from "./generated/table.json";
+
+export interface Joint {
+  name: string;
+  unit: string; // "rad" or "m"
+  lower: number;
+  upper: number;
+  velocity: number;
+  acceleration: number;
+}
+
+export interface Cable {
+  body: string;
+  ratio: number;
+  coefficients: number[];
+  lower: number;
+  upper: number;
+}
+
+export interface ServoConstants {
+  kp: number[];
+  ki: number[];
+  kd: number[];
+  deadband: number[];
+  output: number[];
+  cutoff: number[];
+  momentum: number[];
+}
+
+export interface Arm {
+  joints: Joint[];
+  home: number[];
+  tree: string[]; // names of the joints of the model, of which all positions follow: tree_from_joints q
+  tree_from_joints: number[][];
+  joints_from_tree: number[][];
+  motors: string[];
+  joints_from_motors: number[][];
+  motors_from_joints: number[][];
+  effort: number[]; // limits of the motors
+  servo: ServoConstants;
+  resolution: number[];
+  compensates_gravity: boolean;
+  counterweight: string | null;
+  has_rcm: boolean;
+  cables: Cable[];
+}
+
+export interface SceneArm {
+  name: string;
+  prefix: string;
+  arm: string;
+  start: number[]; // joints at the start
+}
+
+export interface Scene {
+  title: string;
+  file: string;
+  arms: SceneArm[];
+}
+
+export interface Table {
+  rate: number;
+  gravity_cycles: number;
+  stiffening: { all: number; loops: number };
+  arms: Record<string, Arm>;
+  scenes: Record<string, Scene>;
+  printed: { motion: string; without: number; with: number }[];
+}
+
+export const table: Table = json;

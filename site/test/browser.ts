@@ -1,0 +1,53 @@
+/** The built page on a server of files, and Debian's Chromium. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import path from "node:path";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+
+const KINDS: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+export const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"];
+
+export class Site {
+  private constructor(readonly server: Server, readonly browser: Browser, readonly address: string) {}
+
+  static async open(root = process.env.TROCAR_SITE ?? path.resolve("build/site")): Promise<Site> {
+    const server = createServer(async (request, response) => {
+      const name = decodeURIComponent(new URL(request.url!, "http://x").pathname).replace(/\/$/, "/index.html");
+      try {
+        const content = await readFile(path.join(root, path.normalize(name)));
+        response.writeHead(200, { "content-type": KINDS[path.extname(name)] ?? "application/octet-stream", "content-length": content.length });
+        response.end(content);
+      } catch {
+        response.writeHead(404).end();
+      }
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    return new Site(server, browser, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
+
+  /** A fresh profile with one page, and all that goes wrong on it. */
+  async page(width: number, height: number): Promise<{ context: BrowserContext; page: Page; faults: string[] }> {
+    const context = await this.browser.newContext({ viewport: { width, height }, hasTouch: width < 500 });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    page.setDefaultTimeout(120_000);
+    page.on("console", (message) => {
+      const driver = message.text().includes("GL Driver Message"); // of software rendering while screenshots are taken
+      if (["error", "warning"].includes(message.type()) && !driver) faults.push(message.text());
+    });
+    page.on("pageerror", (error) => faults.push(String(error)));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(this.address) && !/^(data|blob):/.test(request.url())) faults.push(`request to ${request.url()}`);
+    });
+    return { context, page, faults };
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    this.server.close();
+  }
+}

@@ -1,0 +1,118 @@
+"""The page in `site/`: its generated files are current, its laws and its physics are those of Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import trocar as tr
+from tests.support.repository import ROOT
+from tools.site.__main__ import FOLDER, texts
+from tools.site.reference import run, setpoint
+from tools.site.table import table
+from trocar.laws.law import ScalarLaw
+from trocar.laws.servo import PARAMETERS, servo
+from trocar.laws.sources.function_source import on_numbers
+from trocar.robot.controller.actuators import Servo
+
+SITE = ROOT / "site"
+NODE, NPM = shutil.which("node"), shutil.which("npm")
+CHROMIUM = shutil.which("chromium")
+needs_node = pytest.mark.skipif(not (NODE and NPM), reason="no node and npm: apt install nodejs npm")
+
+
+def test_the_generated_files_are_current() -> None:
+    for name, text in texts().items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run python -m tools.site"
+
+
+def test_the_table_follows_its_schema() -> None:
+    schema = json.loads((SITE / "table.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    facts = table()
+    assert list(validator.iter_errors(facts)) == []
+    facts["arms"]["PSM"]["joints"][0]["unit"] = "degree"
+    assert list(validator.iter_errors(facts))
+
+
+@needs_node
+def test_the_servo_in_javascript_is_that_in_python_to_the_bit() -> None:
+    law, rng = ScalarLaw(servo, PARAMETERS), np.random.default_rng(0)
+    names = [node.name for node in law.inputs]
+    rows = rng.normal(size=(500, len(names))) * 10.0 ** rng.uniform(-3.0, 1.0, (500, len(names)))
+    rows[rng.random(rows.shape) < 0.1] = 0.0
+    split = len(names) - len(PARAMETERS)
+    rows[:, [names.index(k) for k in ("deadband", "output", "limit", "cutoff", "dt")]] **= 2
+    expected = [on_numbers(law)(*row[split:])(*row[:split]) for row in rows.tolist()]
+    script = (
+        f"import {{ servo }} from {json.dumps((FOLDER / 'laws.js').as_uri())};"
+        "import { readFileSync } from 'node:fs';"
+        "const rows = JSON.parse(readFileSync(0, 'utf8'));"
+        f"console.log(JSON.stringify(rows.map((r) => servo(...r.slice({split}))(...r.slice(0, {split})))));"
+    )
+    answer = node("--input-type=module", "-e", script, text=json.dumps(rows.tolist()))
+    np.testing.assert_array_equal(np.array(json.loads(answer)), np.array(expected))
+
+
+@pytest.mark.parametrize("name", ["PSM", "MTMR", "ECM"])
+def test_the_scripted_run_is_that_of_the_simulator(name: str) -> None:
+    """The page's run, in MuJoCo alone, against the simulator under the robot's own servo, for 1.1 s without pushes."""
+    seconds, script = 1.1, json.loads((SITE / "test/scripts.json").read_text(encoding="utf-8"))[name.lower()]
+    sim = tr.Simulator(name, timestep=1.0 / 1500.0)
+    sim.reset(sim.arm.home)
+    law, A = Servo([sim.arm]), sim.arm.motors.coupling
+    law.on[:] = True
+    facts, feed, samples = sim.arm.controller, np.zeros(sim.n), []
+    for cycle in range(round(1500 * seconds)):
+        if facts.gravity_compensation and facts.compensates_positions and cycle % 3 == 0:
+            feed = sim.mechanism.gravity(sim.q)
+        q_ref, dq_ref = setpoint(script, 0, list(sim.arm.home), cycle / 1500)
+        law.q_ref[:], law.dq_ref[:] = np.linalg.solve(A, q_ref), np.linalg.solve(A, dq_ref)
+        law.feed_forward[:] = A.T @ feed
+        tau = law.efforts(np.linalg.solve(A, sim.q), np.linalg.solve(A, sim.dq))
+        sim.step(np.linalg.solve(A.T, tau))
+        samples.append(sim.q.copy())
+    expected = np.array(run(name.lower(), seconds))
+    np.testing.assert_allclose(np.array(samples)[74::75], expected, rtol=0.0, atol=1e-6)
+
+
+@needs_node
+def test_the_unit_tests_of_the_page_pass() -> None:
+    install()
+    command = [str(NPM), "test", "--silent"]
+    done = subprocess.run(command, cwd=SITE, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+@needs_node
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium")
+@pytest.mark.xdist_group("browser")
+def test_the_controls_of_the_page_work_in_a_browser() -> None:
+    install()
+    command = [str(NPM), "run", "--silent", "test:browser"]
+    done = subprocess.run(command, cwd=SITE, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+
+
+def install() -> None:
+    """Install the locked packages, unless they are; skipped where npm's registry is out of reach."""
+    lock, installed = SITE / "package-lock.json", SITE / "node_modules" / ".package-lock.json"
+    if installed.exists() and installed.stat().st_mtime >= lock.stat().st_mtime:
+        return
+    command = [str(NPM), "ci", "--no-audit", "--no-fund", "--loglevel=error"]
+    done = subprocess.run(command, cwd=SITE, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode and "ENOTFOUND" in done.stderr + done.stdout:
+        pytest.skip("npm's registry cannot be reached, and site/node_modules is not installed")
+    assert done.returncode == 0, done.stderr
+
+
+def node(*arguments: str, text: str, folder: Path = SITE) -> str:
+    command = [str(NODE), *arguments]
+    return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=True).stdout

@@ -91,15 +91,16 @@ def test_a_step_whose_solver_stops_early_is_repeated_without_its_warm_start(monk
     other.model.opt.disableflags |= engine.WARMSTART
     starts = []
 
-    def stopping(model, data, step=sim.scene.engine._mj_step):
+    def stopping(model, data, step=engine.mj_step):
         starts.append((data.time, not model.opt.disableflags & engine.WARMSTART))
         step(model, data)
         if len(starts) == 1:
             data.qvel[:] += 100.0
             data.solver.gradient[data.solver_niter[0] - 1] = 25.0
 
-    monkeypatch.setattr(sim.scene.engine, "_mj_step", stopping)
-    sim.step(np.zeros(7))
+    with monkeypatch.context() as changed:
+        changed.setattr(engine, "mj_step", stopping)
+        sim.step(np.zeros(7))
     other.step(np.zeros(7))
     np.testing.assert_array_equal(sim.q, other.q)
     np.testing.assert_array_equal(sim.dq, other.dq)
@@ -112,11 +113,11 @@ def test_a_step_whose_solver_stops_early_is_repeated_without_its_warm_start(monk
 def test_a_solver_that_stops_early_twice_is_reported(monkeypatch):
     sim = scene()
 
-    def stopping(model, data, step=sim.scene.engine._mj_step):
+    def stopping(model, data, step=engine.mj_step):
         step(model, data)
         data.solver.gradient[data.solver_niter[0] - 1] = 25.0
 
-    monkeypatch.setattr(sim.scene.engine, "_mj_step", stopping)
+    monkeypatch.setattr(engine, "mj_step", stopping)
     with pytest.warns(tr.Unsolved, match="did not converge"):
         sim.step(np.zeros(7))
     assert sim.scene.unconverged == 1

@@ -27,7 +27,6 @@ from trocar.closing import Closable
 from trocar.errors import TrocarError, check_known
 from trocar.files import check_writable, scratch_folder
 from trocar.recording.bag_file import SUFFIXES
-from trocar.robot.controller.reports import Reports
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import JointState, Message, Pose
 from trocar.robot.robot import Robot
@@ -44,10 +43,10 @@ VERSION: Literal[9] = 9  # of the format of ROS 2 bags: Jazzy's, which Humble re
 class BagRecorder(Closable):
     """Writes topics of a robot to a bag, until `close`.
 
-    States come at 100 Hz. Those of `measured_js` are means over the control cycles since the last one, stamped with
-    the mean time: a script that sends set-points at 200 Hz makes efforts ripple, and single samples would show the
-    ripple as a friction that is not there. Messages are recorded at the time of the robot's clock at which they were
-    seen, as rosbag does. The bag appears under its name when it is complete.
+    States come at 100 Hz. Without chosen topics, those of `measured_js` are means over the control cycles since the
+    last one, stamped with the mean time: a script that sends set-points at 200 Hz makes efforts ripple, and single samples
+    would show the ripple as a friction that is not there. Messages are recorded at the time of the robot's clock at
+    which they were seen, as rosbag does. The bag appears under its name when it is complete.
 
     Args:
         path: ends in .bag, .mcap or .db3. A .bag that is there is replaced; a folder that is there is an error.
@@ -76,7 +75,8 @@ class BagRecorder(Closable):
         self._robot = robot
         self._thread = threading.Thread(target=self._write, name="trocar-bag", daemon=True)
         self._thread.start()
-        arms = {name.partition("/")[0] for name in names if name.endswith("measured_js")} & {*robot.arms}
+        whole = [] if topics is not None else names  # chosen topics are samples, as in other recordings of the same run
+        arms = {name.partition("/")[0] for name in whole if name.endswith("measured_js")} & {*robot.arms}
         self._means = {arm: _Means(robot.readings(arm)) for arm in sorted(arms)}
         for mean in self._means.values():
             robot.after_cycle.append(mean.add)
@@ -127,10 +127,10 @@ class BagRecorder(Closable):
 class _Means:
     """Means of what an arm measures over the control cycles between two messages of a topic.
 
-    readings: of the arm. Sums run from the start, so that the topics of arm and jaw can have their own periods.
+    readings: `Robot.readings` of the arm. Sums run from the start: the topics of arm and jaw have their own periods.
     """
 
-    def __init__(self, readings: Reports) -> None:
+    def __init__(self, readings: Any) -> None:
         self._readings, self._count = readings, 0
         self._sums = np.zeros((3, readings.arm.n))
         self._before: dict[str, tuple[int, Array, int]] = {}  # count, sums and stamp of the last message, by topic

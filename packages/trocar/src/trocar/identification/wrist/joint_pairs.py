@@ -57,9 +57,9 @@ class JointPairs:
 
     def save(self, path: Path) -> Path:
         """Write an .npz file that `load` reads."""
-        content = io.BytesIO()
-        np.savez(content, command=self.command, seen=self.seen)
-        return write_whole(path, content.getvalue())
+        buffer = io.BytesIO()
+        np.savez(buffer, command=self.command, seen=self.seen)
+        return write_whole(path, buffer.getvalue())
 
     @classmethod
     def load(cls, path: Path) -> JointPairs:

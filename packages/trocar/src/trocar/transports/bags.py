@@ -44,9 +44,9 @@ class BagRecorder(Closable):
     """Writes topics of a robot to a bag, until `close`.
 
     States come at 100 Hz. Without chosen topics, those of `measured_js` are means over the control cycles since the
-    last one, stamped with the mean time: a script that sends set-points at 200 Hz makes efforts ripple, and single samples
-    would show the ripple as a friction that is not there. Messages are recorded at the time of the robot's clock at
-    which they were seen, as rosbag does. The bag appears under its name when it is complete.
+    last one, stamped with the mean time: a script that sends set-points at 200 Hz makes efforts ripple, and single
+    samples would show the ripple as a friction that is not there. Messages are recorded by the robot's clock
+    when they are seen, as rosbag does. The bag appears under its name when it is complete.
 
     Args:
         path: ends in .bag, .mcap or .db3. A .bag that is there is replaced; a folder that is there is an error.

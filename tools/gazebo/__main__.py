@@ -65,9 +65,9 @@ def installed(folder: Path) -> Path:
         print(f"installing Debian 11 with Gazebo in {root}: 2.7 GB, a few minutes", flush=True)
         mirror = "http://deb.debian.org/debian"
         subprocess.run(["mmdebstrap", "--variant=apt", f"--include={PACKAGES}", "bullseye", root, mirror], check=True)
-    shutil.copy(SOURCE, root / "root/recorder.cc")
+    shutil.copy(SOURCE, root / "srv/recorder.cc")
     build = "g++ -O2 -shared -fPIC -o librecorder.so recorder.cc $(pkg-config --cflags --libs gazebo)"
-    _chroot(root, f"cd /root && {build}")
+    _chroot(root, f"cd /srv && {build}")
     return root
 
 
@@ -100,15 +100,15 @@ def driven(scene: Scene, drive: str) -> list[Joint]:
 
 def recorded(root: Path, models: Path, case: Case, joints: list[Joint]) -> tuple[list[str], Array]:
     """Names of the columns and rows of a run."""
-    shutil.rmtree(root / "root/models", ignore_errors=True)
-    shutil.copytree(models / case.model, root / "root/models" / case.model)
+    shutil.rmtree(root / "srv/models", ignore_errors=True)
+    shutil.copytree(models / case.model, root / "srv/models" / case.model)
     tree = ET.parse(models / case.model / "classic.world")
     world = tree.getroot().find("world")
     assert world is not None
     for rate in world.iter("real_time_update_rate"):
         rate.text = "0"  # as fast as it can
-    plugin = ET.SubElement(world, "plugin", name="recorder", filename="/root/librecorder.so")
-    for tag, text in (("duration", case.duration), ("frequency", FREQUENCY), ("output", "/root/run.csv")):
+    plugin = ET.SubElement(world, "plugin", name="recorder", filename="/srv/librecorder.so")
+    for tag, text in (("duration", case.duration), ("frequency", FREQUENCY), ("output", "/srv/run.csv")):
         ET.SubElement(plugin, tag).text = str(text)
     for joint in joints:
         entry = ET.SubElement(plugin, "joint")
@@ -116,12 +116,12 @@ def recorded(root: Path, models: Path, case: Case, joints: list[Joint]) -> tuple
         values = {"name": joint.name, "start": joint.start, "amplitude": joint.amplitude, "effort": joint.effort}
         for tag, value in (values | {"p": p, "i": i, "d": d}).items():
             ET.SubElement(entry, tag).text = str(value)
-    tree.write(root / "root/run.world")
-    (root / "root/run.csv").unlink(missing_ok=True)
-    environment = "GAZEBO_MODEL_PATH=/root/models GAZEBO_MODEL_DATABASE_URI= GAZEBO_IP=127.0.0.1"
-    environment += " GAZEBO_MASTER_URI=http://127.0.0.1:11345 HOME=/root"
-    _chroot(root, f"{environment} timeout 600 gzserver --verbose /root/run.world")
-    header, *lines = (root / "root/run.csv").read_text(encoding="utf-8").splitlines()
+    tree.write(root / "srv/run.world")
+    (root / "srv/run.csv").unlink(missing_ok=True)
+    environment = "GAZEBO_MODEL_PATH=/srv/models GAZEBO_MODEL_DATABASE_URI= GAZEBO_IP=127.0.0.1"
+    environment += " GAZEBO_MASTER_URI=http://127.0.0.1:11345 HOME=/srv"
+    _chroot(root, f"{environment} timeout 600 gzserver --verbose /srv/run.world")
+    header, *lines = (root / "srv/run.csv").read_text(encoding="utf-8").splitlines()
     return header.split(","), np.array([[float(x) for x in line.split(",")] for line in lines])
 
 

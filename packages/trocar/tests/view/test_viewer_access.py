@@ -498,6 +498,29 @@ def test_two_browsers_can_move_the_tip_and_change_the_mode(page, capfd):
     page.controls.set_mode("joint")
 
 
+def test_a_dragged_tip_and_a_redrawn_panel_do_not_wait_for_each_other(page, browser, monkeypatch):
+    """The page draws the target while a browser drags it: each needs what the other shows."""
+    controls, inside, held = page.controls, threading.Event(), []
+    move = controls.tip._move
+
+    def redraw():
+        with controls._lock:
+            inside.set()
+            controls.tip.show(np.eye(4))
+
+    def dragged(T):
+        held.append(threading.Thread(target=redraw, daemon=True))
+        held[0].start()
+        inside.wait(0.5)  # in vain if drawing waits for the drag
+        move(T)
+
+    monkeypatch.setattr(controls.tip, "_move", dragged)
+    hand = threading.Thread(target=controls.tip._on_drag, daemon=True)
+    hand.start()
+    until(lambda: not hand.is_alive(), "the end of the drag")
+    until(lambda: not held[0].is_alive(), "the redrawn target")
+
+
 def test_an_older_value_cannot_overtake_a_newer_one(page, browser, monkeypatch):
     """viser handles every message in another thread: a delayed one must not overwrite newer values."""
     page.simulation.pause()

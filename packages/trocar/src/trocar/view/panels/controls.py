@@ -110,14 +110,15 @@ class TipTarget:
 
     Args:
         base: node of the scene that is the base of the arm. move: called with a pose (4, 4) in the base.
+        lock: that of the owner, who shows and moves the target under it; a second one could wait for the first.
 
     Attributes:
         handle: the handle in the scene. entry: position and orientation in base axes; roll, pitch and yaw are rotations
             about the fixed axes x, y and z, in this order.
     """
 
-    def __init__(self, page: Page, base: str, move: Callable[[Array], None]) -> None:
-        self._move, self._lock = move, threading.RLock()
+    def __init__(self, page: Page, base: str, move: Callable[[Array], None], lock: threading.RLock) -> None:
+        self._move, self._lock = move, lock
         self._T = np.eye(4)  # the exact target that is shown
         page.add("markdown", "Drag the handle at the tip, or type a target and press Enter:")
         icon = viser.Icon.ARROW_RIGHT

@@ -61,7 +61,7 @@ class ArmControls:
             add("button", "Zero", lambda _: self._zero_efforts(), icon=viser.Icon.EQUAL)
         self.efforts = Sliders(page, self._folders["torque"], self._on_efforts)
         with self._folders["cartesian"]:
-            self.tip = TipTarget(page, base, self.move_tip)
+            self.tip = TipTarget(page, base, self.move_tip, self._lock)
         with gui.add_folder("Push the tip", expand_by_default=False):
             self._hand = add("checkbox", "Hand", None, False, hint="a handle that pulls at the tip like a spring")
             gui.add_markdown("Force in base axes:")

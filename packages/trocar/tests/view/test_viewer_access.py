@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import urllib.error
@@ -21,6 +22,7 @@ from websockets.http11 import Request
 from tests.support.raw_browser import CAMERA, RawBrowser, until, websocket
 from tests.support.viewed_robot import ViewedRobot
 from tests.support.waiting import TIMEOUT
+from trocar.errors import TrocarError
 from trocar.view.access import Access
 from trocar.view.panel import plain
 from trocar.view.panels.transport import TransportPanel
@@ -512,7 +514,8 @@ def test_a_dragged_tip_and_a_redrawn_panel_do_not_wait_for_each_other(page, brow
         held.append(threading.Thread(target=redraw, daemon=True))
         held[0].start()
         inside.wait(0.5)  # in vain if drawing waits for the drag
-        move(T)
+        with contextlib.suppress(TrocarError):  # the arm may refuse the pose
+            move(T)
 
     monkeypatch.setattr(controls.tip, "_move", dragged)
     hand = threading.Thread(target=controls.tip._on_drag, daemon=True)

@@ -512,7 +512,7 @@ def test_a_dragged_tip_and_a_redrawn_panel_do_not_wait_for_each_other(page, brow
 
     def dragged(T):
         held.append(threading.Thread(target=redraw, daemon=True))
-        held[0].start()
+        held[-1].start()
         inside.wait(0.5)  # in vain if drawing waits for the drag
         with contextlib.suppress(TrocarError):  # the arm may refuse the pose
             move(T)
@@ -521,7 +521,7 @@ def test_a_dragged_tip_and_a_redrawn_panel_do_not_wait_for_each_other(page, brow
     hand = threading.Thread(target=controls.tip._on_drag, daemon=True)
     hand.start()
     until(lambda: not hand.is_alive(), "the end of the drag")
-    until(lambda: not held[0].is_alive(), "the redrawn target")
+    until(lambda: not any(thread.is_alive() for thread in held), "the redrawn target")
 
 
 def test_an_older_value_cannot_overtake_a_newer_one(page, browser, monkeypatch):

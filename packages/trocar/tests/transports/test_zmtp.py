@@ -8,7 +8,7 @@ import zmq
 
 from tests.support.odd_values import SEED, rounds
 from tests.support.ros_samples import damaged
-from trocar.transports.zmtp import GREETING, MAX_COMMAND, MAX_PARTS, Peer, ProtocolError, Requester
+from trocar.transports.zmtp import GREETING, MAX_COMMAND, MAX_PARTS, Peer, PeerError, Requester
 
 READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ"
 LIMIT = 1000
@@ -71,7 +71,7 @@ BROKEN = {
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_is_not_of_the_protocol_or_too_long_is_refused(kind: str) -> None:
     data, words = BROKEN[kind]
-    with pytest.raises(ProtocolError, match=words):
+    with pytest.raises(PeerError, match=words):
         Peer("REP", ("REQ", "DEALER"), LIMIT).received(data)
 
 
@@ -87,7 +87,7 @@ def test_damaged_bytes_are_messages_or_refused() -> None:
         peer, data = Peer("REP", ("REQ",), LIMIT), damaged(sound, random)
         try:
             read = peer.received(data)
-        except ProtocolError:
+        except PeerError:
             continue
         assert all(isinstance(part, bytes) for message in read for part in message)
         assert len(peer.outgoing) < 200

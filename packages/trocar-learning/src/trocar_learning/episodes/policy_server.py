@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from trocar import checks
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, pose
-from trocar.transports.zmtp import ProtocolError, Requester
+from trocar.transports.zmtp import PeerError, Requester
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.policy_messages import MAX_MESSAGE, PolicyFailure, answer_error, packed, unpacked
 
@@ -99,7 +99,7 @@ class PolicyServer:
             raise PolicyFailure(
                 f"the policy server at {self.address} did not answer within {self.timeout:g} s"
             ) from None
-        except (ProtocolError, OSError) as error:
+        except (PeerError, OSError) as error:
             raise PolicyFailure(f"the policy server at {self.address} failed: {error}") from None
         if others:
             self.close()

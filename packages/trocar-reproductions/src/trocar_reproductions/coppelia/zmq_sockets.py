@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from trocar.errors import TrocarError
-from trocar.transports.zmtp import CHUNK, Peer, ProtocolError
+from trocar.transports.zmtp import CHUNK, Peer, PeerError
 
 HOST = "127.0.0.1"
 MAX_CLIENTS = 16  # of a socket
@@ -135,7 +135,7 @@ class Client:
                     self._messages += messages
             except BlockingIOError:
                 return
-            except ProtocolError as error:
+            except PeerError as error:
                 self.leave(str(error))
             except OSError:
                 self.leave("")

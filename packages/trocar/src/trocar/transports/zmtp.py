@@ -22,7 +22,7 @@ CHUNK = 1 << 16  # bytes read at once
 RETRY = 0.05  # pause between two attempts to connect [s]
 
 
-class ProtocolError(TrocarError):
+class PeerError(TrocarError):
     """Bytes that are not of the protocol, or exceed a limit."""
 
 
@@ -50,7 +50,7 @@ class Peer:
             queue += _head(MORE if k < len(parts) - 1 else 0, len(part)) + part
 
     def received(self, data: bytes) -> list[list[bytes]]:
-        """Messages that are complete with these bytes. Raises ProtocolError; the connection is to be closed then."""
+        """Messages that are complete with these bytes. Raises PeerError; the connection is to be closed then."""
         self._incoming += data
         if not self._greeted and not self._greet():
             return []
@@ -70,13 +70,13 @@ class Peer:
         """Read the greeting, once it is complete."""
         seen = self._incoming
         if not GREETING.startswith(seen[:1]) or (len(seen) >= SIGNATURE and not seen[SIGNATURE - 1] & 1):
-            raise ProtocolError("it does not speak ZeroMQ's protocol")
+            raise PeerError("it does not speak ZeroMQ's protocol")
         if len(seen) > SIGNATURE and seen[SIGNATURE] < 3:
-            raise ProtocolError(f"it speaks version {seen[SIGNATURE]} of ZeroMQ's protocol, not 3")
+            raise PeerError(f"it speaks version {seen[SIGNATURE]} of ZeroMQ's protocol, not 3")
         if len(seen) < len(GREETING):
             return False
         if seen[SIGNATURE + 2 : NAMED].rstrip(b"\0") != b"NULL":
-            raise ProtocolError("it asks for encryption or a password, which are not served")
+            raise PeerError("it asks for encryption or a password, which are not served")
         del seen[: len(GREETING)]
         self._greeted = True
         self.outgoing += _command(b"READY", _property(b"Socket-Type", self._kind.encode()))
@@ -90,17 +90,17 @@ class Peer:
         flags = seen[0]
         head = 9 if flags & LONG else 2
         if flags > MORE | LONG | COMMAND or (flags & COMMAND and flags & MORE):
-            raise ProtocolError(f"it sent a frame with the flags {flags}")
+            raise PeerError(f"it sent a frame with the flags {flags}")
         if len(seen) < head:
             return None
         size = struct.unpack_from(">Q", seen, 1)[0] if flags & LONG else seen[1]
         if flags & COMMAND:
             if size > MAX_COMMAND:
-                raise ProtocolError(f"it sent a command of {size} bytes; at most {MAX_COMMAND} are read")
+                raise PeerError(f"it sent a command of {size} bytes; at most {MAX_COMMAND} are read")
         elif not self.ready:
-            raise ProtocolError("it sent a message before the handshake")
+            raise PeerError("it sent a message before the handshake")
         elif self._size + size > self._limit or len(self._parts) >= MAX_PARTS:
-            raise ProtocolError(f"its message exceeds {self._limit} bytes or {MAX_PARTS} parts")
+            raise PeerError(f"its message exceeds {self._limit} bytes or {MAX_PARTS} parts")
         if len(seen) < head + size:
             return None
         body = bytes(seen[head : head + size])
@@ -112,16 +112,16 @@ class Peer:
         name, rest = command[1 : 1 + command[0]] if command else b"", command[1 + command[0] :] if command else b""
         if not self.ready:
             if name != b"READY":
-                raise ProtocolError(f"it began with the command {shown(name)}")
+                raise PeerError(f"it began with the command {shown(name)}")
             kind = _properties(rest).get(b"socket-type", b"").decode("latin-1")
             if kind not in self._others:
-                raise ProtocolError(f"it is a socket of the kind {shown(kind)}; expected {' or '.join(self._others)}")
+                raise PeerError(f"it is a socket of the kind {shown(kind)}; expected {' or '.join(self._others)}")
             self.ready = True
             self.outgoing += self._early
         elif name == b"PING":
             self.outgoing += _command(b"PONG", rest[2:18])
         elif name == b"ERROR":
-            raise ProtocolError("it reported an error")
+            raise PeerError("it reported an error")
 
 
 def _head(flags: int, size: int) -> bytes:
@@ -143,7 +143,7 @@ def _properties(content: bytes) -> dict[bytes, bytes]:
     while content:
         name, rest = content[1 : 1 + content[0]], content[1 + content[0] :]
         if len(rest) < 4 or (size := struct.unpack_from(">I", rest)[0]) > len(rest) - 4:
-            raise ProtocolError("its handshake is incomplete")
+            raise PeerError("its handshake is incomplete")
         values[name.lower()], content = rest[4 : 4 + size], rest[4 + size :]
     return values
 
@@ -163,7 +163,7 @@ class Requester:
         """The parts of the answer. A connection that is lost is made again, with the request, until the time is over.
 
         Raises:
-            TimeoutError: there is no answer in time [s]. ProtocolError: the answer is none, or is too long.
+            TimeoutError: there is no answer in time [s]. PeerError: the answer is none, or is too long.
         """
         deadline = time.monotonic() + timeout
         try:
@@ -195,7 +195,7 @@ class Requester:
                 raise ConnectionResetError
             for message in peer.received(data):
                 if len(message) < 2 or message[0]:
-                    raise ProtocolError("it sent an answer without an envelope")
+                    raise PeerError("it sent an answer without an envelope")
                 return message[1:]
 
     def close(self) -> None:

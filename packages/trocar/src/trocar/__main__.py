@@ -1,5 +1,6 @@
 """The command `trocar` as a process of its own, also `python -m trocar`."""
 
+import io
 import signal
 import sys
 
@@ -11,6 +12,8 @@ def program() -> None:
     """
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of ASCII shows other characters by their numbers
+            sys.stdout.reconfigure(errors="backslashreplace")
         from trocar.cli import app
 
         app(prog_name="trocar")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -329,6 +330,14 @@ def test_a_second_ctrl_c_after_the_command_ends_the_process_without_a_traceback(
         assert (leaving.value.code, signal.getsignal(signal.SIGINT)) == (3, signal.SIG_DFL)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_terminal_of_ascii_shows_other_characters_by_their_numbers():
+    code = "import trocar.cli, trocar.__main__ as main\n"
+    code += "trocar.cli.app = lambda **_: print('5 \\u00b5m')\nmain.program()"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (ran.returncode, ran.stderr, ran.stdout) == (0, "", "5 \\xb5m\n")
 
 
 def test_ctrl_c_while_commands_are_imported_is_one_line():

@@ -6,6 +6,7 @@ import pytest
 
 from trocar.errors import Inaccurate, TrocarError
 from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Sphere, Tissue
+from trocar.simulation.objects.tissue_shapes import lump
 from trocar.spatial import pose, rotation
 
 TURNED = pose(rotation("z", 0.5) @ rotation("x", 0.4), [0.3, 0.0, 0.0])
@@ -119,6 +120,11 @@ def test_inverted_cells_are_named():
         ({"cells": (0, 1, 1)}, "cells of bar"),
         ({"cells": (100, 10, 10)}, "at most 500"),
         ({"poisson": 0.5}, "poisson"),
+        ({"poisson": "a"}, "poisson of bar must be"),
+        ({"cells": 5}, "cells of bar must be a sequence, got 5"),
+        ({"fixed": 5}, "fixed of bar must be a sequence, got 5"),
+        ({"inclusions": 5}, "inclusions of bar must be a sequence, got 5"),
+        ({"size": (1e-5, 0.02, 0.02), "surface": lump()}, r"size of bar .* got \(1e-05, 0.02, 0.02\)"),
         ({"fixed": ()}, "needs a fixed face"),
         ({"fixed": ("top",)}, "face of bar"),
         ({"mesh": 1e-5}, "too fine"),
@@ -131,7 +137,7 @@ def test_inverted_cells_are_named():
 )
 def test_impossible_tissue_is_refused(options, message):
     with pytest.raises(TrocarError, match=message):
-        Tissue("bar", SIZE, **options)
+        Tissue(**{"name": "bar", "size": SIZE, **options})
 
 
 def test_a_sheet_that_is_thinner_than_its_skin_is_refused():

@@ -40,7 +40,7 @@ from trocar.spatial import Array, checked_pose, quaternion
 MAX_CELLS = 500  # of a tissue; a step of so many takes 10 ms
 MAX_SURFACE = 20_000  # nodes of the surface
 MESH_FILE = "tissue.msh"  # in memory
-RADIUS = 1e-5  # of the flex's skin [m]
+RADIUS, MIN_SIZE = 1e-5, 2.5e-5  # of the flex's skin, and edge of a tissue around it [m]
 # Of the solver; the arm's 1e-14 is out of reach between light nodes. From 1e-7 on, some forces are off by 10 mN.
 TOLERANCE = 3e-8
 CHECKED = 20  # steps between two checks for inverted cells
@@ -98,13 +98,17 @@ class Tissue(SceneObject):
     def __post_init__(self) -> None:
         check_name(self.name)
         size = checks.lengths(f"size of {self.name}", self.size)
+        if size.min() < MIN_SIZE:
+            raise TrocarError(f"size of {self.name} must be at least {MIN_SIZE:g} m, got {self.size!r}")
         positive = ("young", "density", "mesh")
         checks.attributes(self, self.name, positive=positive, not_negative=("friction", "damping"))
         if self.surface is not None:
             check_type(f"surface of {self.name}", self.surface, ClosedSurface, "a ClosedSurface")
-        if not 0 <= self.poisson < 0.5:
+        if not (checks.is_number(self.poisson) and 0 <= self.poisson < 0.5):
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_layers(self.layers, self.name)
+        for name in ("fixed", "cells", "inclusions"):
+            check_type(f"{name} of {self.name}", getattr(self, name), Sequence | np.ndarray, "a sequence")
         for inclusion in self.inclusions:
             check_type(f"an inclusion of {self.name}", inclusion, Inclusion, "an Inclusion(shape, young)")
         if self.strength is not None:

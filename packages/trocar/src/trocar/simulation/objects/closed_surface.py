@@ -145,7 +145,7 @@ class ClosedSurface:
         """Heights (k,) at which a ray along z at (2,) crosses the surface [m], and whether it leaves upwards there."""
         a, b, c = self._corners
         sides = np.stack([_side(p, q, ray) for p, q in ((b, c), (c, a), (a, b))])
-        leaving = (sides > 0).all(axis=0)
+        leaving = np.asarray((sides > 0).all(axis=0))
         hit = leaving | (sides < 0).all(axis=0)
         weights = sides[:, hit]
         heights = (weights * np.stack([p[hit, 2] for p in (a, b, c)])).sum(axis=0) / weights.sum(axis=0)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from trocar.errors import Inaccurate, TrocarError
-from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Sphere, Tissue
+from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Solid, Sphere, Tissue
 from trocar.simulation.objects.tissue_shapes import lump
 from trocar.spatial import pose, rotation
 
@@ -174,3 +174,25 @@ def test_the_edges_of_a_wound_push_each_other_apart_and_are_named():
     gap = scene.objects["right"].position([-0.005, 0.0, 0.0]) - scene.objects["left"].position([0.005, 0.0, 0.0])
     assert gap[0] > -1e-4  # they overlapped by 0.2 mm
     assert {part.name for contact in scene.touching() for part in (contact.first, contact.second)} == {"left", "right"}
+
+
+@pytest.mark.parametrize(("speed", "warned"), [(50.0, True), (5.0, False)])
+def test_a_solid_that_passes_through_a_tissue_in_one_step_is_reported(speed, warned):
+    pad = Tissue("pad", (0.06, 0.06, 0.01), pose(p=[0.3, 0.0, 0.0]), cells=(3, 3, 1))
+    ball = Solid("ball", Sphere([0.0, 0.0, 0.0], 4e-3), pose(p=[0.3, 0.0, 0.03]), mass=2e-3, stiffness=None)
+    other = Solid("other", Sphere([0.0, 0.0, 0.0], 4e-3), pose(p=[0.5, 0.0, 0.03]), mass=2e-3, stiffness=None)
+    arm = SceneArm(arm="PSM", base=np.eye(4), friction=False, counterweight=False)
+    scene = Scene({"PSM": arm}, objects=[pad, ball, other], accuracy="discrete")
+
+    def fly(name):
+        scene.data.qvel[scene.model.body(f"object/{name}").dofadr[0] + 2] = -speed
+        for _ in range(4):
+            scene.step({"PSM": scene.arms["PSM"].mechanism.gravity(scene.arms["PSM"].q)})
+
+    fly("other")  # past the tissue
+    if warned:
+        with pytest.warns(Inaccurate, match=r"ball moves 50 mm in a step at t = .*, further than pad is thick"):
+            fly("ball")
+    else:
+        fly("ball")
+        assert scene.objects["ball"].pose[2, 3] > 0.0

@@ -16,6 +16,7 @@ from trocar import checks
 from trocar.errors import Inaccurate, TrocarError, check_known, check_type
 from trocar.simulation.objects.closed_surface import ClosedSurface
 from trocar.simulation.objects.cutting import Elements, checked_path, crossed, flex_id, flex_tetrahedra, swept
+from trocar.simulation.objects.fast_solids import FastSolids
 from trocar.simulation.objects.piercing import Passage, Piercing, TissueEvent, TissuePoint
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
@@ -229,6 +230,8 @@ class PlacedTissue(PlacedObject):
         self._elements = Elements(model, flex, grid.bodies[grid.corners], owner, stiffness)
         # cells of the box in which there is no tissue
         self._filled = self._elements.filled
+        size, centre = np.asarray(thing.size, dtype=float), np.asarray(thing.pose, dtype=float)[:3, 3]
+        self._fast = FastSolids(model, data, thing.name, size, centre)
         self._passage: Passage | None = None
         self._events: list[TissueEvent] = []
         self._steps, self._warned = 0, False
@@ -320,6 +323,7 @@ class PlacedTissue(PlacedObject):
 
     def after_step(self) -> None:
         self._steps += 1
+        self._fast.check()
         if self._steps % CHECKED == 0:
             self._check_inverted()
         if self.thing.strength is not None and self._steps % TEARING == 0:

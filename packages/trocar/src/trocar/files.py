@@ -198,6 +198,17 @@ def _terminate(number: int, _: FrameType | None) -> None:
     os.kill(os.getpid(), number)
 
 
+def user_cache() -> Path:
+    """Folder for files of this user that can be made or fetched again."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "trocar"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "trocar" / "trocar" / "Cache"
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (chosen if chosen.is_absolute() else home / ".cache") / "trocar"
+
+
 def read_whole(path: str | os.PathLike[str], what: str, most: int = TEXT_SIZE) -> bytes:
     """Read the bytes of a file. Raise an error naming `what` if it is unreadable or longer than `most` bytes."""
     check_regular(path, what)

@@ -18,7 +18,7 @@ import tempfile
 from trocar import batch
 batch.load("PSM", backend="c")
 """
-ENVIRONMENT = "import gymnasium; gymnasium.make('trocar/Reach-v0').reset(seed=0)"
+ENVIRONMENT = "import gymnasium, trocar_learning.envs; gymnasium.make('trocar/Reach-v0').reset(seed=0)"
 SYMBOLIC = "import trocar.batch.symbolic"
 ENDING = {
     "trocar": ["sim", "PSM", "-d", "0.02", "-o", "sim"],
@@ -30,8 +30,8 @@ ENDING = {
 }
 SERVING = {
     "trocar[view]": ["view", "PSM", "--no-browser", "--port", "0"],
-    "trocar[view] alone, teleoperated": ["teleop", "--master", "keyboard", "--no-browser"],
-    "trocar[vr],trocar[view]": ["teleop", "--master", "phone", "--no-browser"],
+    "trocar[view] alone, teleoperated": ["teleop", "--master", "keyboard"],
+    "trocar[vr],trocar[view]": ["teleop", "--master", "phone"],
     "trocar[ros2]": ["serve", "ros2", "psm"],
     "trocar-reproductions": ["serve", "coppelia", "--port", "0"],
     "trocar-reproductions[zmq]": ["serve", "coppelia", "--port", "0", "--zmq", "0"],
@@ -65,5 +65,7 @@ def test_a_server_starts_without_other_packages(requirements: str, tmp_path: Pat
             lines.append(process.stdout.readline())
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 0, "".join(lines) + rest
-    assert "is not installed" not in "".join(lines) + rest
+    output = "".join(lines) + rest
+    assert process.returncode in (0, 130), output
+    assert "http" in output or "serving" in output
+    assert "is not installed" not in output

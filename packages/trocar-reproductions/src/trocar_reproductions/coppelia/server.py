@@ -1,9 +1,8 @@
 """The TCP server of CoppeliaSim's legacy remote API, on this machine only.
 
-One thread serves all clients, a message of each per turn. It answers a message after its commands were executed and, at
-a trigger, the step was taken; streams are read after that. CoppeliaSim answers with the values of before the step, and
-its clients send a ping to get those of after it. Here both read the same, so that runs are repeatable. A message with
-pictures is answered when these are rendered; the simulation and other clients do not wait for that.
+One thread serves all clients, a message of each per turn. It executes the commands of a message, reads its streams,
+answers it, and then takes the step of a trigger. A message with pictures is answered when these are rendered; the
+simulation and other clients do not wait for that.
 """
 
 from __future__ import annotations
@@ -172,6 +171,14 @@ class _Reply(NamedTuple):
         return self.image is None or self.image.picture.done()
 
 
+class _Answer(NamedTuple):
+    """Answer to a message. triggers: the message asks for the next step, which follows once the answer is sent."""
+
+    head: MessageHead
+    replies: list[_Reply]
+    triggers: bool
+
+
 class _Client:
     """One connection: reads messages, executes their commands and answers."""
 
@@ -180,8 +187,7 @@ class _Client:
         self._scene, self._stepping = server.scene, server.stepping
         self._reader, self._assembly = PacketReader(), Assembly()
         self._messages: deque[bytes] = deque()
-        self._executed: tuple[MessageHead, list[_Reply]] | None = None  # message to be answered
-        self._answer: tuple[MessageHead, list[_Reply]] | None = None  # its answer, complete but for pictures
+        self._answer: _Answer | None = None  # complete but for pictures
         self._unsent = bytearray()
         self._streams: dict[tuple[int, bytes], tuple[RemoteCommand, float]] = {}  # with the time of the last reply [ms]
         self._reported: set[int] = set()  # commands not served
@@ -206,8 +212,8 @@ class _Client:
         if self._stepping.waits(self):
             return False
         if self._answer is not None:
-            return all(reply.ready for reply in self._answer[1])
-        return self._executed is not None or bool(self._messages)
+            return all(reply.ready for reply in self._answer.replies)
+        return bool(self._messages)
 
     def work(self) -> None:
         """Execute and answer one message: the others, and the simulation, take their turns between two messages."""
@@ -216,10 +222,7 @@ class _Client:
                 if self._answer is not None:
                     self._send_answer(*self._answer)
                     return
-                if self._executed is not None:
-                    self._read_streams(*self._executed)
-                else:
-                    self._execute_message(self._messages.popleft())
+                self._execute_message(self._messages.popleft())
         except ProtocolError as error:
             self.leave(f"disconnected: {error}")
         except OSError as error:
@@ -266,11 +269,7 @@ class _Client:
                 self._streams[name] = command, float("-inf")
             else:
                 replies.append(self._reply(command))
-        self._executed = head, replies
-
-    def _read_streams(self, head: MessageHead, replies: list[_Reply]) -> None:
-        """Complete the answer to a message with the streams after the step that it has triggered."""
-        self._executed = None
+        triggers = any(reply.command.number == commands.TRIGGER and not reply.command.failed for reply in replies)
         now = 1e3 * time.monotonic()
         for name, (command, last) in self._streams.items():
             if now - last >= command.delay:
@@ -278,15 +277,17 @@ class _Client:
                 replies.append(self._reply(command))
         number = head.message if replies else packets.NO_MESSAGE
         state = self._scene.running, self._scene.paused
-        self._answer = MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state), replies
+        self._answer = _Answer(MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state), replies, triggers)
 
-    def _send_answer(self, head: MessageHead, replies: list[_Reply]) -> None:
+    def _send_answer(self, head: MessageHead, replies: list[_Reply], triggers: bool) -> None:
         self._answer = None
         if sum(reply.size for reply in replies) > MAX_ANSWER:
             raise ProtocolError(f"its message asks for more than {MAX_ANSWER} bytes")
         commands = [self._with_picture(*reply) for reply in replies]
         self._unsent += packets.packets(packets.packed_message(head, commands))
         self._send()
+        if triggers:
+            self._stepping.trigger(self)
 
     def _with_picture(self, reply: RemoteCommand, image: PendingImage | None) -> RemoteCommand:
         if image is None:
@@ -330,7 +331,7 @@ class _Client:
             case commands.SYNCHRONOUS | commands.FREE_RUNNING:
                 self._stepping.synchronise(self, command.number == commands.SYNCHRONOUS)
             case commands.TRIGGER:
-                self._stepping.trigger(self)
+                self._stepping.check_trigger(self)
             case commands.FINISH:
                 self._finishing = True
             case commands.SIMULATION:

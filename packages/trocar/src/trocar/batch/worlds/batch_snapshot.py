@@ -36,12 +36,12 @@ class BatchSnapshot:
 
 def digest(parts: Iterable[Any]) -> str:
     """Digest of the arrays and numbers of models, tables and dictionaries; with equal ones, batches go on alike."""
-    found = hashlib.blake2b(digest_size=16)
+    state = hashlib.blake2b(digest_size=16)
     for part in parts:
         entries = part if isinstance(part, Mapping) else {name: getattr(part, name) for name in dir(part)}
         for name in sorted(entries):
             if isinstance(entries[name], np.ndarray | float):
                 value = np.asarray(entries[name])
-                found.update(f"{name} {value.dtype} {value.shape}".encode())
-                found.update(value.tobytes())
-    return found.hexdigest()
+                state.update(f"{name} {value.dtype} {value.shape}".encode())
+                state.update(value.tobytes())
+    return state.hexdigest()

@@ -13,14 +13,42 @@ const out = process.argv.includes("--out") ? path.resolve(argument("--out")) : p
 process.chdir(here); // tests find models/ from here
 const mujoco = path.join(here, "node_modules", "@mujoco", "mujoco");
 
-/** The files of a model that MuJoCo reads, as one pack; src/pack.ts has the format. */
-export async function pack(folder) {
-  const root = path.join(models, folder);
-  const names = [`${folder}.xml`, "scene.xml"];
-  for (const name of (await readdir(path.join(root, "assets"))).sort()) names.push(`assets/${name}`);
-  const contents = await Promise.all(names.map((name) => readFile(path.join(root, name))));
+const generated = path.join(here, "src", "generated");
+const PAGES = {
+  index: { script: "play", kind: "play", name: "Play", title: "the dVRK in a tab" },
+  peg_transfer: { script: "peg_transfer", kind: "play", name: "Peg transfer", title: "peg transfer" },
+  understand: { script: "understand", kind: "understand", name: "Understand", title: "understand the dVRK" },
+};
+
+/** Files in one pack: [name in the pack, path]; src/pack.ts has the format. */
+export async function pack(files) {
+  const names = files.map(([name]) => name);
+  const contents = await Promise.all(files.map(([, file]) => readFile(file)));
   const index = JSON.stringify(names.map((name, k) => [name, contents[k].length]));
   return gzipSync(Buffer.concat([Buffer.from(`${index}\n`), ...contents]), { level: 9 });
+}
+
+/** The files of a model that MuJoCo reads. */
+async function modelFiles(folder) {
+  const root = path.join(models, folder);
+  const assets = (await readdir(path.join(root, "assets"))).sort().map((name) => `assets/${name}`);
+  return [`${folder}.xml`, "scene.xml", ...assets].map((name) => [name, path.join(root, name)]);
+}
+
+/** The files of the peg transfer; its meshes are those of the cart. */
+async function contestFiles() {
+  const model = path.join(generated, "peg_transfer.xml");
+  const meshes = [...(await readFile(model, "utf8")).matchAll(/<mesh file="([^"]+)"/g)].map(([, file]) => file);
+  return [["peg_transfer.xml", model], ...meshes.map((file) => [`assets/${file}`, path.join(models, "cart_classic", "assets", file)])];
+}
+
+/** A page between the common head and its end. */
+async function page(name) {
+  const { script, kind, title } = PAGES[name];
+  const links = Object.entries(PAGES).map(([other, { name: text }]) => `<a href="./${other}.html"${other === name ? ' aria-current="page"' : ""}>${text}</a>`);
+  const words = { TITLE: title, SCRIPT: script, KIND: kind, PAGES: links.join("") };
+  const head = (await readFile(path.join(here, "pages", "head.html"), "utf8")).replace(/TITLE|SCRIPT|KIND|PAGES/g, (word) => words[word]);
+  return `${head}${await readFile(path.join(here, "pages", `${name}.html`), "utf8")}  </body>\n</html>\n`;
 }
 
 async function tests() {
@@ -91,7 +119,7 @@ async function site() {
   await rm(out, { recursive: true, force: true });
   await mkdir(path.join(out, "scenes"), { recursive: true });
   await build({
-    entryPoints: ["play.ts", "understand.ts"].map((name) => path.join(here, "src", name)),
+    entryPoints: Object.values(PAGES).map(({ script }) => path.join(here, "src", `${script}.ts`)),
     bundle: true,
     splitting: true,
     minify: true,
@@ -102,10 +130,13 @@ async function site() {
     logLevel: "warning",
     plugins: [withoutEval(recorded)],
   });
-  for (const name of await readdir(path.join(here, "pages"))) await cp(path.join(here, "pages", name), path.join(out, name));
+  for (const name of Object.keys(PAGES)) await writeFile(path.join(out, `${name}.html`), await page(name));
+  await cp(path.join(here, "pages", "icon.svg"), path.join(out, "icon.svg"));
+  await cp(path.join(generated, "expert.txt"), path.join(out, "expert.txt"));
   await writeFile(path.join(out, "mujoco.wasm.pack"), gzipSync(await readFile(path.join(mujoco, "mujoco.wasm")), { level: 9 }));
-  const { scenes } = JSON.parse(await readFile(path.join(here, "src", "generated", "table.json"), "utf8"));
-  for (const name of Object.keys(scenes)) await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(name));
+  const { scenes } = JSON.parse(await readFile(path.join(generated, "table.json"), "utf8"));
+  for (const name of Object.keys(scenes)) await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(await modelFiles(name)));
+  await writeFile(path.join(out, "scenes", "peg_transfer.pack"), await pack(await contestFiles()));
   await worker();
 }
 

@@ -287,7 +287,7 @@ class Play {
 
   private grab(event: PointerEvent): void {
     if (event.button !== 0 || !event.isPrimary) return;
-    this.draggingTip = this.picture.onHandle(event);
+    this.draggingTip = this.picture.onHandle(event) >= 0;
     if (!this.draggingTip) {
       const hit = event.shiftKey || byId<HTMLInputElement>("push-mode").checked ? this.picture.hit(event) : null;
       if (!hit || !hit.body) return;
@@ -362,7 +362,7 @@ class Play {
   private draw(now: number): void {
     const { world, statistics } = this;
     const push = world.pushes[world.pushes.length - 1];
-    this.picture.draw(world.tipPosition(this.arm), push ? { at: world.position(push.body, push.point), force: push.force } : null);
+    this.picture.draw([world.tipPosition(this.arm)], push ? { at: world.position(push.body, push.point), force: push.force } : null);
     statistics.frames++;
     if (now - this.lastRead < READ_INTERVAL) return;
     this.lastRead = now;

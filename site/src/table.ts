@@ -59,13 +59,38 @@ export interface Scene {
   arms: SceneArm[];
 }
 
+/** The peg transfer of `trocar_learning.contest`. */
+export interface Contest {
+  scene: Scene;
+  hands: Record<string, string>; // arm of the left and of the right hand
+  fingers: string[];
+  pegs: string[];
+  rules: {
+    duration: number;
+    aside: number;
+    above: number;
+    still: number;
+    max_tilt: number;
+    rest: number;
+    lost: number;
+    margin: number;
+  };
+  board: { plate: number[]; posts: number[][] };
+  objects: Record<string, number[]>[]; // by seed: position and angle about the vertical of board and pegs
+  camera: { position: number[]; target: number[]; angle: number };
+  wrist: { T_tip_6: number[][]; offset: number; insertion: number; roll: number; near: number };
+  input: { period: number; way: number; turn: number; jaw: number; most: number[]; open: number; closed: number };
+}
+
 export interface Table {
   rate: number;
   gravity_cycles: number;
   stiffening: { all: number; loops: number };
+  stall: { gradient: number; recorded: number }; // of the solver, in iterations that are recorded
   arms: Record<string, Arm>;
   scenes: Record<string, Scene>;
   printed: { motion: string; without: number; with: number }[];
+  contest: Contest;
 }
 
 export const table: Table = json;

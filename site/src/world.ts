@@ -1,5 +1,5 @@
 /** One scene in MuJoCo under the dVRK's control. Model, steps and forces are those of trocar's simulator. */
-import type { DoubleBuffer, MainModule, MjData, MjModel } from "@mujoco/mujoco";
+import type { DoubleBuffer, MainModule, MjData, MjModel, MjSolverStatVec } from "@mujoco/mujoco";
 import { ArmServo, product, transposed, type Rows } from "./servo";
 import { Setpoint } from "./setpoint";
 import type { Arm, Scene, Table } from "./table";
@@ -62,6 +62,7 @@ export class World {
   cycle = 0;
   private readonly still: MjData; // for forces at rest
   private readonly row: DoubleBuffer; // a velocity
+  private readonly iterations: MjSolverStatVec; // of the solver, in the last step
 
   constructor(
     readonly mj: MainModule,
@@ -82,6 +83,7 @@ export class World {
     opt.timestep = 1 / table.rate;
     this.data = new mj.MjData(this.model);
     this.still = new mj.MjData(this.model);
+    this.iterations = this.data.solver;
     this.row = new mj.DoubleBuffer(this.model.nv);
     this.arms = scene.arms.map(({ name, prefix, arm }) => new WorldArm(name, prefix, table.arms[arm], this));
     this.change();
@@ -131,9 +133,10 @@ export class World {
       for (const k of [2 * body, 2 * body + 1]) model.body_invweight0[k] *= loops;
   }
 
-  /** Place all arms at rest; joints: positions by arm (default: those of the scene). */
-  reset(joints: number[][] = this.scene.arms.map(({ start }) => start)): void {
+  /** Place all arms at rest; joints: positions by arm (default: those of the scene). objects: places the objects. */
+  reset(joints: number[][] = this.scene.arms.map(({ start }) => start), objects: () => void = () => {}): void {
     this.mj.mj_resetData(this.model, this.data);
+    objects();
     this.cycle = 0;
     this.pushes = [];
     this.arms.forEach((a, k) => {
@@ -152,8 +155,7 @@ export class World {
 
   /** Advance by some periods of the control loop. before: sets the setpoints of a period; default: towards the goals. */
   step(count = 1, before: (() => void) | null = null): void {
-    const { data, model, mj } = this;
-    const { qpos, qvel, ctrl, qfrc_applied, xfrc_applied } = data;
+    const { qpos, qvel, ctrl, qfrc_applied, xfrc_applied } = this.data;
     const dt = 1 / this.table.rate;
     for (let k = 0; k < count; k++) {
       if (before) before();
@@ -168,9 +170,37 @@ export class World {
           qfrc_applied[at] = -cable.coefficients.reduce((sum, c) => sum * x + c, 0) / cable.ratio;
         }
       }
-      mj.mj_step(model, data);
+      this.advance();
       this.cycle++;
     }
+  }
+
+  /**
+   * A step of MuJoCo that is repeated without its warm start if the solver stopped short of the solution, as the
+   * simulator repeats it (`trocar.simulation.engine`); only scenes with friction cones need it.
+   */
+  private advance(): void {
+    const { mj, model, data, table } = this;
+    const { opt } = model;
+    if (opt.cone !== mj.mjtCone.mjCONE_ELLIPTIC.value) {
+      mj.mj_step(model, data);
+      return;
+    }
+    const changed = [data.qpos, data.qvel, data.qacc_warmstart] as Float64Array[];
+    const [time, before] = [data.time, changed.map((values) => values.slice())];
+    mj.mj_step(model, data);
+    const iterations: number = data.solver_niter[0];
+    if (iterations < 1 || iterations > table.stall.recorded) return;
+    const last = this.iterations.get(iterations - 1)!;
+    const stalled = last.gradient > table.stall.gradient;
+    last.delete();
+    if (!stalled) return;
+    data.time = time;
+    changed.forEach((values, k) => values.set(before[k]));
+    const flags = opt.disableflags;
+    opt.disableflags = flags | mj.mjtDisableBit.mjDSBL_WARMSTART.value;
+    mj.mj_step(model, data);
+    opt.disableflags = flags;
   }
 
   private control(a: WorldArm, qpos: Float64Array, qvel: Float64Array): number[] {
@@ -276,6 +306,26 @@ export class World {
     linear.delete();
     angular.delete();
     return joints;
+  }
+
+  /** Call a function with the two bodies of every contact of the last step, and the force on the second [N]. */
+  contacts(visit: (one: number, other: number, force: () => Vector) => void): void {
+    const { mj, model, data } = this;
+    const all = data.contact;
+    const row = new mj.DoubleBuffer(6);
+    for (let k = 0; k < data.ncon; k++) {
+      const contact = all.get(k)!;
+      const { geom1, geom2, efc_address } = contact;
+      visit(model.geom_bodyid[geom1], model.geom_bodyid[geom2], () => {
+        if (efc_address < 0) return [0, 0, 0];
+        mj.mj_contactForce(model, data, k, row);
+        const [f, axes] = [row.GetView() as Float64Array, contact.frame as Float64Array];
+        return [0, 1, 2].map((i) => f[0] * axes[i] + f[1] * axes[3 + i] + f[2] * axes[6 + i]) as Vector;
+      });
+      contact.delete();
+    }
+    row.delete();
+    all.delete();
   }
 
   /** Largest gap of the closed loops [m]. */

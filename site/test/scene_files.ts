@@ -3,10 +3,20 @@ import load, { type MainModule } from "@mujoco/mujoco";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { table } from "../src/table";
-import { World, type Options } from "../src/world";
+import { DEFAULTS, World, type Options } from "../src/world";
 
 export const ROOT = path.resolve(process.cwd(), "..");
 let engine: Promise<MainModule> | null = null;
+
+/** The peg transfer; its meshes are those of the cart. */
+export async function contestWorld(options?: Partial<Options>): Promise<World> {
+  engine ??= load();
+  const text = readFileSync(path.join(ROOT, "site/src/generated/peg_transfer.xml"));
+  const files = new Map<string, Uint8Array>([["peg_transfer.xml", text]]);
+  for (const [, file] of text.toString().matchAll(/<mesh file="([^"]+)"/g))
+    files.set(`assets/${file}`, readFileSync(path.join(ROOT, "models/cart_classic/assets", file)));
+  return new World(await engine, table, table.contest.scene, files, { ...DEFAULTS, ...options });
+}
 
 export async function world(name: string, options?: Partial<Options>): Promise<World> {
   engine ??= load();

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tools.site.contest_model import contest_mjcf
 from tools.site.laws import declarations, javascript
 from tools.site.table import table
 from trocar.files import write_whole
@@ -22,6 +23,7 @@ def texts() -> dict[str, str]:
     return {
         "laws.js": javascript(),
         "laws.d.ts": declarations(),
+        "peg_transfer.xml": contest_mjcf(),
         "table.json": json.dumps(table(), indent=1, allow_nan=False) + "\n",
     }
 

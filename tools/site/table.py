@@ -12,10 +12,11 @@ import mujoco
 import numpy as np
 
 import trocar as tr
+from tools.site.contest import contest_facts
 from trocar.arms.parameters import CableTorque
 from trocar.robot.controller.actuators import ActuatorSensors, Sensors
 from trocar.robot.controller.constants import FREQUENCY, GRAVITY_CYCLES
-from trocar.simulation.engine import LOOP_STIFFENING, STIFFENING
+from trocar.simulation.engine import LOOP_STIFFENING, RECORDED, STALLED, STIFFENING
 
 MODELS = Path(__file__).parents[2] / "models"
 UNBOUNDED = 1e300  # output of a PID without a cap, as in the servo [N m, N]
@@ -38,9 +39,11 @@ def table() -> dict[str, Any]:
         "rate": FREQUENCY,
         "gravity_cycles": GRAVITY_CYCLES,
         "stiffening": {"all": STIFFENING["fast"], "loops": LOOP_STIFFENING},
+        "stall": {"gradient": STALLED, "recorded": RECORDED},
         "arms": {name: arm_facts(name) for name in ("PSM", "MTMR", "MTML", "ECM")},
         "scenes": {name: _scene(name, title, arms) for name, (title, arms) in SCENES.items()},
         "printed": printed(),
+        "contest": contest_facts(),
     }
 
 

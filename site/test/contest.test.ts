@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { CHANNELS } from "../src/hands";
+import { BadLink } from "../src/link";
+import { PegScene } from "../src/peg_scene";
+import { MAX_REPLAY, read, written } from "../src/replay";
+import { table } from "../src/table";
+import { contestWorld } from "./scene_files";
+
+const { contest } = table;
+const reference = JSON.parse(readFileSync("test/reference.json", "utf8")) as { game: number[][]; game_sample: number };
+const expert = readFileSync("src/generated/expert.txt", "utf8");
+const seconds = Number(process.env.TROCAR_SITE_SECONDS ?? 9);
+const BEFORE_CONTACT = 1.9; // the first jaws close on a peg [s]
+// Contacts amplify the last digits: bounds of joints [rad, m] and pegs [m] while pegs are held.
+const [FREE, JOINTS, PEGS] = [1e-6, 0.2, 5e-3];
+
+test("the expert's game moves as in Python and gives its points", async () => {
+  const game = await read(expert, contest);
+  const world = await contestWorld({ encoders: false });
+  const scene = new PegScene(world, contest);
+  scene.reset(game.seed);
+  const largest = { free: 0, joints: 0, pegs: 0 };
+  for (const [k, input] of game.inputs.slice(0, Math.round(seconds / contest.input.period)).entries()) {
+    scene.advance(input);
+    const row = reference.game[(k + 1) / reference.game_sample - 1];
+    if (!row) continue;
+    const { qpos } = world.data;
+    const pegs = [...qpos.subarray(-14, -11), ...qpos.subarray(-7, -4)] as number[];
+    const difference = [...world.arms.flatMap((arm) => world.joints(arm)), ...pegs].map((x, j) => Math.abs(x - row[j]));
+    if (scene.referee.time < BEFORE_CONTACT) largest.free = Math.max(largest.free, ...difference);
+    largest.joints = Math.max(largest.joints, ...difference.slice(0, -6));
+    largest.pegs = Math.max(largest.pegs, ...difference.slice(-6));
+  }
+  const { placements, points, drops, time } = scene.referee;
+  console.log(`peg transfer: ${time.toFixed(1)} s, ${points} points, ${drops} drops, differences`, largest);
+  assert.ok(largest.free < FREE && largest.joints < JOINTS && largest.pegs < PEGS);
+  assert.equal(placements.filter(({ counted }) => !counted).length + drops, 0);
+  assert.ok(points >= Math.floor((time - 1) / 8), `${points} points`);
+  world.delete();
+});
+
+test("a game is the same each time", async () => {
+  const world = await contestWorld();
+  const scene = new PegScene(world, contest);
+  const { inputs } = await read(expert, contest);
+  const [first, again] = [0, 1].map(() => {
+    scene.reset(3);
+    inputs.slice(0, 20).forEach((input) => scene.advance(input));
+    return [...world.data.qpos] as number[];
+  });
+  assert.deepEqual(again, first);
+  world.delete();
+});
+
+test("a replay is read as it was written", async () => {
+  const game = await read(expert, contest);
+  assert.equal(game.inputs.length, contest.rules.duration / contest.input.period);
+  assert.deepEqual(await read(await written(game), contest), game);
+  assert.deepEqual(await read(await written({ seed: 5, inputs: [] }), contest), { seed: 5, inputs: [] });
+});
+
+const zeros = { seed: 0, inputs: [Array<number>(2 * CHANNELS).fill(0)] };
+for (const [what, text, complaint] of [
+  ["too long", `seed=0&inputs=${"A".repeat(MAX_REPLAY)}`, /characters; at most/],
+  ["an unknown board", "seed=999", /there are boards/],
+  ["no number", "seed=NaN", /must be seed=/],
+  ["markup", "seed=0&inputs=<script>", /must be seed=/],
+  ["cut", expert.slice(0, 500), /cannot be unpacked|numbers each/],
+  ["not deflated", "seed=0&inputs=AAAA", /cannot be unpacked/],
+  ["too fast", await written({ seed: 0, inputs: [zeros.inputs[0].map(() => 100)] }), /faster/],
+  ["half an input", await written({ seed: 0, inputs: [[0, 0, 0]] }), /numbers each/],
+  ["longer than a trial", await written({ seed: 0, inputs: Array<number[]>(9001).fill(zeros.inputs[0]) }), /longer than a trial/],
+] as const)
+  test(`a replay is refused in one line: ${what}`, async () => {
+    await assert.rejects(
+      read(text, contest),
+      (error: unknown) => error instanceof BadLink && complaint.test(error.message) && error.message.length < 200 && !error.message.includes("\n"),
+    );
+  });

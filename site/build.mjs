@@ -18,6 +18,7 @@ const PAGES = {
   index: { script: "play", kind: "play", name: "Play", title: "the dVRK in a tab" },
   peg_transfer: { script: "peg_transfer", kind: "play", name: "Peg transfer", title: "peg transfer" },
   understand: { script: "understand", kind: "understand", name: "Understand", title: "understand the dVRK" },
+  papers: { script: "papers", kind: "understand", name: "Papers", title: "papers, live" },
 };
 
 /** Files in one pack: [name in the pack, path]; src/pack.ts has the format. */
@@ -137,6 +138,8 @@ async function site() {
   const { scenes } = JSON.parse(await readFile(path.join(generated, "table.json"), "utf8"));
   for (const name of Object.keys(scenes)) await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(await modelFiles(name)));
   await writeFile(path.join(out, "scenes", "peg_transfer.pack"), await pack(await contestFiles()));
+  const measured = "psm_si_measured"; // no meshes
+  await writeFile(path.join(out, "scenes", `${measured}.pack`), await pack([[`${measured}.xml`, path.join(generated, `${measured}.xml`)]]));
   await worker();
 }
 

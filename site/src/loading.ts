@@ -31,7 +31,8 @@ export function mujoco(progress?: Progress): Promise<MainModule> {
 
 const packs = new Map<string, Promise<Map<string, Uint8Array>>>();
 
-async function built(name: string, scene: Scene, options?: Options, progress?: Progress): Promise<World> {
+/** A world of a scene whose files are in a pack. */
+export async function built(name: string, scene: Scene, options?: Options, progress?: Progress): Promise<World> {
   if (!packs.has(name)) packs.set(name, fetched(`scenes/${name}.pack`).then(unpack));
   const [mj, files] = await Promise.all([mujoco(progress), packs.get(name)!]);
   return new World(mj, table, scene, files, options);

@@ -82,6 +82,30 @@ export interface Contest {
   input: { period: number; way: number; turn: number; jaw: number; most: number[]; open: number; closed: number };
 }
 
+/** Printed numbers, and what the figures beside them need. */
+export interface Papers {
+  spiral: {
+    centre: number[][]; // pose of the tip in the base
+    axes: number[][]; // of the path, in the base
+    radius: number;
+    height: number;
+    turns: number; // [Hz]
+    waves: number; // [Hz]
+    duration: number;
+    settled: number; // errors are evaluated from here on
+    start: number[];
+  };
+  drift: {
+    scene: Scene;
+    bodies: string[]; // driven by the first three joints
+    limit: number[]; // in units
+    units: string[];
+    duration: number;
+    poses: { q: number[]; compensation: number[]; band: number[]; lower: number[]; upper: number[]; printed: number[] }[];
+  };
+  workspace: { turn: number; moved: number; source: string };
+}
+
 export interface Table {
   rate: number;
   gravity_cycles: number;
@@ -91,6 +115,7 @@ export interface Table {
   scenes: Record<string, Scene>;
   printed: { motion: string; without: number; with: number }[];
   contest: Contest;
+  papers: Papers;
 }
 
 export const table: Table = json;

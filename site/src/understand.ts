@@ -3,6 +3,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Chart } from "./chart";
 import { byId, element, shownEffort, shownPosition } from "./elements";
+import { Identification, Singularity, StepResponse } from "./lessons";
 import { keepOffline, loadedWorld } from "./loading";
 import { table } from "./table";
 import { DEFAULTS, type Vector, type World } from "./world";
@@ -127,6 +128,9 @@ async function main(): Promise<void> {
   byId("loading").hidden = true;
   new Counterweight(whole, await loadedWorld("psm", { ...DEFAULTS, counterweight: false }));
   new RemoteCentre(await loadedWorld("psm", { ...DEFAULTS, encoders: false }));
+  new Singularity(whole);
+  new Identification();
+  new StepResponse(await loadedWorld("psm"));
   document.body.dataset.ready = "1";
   keepOffline();
 }

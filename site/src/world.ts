@@ -1,5 +1,6 @@
 /** One scene in MuJoCo under the dVRK's control. Model, steps and forces are those of trocar's simulator. */
 import type { DoubleBuffer, MainModule, MjData, MjModel, MjSolverStatVec } from "@mujoco/mujoco";
+import { solved } from "./linear";
 import { ArmServo, product, transposed, type Rows } from "./servo";
 import { Setpoint } from "./setpoint";
 import type { Arm, Scene, Table } from "./table";
@@ -29,7 +30,7 @@ const MAX_REACH = 0.05; // error of the tip that one step corrects [m]
 const DAMPING = 0.01; // [m]
 
 export class WorldArm {
-  readonly servo: ArmServo;
+  servo: ArmServo;
   readonly setpoints: Setpoint[];
   readonly q: number; // address of its first position; velocities have the same
   readonly u: number; // of its first motor
@@ -38,6 +39,7 @@ export class WorldArm {
   readonly Et: Rows;
   feed: number[] | null = null;
   commanded = true; // the PID is on
+  constant: number[] | null = null; // efforts of the motors in place of the PID's
 
   constructor(readonly name: string, readonly prefix: string, readonly arm: Arm, world: World) {
     this.servo = new ArmServo(arm, world.table.rate);
@@ -205,6 +207,7 @@ export class World {
 
   private control(a: WorldArm, qpos: Float64Array, qvel: Float64Array): number[] {
     const { arm, servo, setpoints } = a;
+    if (a.constant) return a.constant;
     const s = product(servo.motorsFromTree, a.part(qpos));
     const ds = product(servo.motorsFromTree, a.part(qvel));
     const [q, dq] = servo.measure(s, ds, this.options.encoders);
@@ -283,28 +286,48 @@ export class World {
     return Array.from(this.still.site_xpos.subarray(3 * a.tip, 3 * a.tip + 3)) as Vector;
   }
 
+  /** Velocity of the tip in the world per velocity of the joints (6, n): linear, then angular; at joints q. */
+  jacobian(a: WorldArm, q: number[]): Rows {
+    const { mj, model, still } = this;
+    const parts = [new mj.DoubleBuffer(3 * model.nv), new mj.DoubleBuffer(3 * model.nv)];
+    still.qpos.set(this.data.qpos);
+    a.part(still.qpos).set(product(a.E, q));
+    mj.mj_kinematics(model, still);
+    mj.mj_comPos(model, still);
+    mj.mj_jacSite(model, still, ...(parts as [DoubleBuffer, DoubleBuffer]), a.tip);
+    const rows = parts.flatMap((part) => {
+      const view = part.GetView() as Float64Array;
+      return [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * model.nv))));
+    });
+    for (const part of parts) part.delete();
+    return rows;
+  }
+
+  /** Efforts (n) of the joints for a motion without contacts: what the model of an arm predicts, with dry friction. */
+  needed(a: WorldArm, q: number[], dq: number[], ddq: number[]): number[] {
+    const { mj, model, still } = this;
+    still.qpos.set(this.data.qpos);
+    for (const [values, joints] of [[still.qpos, q], [still.qvel, dq], [still.qacc, ddq]] as [Float64Array, number[]][])
+      a.part(values).set(product(a.E, joints));
+    mj.mj_inverse(model, still);
+    const force = product(a.Et, a.part(still.qfrc_inverse));
+    still.qvel.fill(0);
+    return force;
+  }
+
   /** Joints near q that bring an arm's tip to a position in the world [m], within limits, by the first three joints. */
   reach(a: WorldArm, q: number[], target: Vector): number[] {
-    const { mj, model, still } = this;
-    const [linear, angular] = [new mj.DoubleBuffer(3 * model.nv), new mj.DoubleBuffer(3 * model.nv)];
     const joints = q.slice();
     for (let k = 0; k < REACH_STEPS; k++) {
-      still.qpos.set(this.data.qpos);
-      a.part(still.qpos).set(product(a.E, joints));
-      mj.mj_kinematics(model, still);
-      mj.mj_comPos(model, still);
-      mj.mj_jacSite(model, still, linear, angular, a.tip);
-      const view = linear.GetView() as Float64Array;
-      const J = [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * model.nv))).slice(0, 3));
-      const error = target.map((x, i) => Math.min(Math.max(x - still.site_xpos[3 * a.tip + i], -MAX_REACH), MAX_REACH));
-      const change = damped(J, error);
-      change.forEach((dq, j) => {
+      const J = this.jacobian(a, joints).slice(0, 3).map((row) => row.slice(0, 3));
+      const tip = this.still.site_xpos.subarray(3 * a.tip, 3 * a.tip + 3);
+      const error = target.map((x, i) => Math.min(Math.max(x - tip[i], -MAX_REACH), MAX_REACH));
+      const A = J.map((row, i) => J.map((other, j) => row.reduce((sum, x, n) => sum + x * other[n], i === j ? DAMPING ** 2 : 0)));
+      product(transposed(J), solved(A, error).x).forEach((dq, j) => {
         const { lower, upper } = a.arm.joints[j];
         joints[j] = Math.min(Math.max(joints[j] + dq, lower), upper);
       });
     }
-    linear.delete();
-    angular.delete();
     return joints;
   }
 
@@ -339,15 +362,4 @@ export class World {
       }
     return gap;
   }
-}
-
-/** Solution of J dq = e by damped least squares, J (3 x 3): dq = J' (J J' + damping^2)^-1 e. */
-function damped(J: Rows, e: number[]): number[] {
-  const A = J.map((row, i) => J.map((other, j) => row.reduce((sum, x, k) => sum + x * other[k], i === j ? DAMPING ** 2 : 0)));
-  const cross = (x: number[], y: number[]) => [0, 1, 2].map((i) => x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]);
-  const dot = (x: number[], y: number[]) => x[0] * y[0] + x[1] * y[1] + x[2] * y[2];
-  const determinant = dot(A[0], cross(A[1], A[2]));
-  const columns = [cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])]; // of the inverse, A symmetric
-  const y = columns.map((column) => dot(column, e) / determinant);
-  return product(transposed(J), y);
 }

@@ -15,6 +15,7 @@ export async function useAll(): Promise<void> {
     each.reach(arm, each.joints(arm), each.tipAt(arm, each.joints(arm)));
     each.pointOf(2, each.tipPosition(arm));
     each.loopGap();
+    each.needed(arm, arm.arm.home, arm.arm.home, arm.arm.home);
     each.mj.mj_setConst(each.model, each.data);
     each.delete();
   }

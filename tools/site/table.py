@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 
 import trocar as tr
 from tools.site.contest import contest_facts
+from tools.site.papers import papers, printed
 from trocar.arms.parameters import CableTorque
 from trocar.robot.controller.actuators import ActuatorSensors, Sensors
 from trocar.robot.controller.constants import FREQUENCY, GRAVITY_CYCLES
@@ -40,9 +39,10 @@ def table() -> dict[str, Any]:
         "gravity_cycles": GRAVITY_CYCLES,
         "stiffening": {"all": STIFFENING["fast"], "loops": LOOP_STIFFENING},
         "stall": {"gradient": STALLED, "recorded": RECORDED},
-        "arms": {name: arm_facts(name) for name in ("PSM", "MTMR", "MTML", "ECM")},
+        "arms": {name: arm_facts(name) for name in ("PSM", "MTMR", "MTML", "ECM", "PSM_Si")},
         "scenes": {name: _scene(name, title, arms) for name, (title, arms) in SCENES.items()},
         "printed": printed(),
+        "papers": papers(),
         "contest": contest_facts(),
     }
 
@@ -108,19 +108,6 @@ def _scene(name: str, title: str, arms: dict[str, str]) -> dict[str, Any]:
         q = facts.D @ start[first : first + len(facts.bodies)]
         rows.append({"name": prefix.rstrip("/") or arm, "prefix": prefix, "arm": arm, "start": _numbers(q)})
     return {"title": title, "file": f"{name}/scene.xml", "arms": rows}
-
-
-def printed() -> list[dict[str, Any]]:
-    """Errors of the insertion's effort that Ferro et al. 2022 print with and without counterweight [N]."""
-    claims = tomllib.loads(files("trocar_reproductions.ferro2022").joinpath("claims.toml").read_text(encoding="utf-8"))
-    rows = []
-    for session, motion in ((1, "rectilinear"), (3, "spiral")):
-        values = {}
-        for number, form in ((session, "no counterweight"), (session + 1, "with counterweight")):
-            claim = claims[f"their logs/{number} {motion}, {form}/{{row}}"]
-            values[form] = claim["published"][claim["rows"].index("J3")]
-        rows.append({"motion": motion, "without": values["no counterweight"], "with": values["with counterweight"]})
-    return rows
 
 
 def _numbers(values: Iterable[float]) -> list[float]:

@@ -13,6 +13,7 @@ const out = process.argv.includes("--out") ? path.resolve(argument("--out")) : p
 process.chdir(here); // tests find models/ from here
 const mujoco = path.join(here, "node_modules", "@mujoco", "mujoco");
 
+const NODE_ONLY = ["module", "worker_threads", "fs", "path", "url", "crypto", "ws"]; // what MuJoCo imports in Node only
 const generated = path.join(here, "src", "generated");
 const PAGES = {
   index: { script: "play", kind: "play", name: "Play", title: "the dVRK in a tab" },
@@ -62,6 +63,7 @@ async function tests() {
       outdir: path.join(here, "build", target),
       external: ["@mujoco/mujoco", "playwright-core"],
     });
+  await build({ ...options, platform: "browser", target: "es2022", external: NODE_ONLY, entryPoints: [path.join(folder, "runs.page.ts")], outdir: path.join(here, "build", "page") });
 }
 
 /**
@@ -127,7 +129,7 @@ async function site() {
     format: "esm",
     target: "es2022",
     outdir: out,
-    external: ["module", "worker_threads", "fs", "path", "url", "crypto", "ws"], // what MuJoCo imports in Node only
+    external: NODE_ONLY,
     logLevel: "warning",
     plugins: [withoutEval(recorded)],
   });

@@ -48,7 +48,6 @@ class PegTransfer {
     this.picture.show(world, false, view);
     byId("loading").hidden = true;
     await this.follow();
-    document.body.dataset.ready = "1";
     this.last = this.statistics.since = performance.now();
     requestAnimationFrame((now) => this.frame(now));
   }
@@ -248,6 +247,7 @@ class PegTransfer {
       }
     }
     this.draw(now);
+    document.body.dataset.ready = "1"; // the board is shown; a motion needs an input
     requestAnimationFrame((next) => this.frame(next));
   }
 

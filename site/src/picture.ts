@@ -18,6 +18,8 @@ const QUALITY = [
   { ratio: 0.5, shadow: 12 },
 ];
 const SLOW = 18; // frames/s below which the next level is taken
+const FAST = 40; // frames/s above which there is time for reflections
+const METAL = [0.3, 0.75]; // metalness without and with reflections
 
 /** A place to look from [m], a horizontal angle of view [rad], and the size of what is looked at [m]. */
 export interface View {
@@ -38,6 +40,7 @@ export class Picture {
   readonly orbit: OrbitControls;
   private readonly scene = new THREE.Scene();
   private readonly sun = new THREE.DirectionalLight(0xffffff, 2.2);
+  private readonly sky = new THREE.HemisphereLight(0xffffff, 0x8b96a3, 1.6);
   private readonly handles: THREE.Mesh[];
   private readonly arrow = new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), new THREE.Vector3(), 1, 0xd1495b);
   private shapes: { mesh: THREE.Mesh; at: number; ofBody: boolean }[] = []; // at: the geom or the body
@@ -55,10 +58,6 @@ export class Picture {
     this.renderer.shadowMap.type = THREE.PCFShadowMap;
     this.renderer.toneMapping = THREE.ACESFilmicToneMapping;
     this.renderer.toneMappingExposure = 0.95;
-    const generator = new THREE.PMREMGenerator(this.renderer);
-    this.scene.environment = generator.fromScene(new RoomEnvironment(), 0.04).texture;
-    this.scene.environmentIntensity = 0.55;
-    generator.dispose();
     this.scene.background = new THREE.Color(SKY);
     this.camera.up.set(0, 0, 1);
     this.sun.castShadow = true;
@@ -76,7 +75,8 @@ export class Picture {
       part.renderOrder = 3;
     }
     this.arrow.visible = false;
-    this.scene.add(this.sun, this.sun.target, ...this.handles, this.arrow);
+    this.sky.position.set(0, 0, 1);
+    this.scene.add(this.sky, this.sun, this.sun.target, ...this.handles, this.arrow);
     this.orbit = new OrbitControls(this.camera, canvas);
     this.orbit.enableDamping = false;
     this.orbit.minDistance = 0.05;
@@ -101,7 +101,7 @@ export class Picture {
       const id = model.geom_dataid[geom];
       const look = model.geom_matid[geom];
       if (!meshes.has(id)) meshes.set(id, geometry(world, id));
-      if (!materials.has(look)) materials.set(look, material(world, look));
+      if (!materials.has(look)) materials.set(look, material(world, look, !!this.scene.environment));
       this.add(new THREE.Mesh(meshes.get(id), materials.get(look)), geom, false);
     }
     for (let body = 1; body < model.nbody; body++) {
@@ -183,9 +183,20 @@ export class Picture {
     this.renderer.render(this.scene, this.camera);
   }
 
-  /** Take a lower quality if frames are slow. */
+  /** Take a lower quality if frames are slow; let metals mirror a room if they are fast. */
   adapt(rate: number): void {
     if (rate < SLOW && this.level < QUALITY.length - 1) this.level++;
+    if (rate > FAST && !this.scene.environment) this.furnish();
+  }
+
+  /** Light from a room. Without a GPU its shaders take several seconds to compile, longer than all that is loaded. */
+  private furnish(): void {
+    const generator = new THREE.PMREMGenerator(this.renderer);
+    this.scene.environment = generator.fromScene(new RoomEnvironment(), 0.04).texture;
+    this.scene.environmentIntensity = 0.55;
+    generator.dispose();
+    this.sky.intensity = 0.1;
+    for (const { mesh } of this.shapes) shine(mesh.material as THREE.MeshStandardMaterial, true);
   }
 
   private place(): void {
@@ -268,15 +279,22 @@ function geometry({ model }: World, id: number): THREE.BufferGeometry {
   return creased;
 }
 
-function material({ model }: World, id: number): THREE.Material {
+function shine(look: THREE.MeshStandardMaterial, mirrors: boolean): void {
+  if (look.userData.metal) look.metalness = METAL[Number(mirrors)];
+}
+
+function material({ model }: World, id: number, mirrors: boolean): THREE.Material {
   if (id < 0) return new THREE.MeshStandardMaterial({ color: 0xb0b0b0 });
   const [r, g, b] = model.mat_rgba.subarray(4 * id, 4 * id + 3);
   const [specular, shininess] = [model.mat_specular[id], model.mat_shininess[id]];
-  return new THREE.MeshStandardMaterial({
+  const look = new THREE.MeshStandardMaterial({
     color: new THREE.Color().setRGB(r, g, b, THREE.SRGBColorSpace),
-    metalness: specular >= 0.5 ? 0.75 : 0.05,
+    metalness: 0.05,
     roughness: 0.85 - 0.6 * shininess,
   });
+  look.userData.metal = specular >= 0.5;
+  shine(look, mirrors);
+  return look;
 }
 
 /** The boxes and cylinders of an object as one mesh in its frame; null for a body without them. */

@@ -45,7 +45,6 @@ class Play {
   async start(): Promise<void> {
     this.listen();
     await this.load(this.shown, false);
-    document.body.dataset.ready = "1";
     requestAnimationFrame((now) => this.frame(now));
   }
 
@@ -326,6 +325,7 @@ class Play {
       this.owed = done < wanted ? 0 : this.owed - wanted / table.rate;
     }
     this.draw(now);
+    if (this.world.data.time || this.paused) document.body.dataset.ready = "1"; // the first motion is shown
     requestAnimationFrame((next) => this.frame(next));
   }
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 
-const KINDS: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const KINDS: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 export const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"];
 
@@ -16,8 +16,9 @@ export class Site {
   static async open(root = process.env.TROCAR_SITE ?? path.resolve("build/site")): Promise<Site> {
     const server = createServer(async (request, response) => {
       const name = decodeURIComponent(new URL(request.url!, "http://x").pathname).replace(/\/$/, "/index.html");
+      const folder = name.startsWith("/page/") ? "build" : root; // modules of the tests
       try {
-        const content = await readFile(path.join(root, path.normalize(name)));
+        const content = await readFile(path.join(folder, path.normalize(name)));
         response.writeHead(200, { "content-type": KINDS[path.extname(name)] ?? "application/octet-stream", "content-length": content.length });
         response.end(content);
       } catch {
@@ -30,8 +31,8 @@ export class Site {
   }
 
   /** A fresh profile with one page, and all that goes wrong on it. */
-  async page(width: number, height: number): Promise<{ context: BrowserContext; page: Page; faults: string[] }> {
-    const context = await this.browser.newContext({ viewport: { width, height }, hasTouch: width < 500 });
+  async page(width: number, height: number, bypassCSP = false): Promise<{ context: BrowserContext; page: Page; faults: string[] }> {
+    const context = await this.browser.newContext({ viewport: { width, height }, hasTouch: width < 500, bypassCSP });
     const page = await context.newPage();
     const faults: string[] = [];
     page.setDefaultTimeout(120_000);

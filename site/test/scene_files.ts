@@ -3,9 +3,20 @@ import load, { type MainModule } from "@mujoco/mujoco";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { table } from "../src/table";
+import type { Script } from "./scripted";
 import { DEFAULTS, World, type Options } from "../src/world";
 
 export const ROOT = path.resolve(process.cwd(), "..");
+const test = (name: string): unknown => JSON.parse(readFileSync(path.join(ROOT, "site/test", name), "utf8"));
+export const scripts = test("scripts.json") as Record<string, Script>;
+/** The same runs in Python with the page's version of MuJoCo; `python -m tools.site.record_runs` writes them. */
+export const reference = test("reference.json") as {
+  mujoco: string;
+  sample: number; // periods between rows of the runs
+  runs: Record<string, number[][]>;
+  game_sample: number; // inputs between rows of the game
+  game: number[][];
+};
 let engine: Promise<MainModule> | null = null;
 
 /** The peg transfer; its meshes are those of the cart. */

@@ -1,6 +1,7 @@
 // Builds the page into build/ (or --out DIR), or its tests (--tests) into build/test, build/browser and build/tools.
 import { build } from "esbuild";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -30,11 +31,13 @@ export async function pack(files) {
   return gzipSync(Buffer.concat([Buffer.from(`${index}\n`), ...contents]), { level: 9 });
 }
 
-/** The files of a model that MuJoCo reads. */
-async function modelFiles(folder) {
+/** The files of a scene that MuJoCo reads: those of models/; some scenes have their own model. */
+async function modelFiles(name, folder) {
   const root = path.join(models, folder);
-  const assets = (await readdir(path.join(root, "assets"))).sort().map((name) => `assets/${name}`);
-  return [`${folder}.xml`, "scene.xml", ...assets].map((name) => [name, path.join(root, name)]);
+  const own = path.join(generated, `${name}.xml`);
+  const assets = (await readdir(path.join(root, "assets"))).sort().map((file) => `assets/${file}`);
+  const files = ["scene.xml", ...assets].map((file) => [file, path.join(root, file)]);
+  return [[`${folder}.xml`, existsSync(own) ? own : path.join(root, `${folder}.xml`)], ...files];
 }
 
 /** The files of the peg transfer; its meshes are those of the cart. */
@@ -138,7 +141,8 @@ async function site() {
   await cp(path.join(generated, "expert.txt"), path.join(out, "expert.txt"));
   await writeFile(path.join(out, "mujoco.wasm.pack"), gzipSync(await readFile(path.join(mujoco, "mujoco.wasm")), { level: 9 }));
   const { scenes } = JSON.parse(await readFile(path.join(generated, "table.json"), "utf8"));
-  for (const name of Object.keys(scenes)) await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(await modelFiles(name)));
+  for (const [name, { file }] of Object.entries(scenes))
+    await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(await modelFiles(name, path.dirname(file))));
   await writeFile(path.join(out, "scenes", "peg_transfer.pack"), await pack(await contestFiles()));
   const measured = "psm_si_measured"; // no meshes
   await writeFile(path.join(out, "scenes", `${measured}.pack`), await pack([[`${measured}.xml`, path.join(generated, `${measured}.xml`)]]));

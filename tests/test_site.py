@@ -15,7 +15,7 @@ import trocar as tr
 from tests.support.repository import ROOT
 from tools.site.__main__ import FOLDER, texts
 from tools.site.reference import run, setpoint
-from tools.site.table import table
+from tools.site.table import ARMS, table
 from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import on_numbers
@@ -61,11 +61,12 @@ def test_the_servo_in_javascript_is_that_in_python_to_the_bit() -> None:
     np.testing.assert_array_equal(np.array(json.loads(answer)), np.array(expected))
 
 
-@pytest.mark.parametrize("name", ["PSM", "MTMR", "ECM"])
+@pytest.mark.parametrize("name", ["PSM", "PSM_refit", "MTMR", "ECM"])
 def test_the_scripted_run_is_that_of_the_simulator(name: str) -> None:
     """The page's run, in MuJoCo alone, against the simulator under the robot's own servo, for 1.1 s without pushes."""
     seconds, script = 1.1, json.loads((SITE / "test/scripts.json").read_text(encoding="utf-8"))[name.lower()]
-    sim = tr.Simulator(name, timestep=1.0 / 1500.0)
+    arm, parameters = ARMS[name]
+    sim = tr.Simulator(arm, parameters, timestep=1.0 / 1500.0)
     sim.reset(sim.arm.home)
     law, A = Servo([sim.arm]), sim.arm.motors.coupling
     law.on[:] = True

@@ -44,6 +44,7 @@ export interface Arm {
   counterweight: string | null;
   has_rcm: boolean;
   cables: Cable[];
+  dahl: { row: number[]; F: number[]; slope: number[]; rate: number[] }[]; // friction with memory, by drive
 }
 
 export interface SceneArm {

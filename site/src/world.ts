@@ -1,5 +1,6 @@
 /** One scene in MuJoCo under the dVRK's control. Model, steps and forces are those of trocar's simulator. */
 import type { DoubleBuffer, MainModule, MjData, MjModel, MjSolverStatVec } from "@mujoco/mujoco";
+import { Dahl } from "./dahl";
 import { solved } from "./linear";
 import { ArmServo, product, transposed, type Rows } from "./servo";
 import { Setpoint } from "./setpoint";
@@ -37,6 +38,7 @@ export class WorldArm {
   readonly tip: number; // site
   readonly E: Rows;
   readonly Et: Rows;
+  readonly dahl: Dahl | null;
   feed: number[] | null = null;
   commanded = true; // the PID is on
   constant: number[] | null = null; // efforts of the motors in place of the PID's
@@ -47,6 +49,7 @@ export class WorldArm {
     this.q = world.id("JOINT", prefix + arm.tree[0]);
     this.u = world.id("ACTUATOR", prefix + arm.motors[0]);
     this.tip = world.id("SITE", prefix + "tip");
+    this.dahl = arm.dahl.length && world.options.friction ? new Dahl(arm.dahl) : null;
     this.E = arm.tree_from_joints;
     this.Et = transposed(this.E);
   }
@@ -145,6 +148,7 @@ export class World {
       a.part(this.data.qpos).set(product(a.E, joints[k]));
       a.setpoints.forEach((setpoint, j) => setpoint.place(joints[k][j]));
       a.servo.reset();
+      a.dahl?.reset(a.part(this.data.qpos));
       a.feed = null;
     });
     this.mj.mj_forward(this.model, this.data);
@@ -166,10 +170,13 @@ export class World {
       for (const push of this.pushes) this.apply(push, xfrc_applied);
       for (const a of this.arms) {
         ctrl.set(this.control(a, qpos, qvel), a.u);
+        const [links, applied] = [a.part(qpos), a.part(qfrc_applied)];
+        applied.fill(0);
+        a.dahl?.add(links, applied);
         for (const cable of a.arm.cables) {
-          const at = a.q + a.arm.tree.indexOf(cable.body);
-          const x = Math.min(Math.max(qpos[at] / cable.ratio, cable.lower), cable.upper);
-          qfrc_applied[at] = -cable.coefficients.reduce((sum, c) => sum * x + c, 0) / cable.ratio;
+          const at = a.arm.tree.indexOf(cable.body);
+          const x = Math.min(Math.max(links[at] / cable.ratio, cable.lower), cable.upper);
+          applied[at] -= cable.coefficients.reduce((sum, c) => sum * x + c, 0) / cable.ratio;
         }
       }
       this.advance();
@@ -270,7 +277,8 @@ export class World {
       k >= data.ne && k < data.ne + data.nf ? value : 0,
     );
     mj.mj_mulJacTVec(model, data, this.row, dry);
-    const rubbing = a.part(this.row.GetView()).map((value, k) => value + data.qfrc_damper[a.q + k]);
+    const memory = a.dahl ? a.part(data.qfrc_applied) : null; // an arm with it has no cables
+    const rubbing = a.part(this.row.GetView()).map((value, k) => value + data.qfrc_damper[a.q + k] + (memory?.[k] ?? 0));
     const view = this.row.GetView();
     view.fill(0);
     for (const push of this.pushes)

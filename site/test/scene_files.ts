@@ -1,6 +1,6 @@
 /** Scenes from models/ for tests in Node, through the same pack as the page's. */
 import load, { type MainModule } from "@mujoco/mujoco";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { table } from "../src/table";
 import type { Script } from "./scripted";
@@ -32,9 +32,11 @@ export async function contestWorld(options?: Partial<Options>): Promise<World> {
 export async function world(name: string, options?: Partial<Options>): Promise<World> {
   engine ??= load();
   const scene = table.scenes[name];
-  const root = path.join(ROOT, "models", name);
-  const files = new Map<string, Uint8Array>();
-  for (const file of [`${name}.xml`, "scene.xml", ...readdirSync(path.join(root, "assets")).map((x) => `assets/${x}`)])
+  const folder = path.dirname(scene.file);
+  const root = path.join(ROOT, "models", folder);
+  const own = path.join(ROOT, "site/src/generated", `${name}.xml`);
+  const files = new Map<string, Uint8Array>([[`${folder}.xml`, readFileSync(existsSync(own) ? own : path.join(root, `${folder}.xml`))]]);
+  for (const file of ["scene.xml", ...readdirSync(path.join(root, "assets")).map((x) => `assets/${x}`)])
     files.set(file, readFileSync(path.join(root, file)));
   return new World(await engine, table, scene, files, { friction: true, counterweight: true, encoders: true, ...options });
 }

@@ -13,6 +13,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
 from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
@@ -24,6 +25,7 @@ SAMPLE = 75  # periods between samples
 SERVO, ENCODER, RESTED_ENCODER = (
     on_numbers(law) for law in (ScalarLaw(servo, PARAMETERS), ScalarLaw(encoder), ScalarLaw(rested_encoder))
 )
+DAHL_STATE, DAHL_EFFORT = on_numbers(ScalarLaw(dahl_state)), on_numbers(ScalarLaw(dahl_effort))
 CONSTANTS = ("kp", "ki", "kd", "deadband", "output")
 
 
@@ -40,6 +42,17 @@ def stiff(model: mujoco.MjModel, table: dict[str, Any]) -> mujoco.MjModel:
     anchors = np.unique(np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]]))
     model.body_invweight0[np.unique(model.site_bodyid[anchors])] *= scale["loops"]
     return model
+
+
+def _loaded(name: str, file: str) -> mujoco.MjModel:
+    """The model of a scene: that of `models/`, or that of the page where it has its own."""
+    own, folder = GENERATED / f"{name}.xml", MODELS / Path(file).parent
+    if not own.exists():
+        return mujoco.MjModel.from_xml_path(str(MODELS / file))
+    names = ["scene.xml", *(f"assets/{path.name}" for path in (folder / "assets").iterdir())]
+    assets = {each: (folder / each).read_bytes() for each in names}
+    assets[f"{folder.name}.xml"] = own.read_bytes()
+    return mujoco.MjModel.from_xml_string(assets["scene.xml"].decode(), assets)
 
 
 def step(model: mujoco.MjModel, data: mujoco.MjData, table: dict[str, Any]) -> None:
@@ -73,6 +86,27 @@ def setpoint(script: dict[str, Any], arm: int, start: list[float], t: float) -> 
             dq = [(b - a) * ds for a, b in zip(q, goal, strict=True)]
             q = [a + (b - a) * s for a, b in zip(q, goal, strict=True)]
     return q, dq
+
+
+class Dahl:
+    """Friction with memory of an arm, as generalised forces on its part of the state."""
+
+    def __init__(self, rows: list[dict[str, list[float]]], qpos: np.ndarray) -> None:
+        self._rows = [
+            (np.array(row["row"]), list(zip(row["F"], row["slope"], row["rate"], strict=True))) for row in rows
+        ]
+        self._s = [float(row @ qpos) for row, _ in self._rows]
+        self._z = [[0.0] * len(elements) for _, elements in self._rows]
+
+    def force(self, qpos: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(qpos))
+        for k, (row, elements) in enumerate(self._rows):
+            s = float(row @ qpos)
+            path, self._s[k] = s - self._s[k], s
+            self._z[k] = [DAHL_STATE(z, path, rate) for z, (_, _, rate) in zip(self._z[k], elements, strict=True)]
+            efforts = (DAHL_EFFORT(z, s, F, slope) for z, (F, slope, _) in zip(self._z[k], elements, strict=True))
+            total -= row * sum(efforts)
+        return total
 
 
 class RunArm:
@@ -140,13 +174,14 @@ def run(name: str, seconds: float | None = None, encoders: bool = False) -> list
     table = json.loads((GENERATED / "table.json").read_text(encoding="utf-8"))
     script = json.loads((ROOT / "site/test/scripts.json").read_text(encoding="utf-8"))[name]
     scene, rate = table["scenes"][name], table["rate"]
-    model = stiff(mujoco.MjModel.from_xml_path(str(MODELS / scene["file"])), table)
+    model = stiff(_loaded(name, scene["file"]), table)
     data, still = mujoco.MjData(model), mujoco.MjData(model)
     arms = [RunArm(model, table["arms"][a["arm"]], a["prefix"], rate) for a in scene["arms"]]
     starts = [a["start"] for a in scene["arms"]]
     for arm, start in zip(arms, starts, strict=True):
         data.qpos[arm.q] = arm.E @ start
     mujoco.mj_forward(model, data)
+    dahl = [Dahl(arm.facts["dahl"], data.qpos[arm.q]) for arm in arms]
     samples = []
     for cycle in range(round((script["seconds"] if seconds is None else seconds) * rate)):
         t = cycle / rate
@@ -162,10 +197,11 @@ def run(name: str, seconds: float | None = None, encoders: bool = False) -> list
             if facts["compensates_gravity"] and (not arm.feed.size or cycle % table["gravity_cycles"] == 0):
                 arm.feed = arm.holding(model, data, still, arm.A @ s)
             data.ctrl[arm.u] = arm.efforts(*setpoint(script, k, starts[k], t), s, ds)
+            data.qfrc_applied[arm.q] = dahl[k].force(data.qpos[arm.q])
             for cable in facts["cables"]:
                 at = arm.q.start + facts["tree"].index(cable["body"])
                 x = min(max(data.qpos[at] / cable["ratio"], cable["lower"]), cable["upper"])
-                data.qfrc_applied[at] = -np.polyval(cable["coefficients"], x) / cable["ratio"]
+                data.qfrc_applied[at] -= np.polyval(cable["coefficients"], x) / cable["ratio"]
         step(model, data, table)
         if (cycle + 1) % SAMPLE == 0:
             samples.append([value for arm in arms for value in (arm.D @ data.qpos[arm.q]).tolist()])

@@ -24,6 +24,14 @@ const FINE = 0.25; // of the speed while Shift is held
 // Room of the commanded tips about the middle of the board [m]; above: height over it.
 const ROOM = { x: 0.09, y: 0.07, below: 0.002, above: 0.11 };
 
+const pad = (): Gamepad | null | undefined => navigator.getGamepads?.().find((one) => one?.connected && one.mapping === "standard");
+
+/** Position of an axis of the gamepad, from -1 to 1. */
+export function stick(axis: number): number {
+  const value = pad()?.axes[axis] ?? 0;
+  return Math.abs(value) > DEAD ? value : 0;
+}
+
 export class Controls {
   readonly held = new Map<string, Set<Action>>(SIDES.map((side) => [side, new Set<Action>()]));
   readonly closed: Record<Side, boolean> = { left: false, right: false };
@@ -63,8 +71,8 @@ export class Controls {
     const limits = most(this.contest);
     const { way, jaw, open, closed } = this.contest.input;
     const held = this.held.get(side)!;
-    const pad = this.pad(side);
-    const share = (action: string, k: number): number => pad[k] + Number(held.has(`${action}+` as Action)) - Number(held.has(`${action}-` as Action));
+    const tilt = this.device(side);
+    const share = (action: string, k: number): number => tilt[k] + Number(held.has(`${action}+` as Action)) - Number(held.has(`${action}-` as Action));
     const speed = this.fine ? FINE : 1;
     const wanted = [...NOTHING];
     ["x", "y", "z"].forEach((axis, k) => (wanted[k] = speed * limits[k] * share(axis, k)));
@@ -88,15 +96,14 @@ export class Controls {
     room.forEach(([low, high], k) => (wanted[k] = Math.min(Math.max(wanted[k], (low - hand.tip[k]) / way), (high - hand.tip[k]) / way)));
   }
 
-  private pad(side: Side): number[] {
-    const pad = navigator.getGamepads?.().find((one) => one?.connected && one.mapping === "standard");
-    if (!pad) return [0, 0, 0, 0];
+  private device(side: Side): number[] {
+    const device = pad();
+    if (!device) return [0, 0, 0, 0];
     const { axes, jaw, ...buttons } = PADS[side];
-    const stick = axes.map((k) => (Math.abs(pad.axes[k]) > DEAD ? pad.axes[k] : 0));
-    const down = pad.buttons[jaw].pressed;
+    const down = device.buttons[jaw].pressed;
     if (down && !this.pressed.has(side)) this.press(side, "jaw", true);
     this.pressed[down ? "add" : "delete"](side);
-    const value = (name: keyof typeof buttons): number => pad.buttons[buttons[name]].value;
-    return [stick[0], -stick[1], value("z+") - value("z-"), value("turn+") - value("turn-")];
+    const value = (name: keyof typeof buttons): number => device.buttons[buttons[name]].value;
+    return [stick(axes[0]), -stick(axes[1]), value("z+") - value("z-"), value("turn+") - value("turn-")];
   }
 }

@@ -7,7 +7,7 @@ import { ArmServo } from "./servo";
 import type { World } from "./world";
 
 const [BLUE, RED, VIOLET, INK] = ["#0b6e99", "#c8324a", "#7a5195", "#16212c"];
-const [YAW, WRIST_PITCH, WRIST_YAW] = [0, 4, 5];
+const [YAW, PITCH, WRIST_PITCH] = [0, 1, 4];
 
 /** A slider with its value beside it. */
 export function slider(id: string, low: number, high: number, value: number, shown: (x: number) => string, changed: () => void): () => number {
@@ -37,7 +37,7 @@ export class Singularity {
     const { joints } = world.arms[0].arm;
     const show = (): void => this.show();
     this.depth = slider("singularity-depth", 0.005, 0.1, 0.05, (x) => shownPosition(x, "m"), show);
-    this.angles = [["pitch", WRIST_PITCH, 0.2], ["yaw", WRIST_YAW, -0.3]].map(([name, joint, value]) =>
+    this.angles = [["pitch", WRIST_PITCH, 0.2], ["arm", PITCH, -0.1]].map(([name, joint, value]) =>
       slider(`singularity-${name}`, joints[joint as number].lower, joints[joint as number].upper, value as number, (x) => shownPosition(x, "rad"), show),
     );
     this.show();
@@ -46,8 +46,8 @@ export class Singularity {
   /** Determinant of the Jacobian of the six joints, and the largest yaw speed for 20 mm/s of the tip [rad/s]. */
   private at(depth: number): [number, number] {
     const [a] = this.world.arms;
-    const [pitch, yaw] = this.angles.map((angle) => angle());
-    const J = this.world.jacobian(a, [0.2, -0.1, depth, 0.3, pitch, yaw, 0]).map((row) => row.slice(0, 6));
+    const [wrist, pitch] = this.angles.map((angle) => angle());
+    const J = this.world.jacobian(a, [0.2, pitch, depth, 0.3, wrist, -0.3, 0]).map((row) => row.slice(0, 6));
     const rates = [0, 1, 2].map((axis) => Math.abs(solved(J, J.map((_, k) => (k === axis ? 0.02 : 0))).x[YAW]));
     return [solved(J, J.map(() => 0)).determinant, Math.max(...rates)];
   }

@@ -247,6 +247,7 @@ class PegTransfer {
       }
     }
     this.draw(now);
+    this.canvas.dataset.tips = JSON.stringify(this.picture.spots());
     document.body.dataset.ready = "1"; // the board is shown; a motion needs an input
     requestAnimationFrame((next) => this.frame(next));
   }

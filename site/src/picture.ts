@@ -228,6 +228,14 @@ export class Picture {
     return away[nearest] < radii ? nearest : -1;
   }
 
+  /** Places of the handles in the canvas [pixels]. */
+  spots(): [number, number][] {
+    return this.handles.map(({ position }) => {
+      const { x, y } = position.clone().project(this.camera);
+      return [((x + 1) / 2) * this.canvas.clientWidth, ((1 - y) / 2) * this.canvas.clientHeight];
+    });
+  }
+
   /** Show which handles are in use. */
   mark(used: boolean[]): void {
     used.forEach((on, k) => ((this.handles[k].material as THREE.Material).opacity = on ? 1 : 0.55));

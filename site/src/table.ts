@@ -108,6 +108,7 @@ export interface Papers {
 }
 
 export interface Table {
+  repository: string; // address; empty until it is public
   rate: number;
   gravity_cycles: number;
   stiffening: { all: number; loops: number };

@@ -3,6 +3,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Chart } from "./chart";
 import { byId, element, shownEffort, shownPosition } from "./elements";
+import * as elsewhere from "./elsewhere";
 import { Identification, Singularity, StepResponse } from "./lessons";
 import { keepOffline, loadedWorld } from "./loading";
 import { table } from "./table";
@@ -123,6 +124,8 @@ class RemoteCentre {
 }
 
 async function main(): Promise<void> {
+  for (const place of document.querySelectorAll<HTMLElement>("[data-exercise]"))
+    elsewhere.show(place, elsewhere.notebook(table.repository, place.dataset.exercise!), "The exercise in Python, as a notebook in Colab");
   const bar = byId<HTMLProgressElement>("progress");
   const whole = await loadedWorld("psm", DEFAULTS, (share) => (bar.value = share));
   byId("loading").hidden = true;

@@ -1,6 +1,7 @@
 /** The built page on a server of files, and Debian's Chromium. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -9,6 +10,10 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 const KINDS: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 export const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const FLAGS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-background-networking"];
+
+/** The short form of the tests has the narrowest window only, and no test of what another test shows too. */
+export const SHORT = process.env.TROCAR_SITE_SHORT === "1";
+export const WIDTHS = SHORT ? [[390, 844]] : [[1280, 800], [1024, 768], [390, 844]];
 
 export class Site {
   private constructor(readonly server: Server, readonly browser: Browser, readonly address: string) {}
@@ -51,4 +56,20 @@ export class Site {
     await this.browser.close();
     this.server.close();
   }
+}
+
+export const ready = (page: Page): Promise<unknown> => page.waitForSelector("body[data-ready]");
+
+/** A picture in the folder TROCAR_SCREENSHOTS, if there is one. */
+export async function shot(page: Page, name: string, fullPage = false): Promise<void> {
+  const folder = process.env.TROCAR_SCREENSHOTS;
+  if (folder) await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage });
+}
+
+export async function until(page: Page, condition: () => Promise<boolean>, what: string): Promise<void> {
+  for (let k = 0; k < 600; k++) {
+    if (await condition()) return;
+    await page.waitForTimeout(50);
+  }
+  assert.fail(`waited in vain for ${what}`);
 }

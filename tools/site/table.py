@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 import trocar as tr
+from tools.project import REPOSITORY
 from tools.site.contest import contest_facts
 from tools.site.papers import papers, printed
 from trocar.arms.parameters import CableTorque
@@ -42,6 +43,7 @@ ARMS = {name: (name, None) for name in ("PSM", "MTMR", "MTML", "ECM", "PSM_Si")}
 def table() -> dict[str, Any]:
     """The whole table, of plain values; `site/table.schema.json` describes it."""
     return {
+        "repository": REPOSITORY,
         "rate": FREQUENCY,
         "gravity_cycles": GRAVITY_CYCLES,
         "stiffening": {"all": STIFFENING["fast"], "loops": LOOP_STIFFENING},

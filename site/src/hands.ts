@@ -1,7 +1,7 @@
 /** Hands that follow counted inputs: the commanded tips of the peg transfer, and the joints that reach them. */
-import { nearest_joints } from "./generated/laws.js";
 import type { Contest } from "./table";
 import type { Vector, World, WorldArm } from "./world";
+import { applied, flipped, multiplied, tipJoints, type Matrix } from "./wrist";
 
 export const CHANNELS = 7; // numbers of an input of a hand: way, turn, jaw
 export type Input = number[];
@@ -9,16 +9,6 @@ export const NOTHING: Input = Array<number>(CHANNELS).fill(0);
 
 /** Largest number of each channel. */
 export const most = ({ input }: Contest): number[] => [0, 0, 0, 1, 1, 1, 2].map((k) => input.most[k]);
-
-type Matrix = number[]; // (3, 3) by rows
-
-const multiplied = (A: Matrix, B: Matrix): Matrix =>
-  A.map((_, k) => {
-    const [i, j] = [3 * Math.floor(k / 3), k % 3];
-    return A[i] * B[j] + A[i + 1] * B[3 + j] + A[i + 2] * B[6 + j];
-  });
-const applied = (A: Matrix, x: number[]): number[] => [0, 3, 6].map((i) => A[i] * x[0] + A[i + 1] * x[1] + A[i + 2] * x[2]);
-const flipped = (A: Matrix): Matrix => [0, 3, 6, 1, 4, 7, 2, 5, 8].map((k) => A[k]);
 
 /** The rotation of a number of small turns about the axes of the world. */
 function turned(counts: number[], step: number): Matrix {
@@ -63,25 +53,16 @@ export class Hand {
 
   /** Take an input, and solve for the joints at its end. */
   command(input: Input): void {
-    const { input: units, wrist } = this.contest;
+    const units = this.contest.input;
     this.used ||= input.some((x) => x !== 0);
     for (let k = 0; k < 3; k++) this.counts[k] += input[k];
     this.R = multiplied(turned(input.slice(3, 6), units.turn), this.R);
     this.jaw += input[6];
     const toBase = flipped(this.base.R);
-    const R = multiplied(toBase, this.R);
     const p = applied(toBase, this.tip.map((x, k) => x - this.base.p[k]));
-    const T = wrist.T_tip_6;
-    const R_6 = multiplied(R, T.slice(0, 3).flatMap((row) => row.slice(0, 3)));
-    const p_6 = applied(R, T.slice(0, 3).map((row) => row[3])).map((x, k) => x + p[k]);
-    const joints = this.arm.arm.joints.slice(0, 6);
-    const solve = nearest_joints as unknown as (...numbers: number[]) => number[];
-    const q = solve(
-      ...flipped(R_6), ...p_6, wrist.offset, wrist.insertion, wrist.roll, wrist.near,
-      ...this.q.slice(0, 6), ...joints.map(({ lower }) => lower), ...joints.map(({ upper }) => upper),
-    );
+    const q = tipJoints(multiplied(toBase, this.R), p, this.q, this.arm.arm.joints);
     this.before = this.q;
-    this.q = [...q.slice(0, 6), this.opening];
+    this.q = [...q, this.opening];
   }
 
   /** Set the setpoints at a share of the period. */

@@ -3,13 +3,13 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Chart } from "./chart";
 import { byId, element, fixed, shownPosition } from "./elements";
-import { nearest_joints } from "./generated/laws.js";
 import { slider } from "./lessons";
 import { rms } from "./linear";
 import { built, keepOffline, loadedWorld } from "./loading";
 import { product } from "./servo";
 import { table } from "./table";
 import { DEFAULTS, type Vector, type World } from "./world";
+import { tipJoints } from "./wrist";
 
 const { spiral, drift, workspace } = table.papers;
 const [BLUE, RED, VIOLET, GREEN] = ["#0b6e99", "#c8324a", "#7a5195", "#2b7a4b"];
@@ -52,18 +52,11 @@ class Spiral {
 
   /** Joints on the path at a time. */
   private joints(t: number, seed: number[]): number[] {
-    const { wrist } = table.contest;
     const [a, b] = [2 * Math.PI * spiral.turns * t, 2 * Math.PI * spiral.waves * t];
     const shift = product(spiral.axes, [spiral.radius * Math.cos(a), spiral.radius * Math.sin(a), spiral.height * Math.cos(b)]);
-    const T = spiral.centre.slice(0, 3).map((row, k) => [...row.slice(0, 3), row[3] + shift[k]]);
-    const T_6 = T.map((row) => [0, 1, 2, 3].map((j) => [0, 1, 2].reduce((sum, k) => sum + row[k] * wrist.T_tip_6[k][j], j === 3 ? row[3] : 0)));
-    const limits = this.whole.arms[0].arm.joints.slice(0, 6);
-    const solve = nearest_joints as unknown as (...numbers: number[]) => number[];
-    const q = solve(
-      ...[0, 1, 2, 3].flatMap((j) => T_6.map((row) => row[j])), wrist.offset, wrist.insertion, wrist.roll, wrist.near,
-      ...seed.slice(0, 6), ...limits.map(({ lower }) => lower), ...limits.map(({ upper }) => upper),
-    );
-    return [...q.slice(0, 6), 0];
+    const rows = spiral.centre.slice(0, 3);
+    const p = rows.map((row, k) => row[3] + shift[k]);
+    return [...tipJoints(rows.flatMap((row) => row.slice(0, 3)), p, seed, this.whole.arms[0].arm.joints), 0];
   }
 
   private begin(): () => boolean {

@@ -6,7 +6,6 @@ import type { Contest } from "./table";
 import type { Vector, World } from "./world";
 
 const OBJECT = "object/";
-const INSTRUMENT = /^(roll|wrist_pitch|wrist_yaw|finger_left|finger_right)$/; // links that turn with the shaft
 
 /** Rates at which friction brakes slip between solids, which follow their velocities; see `trocar.laws.slip`. */
 class Slip {
@@ -119,7 +118,7 @@ export class PegScene {
       if (!link || this.links.has(thing)) return;
       const peg = this.pegs.get(thing);
       if (peg && !pegs[peg].fingers[link.arm].includes(link.name)) pegs[peg].fingers[link.arm].push(link.name);
-      if (INSTRUMENT.test(link.name)) force().forEach((x, k) => (push[link.arm][k] += flip * x));
+      if (this.contest.instrument.includes(link.name)) force().forEach((x, k) => (push[link.arm][k] += flip * x));
     });
     const forces = Object.fromEntries(Object.entries(push).map(([arm, force]) => [arm, Math.hypot(...force)]));
     const { rate } = world.table; // a whole number of periods: the sum of timesteps has rounding errors

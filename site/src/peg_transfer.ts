@@ -18,6 +18,7 @@ const SHARE = 0.7; // of a frame for steps; beyond it, simulated time falls behi
 const BUDGET = 24; // least time for steps [ms]
 const MAX_FRAME = 0.25; // longest time that one frame makes up for [s]
 const FINGER = 9; // radii of a handle within which a pointer takes it
+const SHOWN = 12; // time for which a message is shown [s]
 const WHEEL = 2e-5; // height for a step of the wheel [m]
 const TEXT: Record<Action, string> = {
   "x-": "left", "x+": "right", "y-": "nearer", "y+": "away", "z-": "down", "z+": "up", "turn-": "turn right", "turn+": "turn left", jaw: "close",
@@ -33,6 +34,8 @@ class PegTransfer {
   private owed = 0; // time that is not simulated yet [s]
   private last = 0;
   private placed = 0; // placements that are listed
+  private saying = 0; // timer of the message
+  private told = false; // the result
   private readonly drags = new Map<number, { side: Side; through: Vector; offset: Vector }>();
   private readonly statistics = { since: 0, frames: 0, simulated: 0 };
   private readonly canvas = byId<HTMLCanvasElement>("view");
@@ -59,6 +62,7 @@ class PegTransfer {
     this.game = replay ? game : { seed: game.seed, inputs: [] };
     this.cursor = replay ? 0 : null;
     this.owed = this.placed = 0;
+    this.told = false;
     byId("placements").replaceChildren();
     byId<HTMLSelectElement>("seed").value = String(game.seed);
     this.pause(false);
@@ -209,8 +213,13 @@ class PegTransfer {
     }
   }
 
+  /** Show a line below the picture for some seconds. */
   private say(text: string): void {
-    byId("message").textContent = text;
+    const message = byId("message");
+    if (message.textContent === text) return;
+    message.textContent = text;
+    clearTimeout(this.saying);
+    this.saying = window.setTimeout(() => (message.textContent = ""), 1000 * SHOWN);
   }
 
   // -- time ----------------------------------------------------------------------------------------------------------
@@ -288,8 +297,10 @@ class PegTransfer {
     }
     this.placed = referee.placements.length;
     const replayed = this.cursor !== null && this.cursor >= this.game.inputs.length;
-    if (referee.over || replayed)
+    if ((referee.over || replayed) && !this.told) {
+      this.told = true;
       this.say(`${referee.ended ? `${referee.ended}: ` : ""}${referee.points} points, the last at ${referee.lastTime.toFixed(1)} s, ${referee.drops} drops.`);
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import type { Vector, World } from "./world";
 const OBJECTS = 0; // groups of the shapes that are drawn: objects, and meshes of arms
 const VISUAL = 2;
 const CREASE = 0.6; // angle between faces that is drawn as an edge [rad]
-const SKY = 0xdfe6ee;
+const [SKY, FLOOR, DRAPE] = [0xdfe6ee, 0xc9d2dc, 0x4f7f86]; // drape: the table below a board
 
 /** Levels of quality, from the best: pixels per point, frames between updates of the shadow. */
 const QUALITY = [
@@ -113,7 +113,7 @@ export class Picture {
     const box = new THREE.Box3().setFromObject(this.group);
     const extent = view?.size ?? model.stat.extent;
     const centre = view ? new THREE.Vector3(...view.target) : box.getCenter(new THREE.Vector3());
-    this.group.add(ground(Math.min(floor, box.min.z - (view ? 0 : 0.02)), centre, model.stat.extent));
+    this.group.add(ground(Math.min(floor, box.min.z - (view ? 0 : 0.02)), centre, model.stat.extent, view ? DRAPE : FLOOR));
     this.scene.fog = new THREE.Fog(SKY, 4 * model.stat.extent, 9 * model.stat.extent);
     for (const handle of this.handles) handle.scale.setScalar(0.011 * extent);
     this.sun.position.copy(centre).add(new THREE.Vector3(0.9, -0.7, 1.9).multiplyScalar(extent));
@@ -325,11 +325,11 @@ function solid({ model, mj }: World, body: number): THREE.Mesh | null {
 }
 
 /** A floor that fades into the background, with lines every 10 cm. */
-function ground(z: number, centre: THREE.Vector3, extent: number): THREE.Group {
+function ground(z: number, centre: THREE.Vector3, extent: number, color: number): THREE.Group {
   const part = new THREE.Group();
   const floor = new THREE.Mesh(
     new THREE.CircleGeometry(12 * extent, 64),
-    new THREE.MeshStandardMaterial({ color: 0xc9d2dc, roughness: 0.95, metalness: 0 }),
+    new THREE.MeshStandardMaterial({ color, roughness: 0.95, metalness: 0 }),
   );
   floor.receiveShadow = true;
   const lines = new THREE.GridHelper(4, 40, 0x8b9aab, 0xaab6c3);

@@ -65,6 +65,7 @@ export interface Contest {
   scene: Scene;
   hands: Record<string, string>; // arm of the left and of the right hand
   fingers: string[];
+  instrument: string[]; // links that turn with the shaft
   pegs: string[];
   rules: {
     duration: number;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Page } from "playwright-core";
-import { CHROMIUM, ready, shot, Site, until, WIDTHS } from "./browser";
+import { CHROMIUM, ready, SHORT, shot, Site, until, WIDTHS } from "./browser";
 
 let site: Site;
 before(async () => {
@@ -93,7 +93,7 @@ test("two touch points lead two hands, and the mouse one", async () => {
   await context.close();
 });
 
-test("a gamepad leads both hands and closes the jaws", async () => {
+test("a gamepad leads both hands and closes the jaws", { skip: SHORT }, async () => {
   const { context, page, faults } = await site.page(1024, 768);
   await page.addInitScript(() => {
     const button = (value: number): GamepadButton => ({ pressed: value > 0, touched: value > 0, value });

@@ -27,13 +27,14 @@ def contest_facts() -> dict[str, Any]:
     """The part `contest` of the table."""
     arm = tr.Simulator("PSM").arm
     layout, wrist = LAYOUTS["contest"], wrist_layout(arm)
-    arms = [{"name": arm, "prefix": f"{arm}/", "arm": "PSM", "start": WAITING.tolist()} for arm in HAND.values()]
+    arms = [{"name": name, "prefix": f"{name}/", "arm": "PSM", "start": WAITING.tolist()} for name in HAND.values()]
     rules = {"duration": referee.DURATION, "aside": referee.ASIDE, "above": referee.ABOVE, "still": referee.STILL}
     rules |= {"max_tilt": float(referee.MAX_TILT), "rest": referee.REST, "lost": referee.LOST, "margin": referee.MARGIN}
     return {
         "scene": {"title": "Peg transfer", "file": "peg_transfer/peg_transfer.xml", "arms": sorted(arms, key=_name)},
         "hands": {"left": HAND[LEFT], "right": HAND[RIGHT]},
         "fingers": sorted(referee.FINGERS),
+        "instrument": [body.name for body in arm.bodies if "roll" in arm.carriers(body.name)],
         "pegs": list(PEGS),
         "rules": rules,
         "board": {"plate": layout.plate.tolist(), "posts": layout.posts.tolist()},

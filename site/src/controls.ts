@@ -24,7 +24,7 @@ const FINE = 0.25; // of the speed while Shift is held
 // Room of the commanded tips about the middle of the board [m]; above: height over it.
 const ROOM = { x: 0.09, y: 0.07, below: 0.002, above: 0.11 };
 
-const pad = (): Gamepad | null | undefined => navigator.getGamepads?.().find((one) => one?.connected && one.mapping === "standard");
+const pad = (): Gamepad | null | undefined => globalThis.navigator?.getGamepads?.().find((one) => one?.connected && one.mapping === "standard");
 
 /** Position of an axis of the gamepad, from -1 to 1. */
 export function stick(axis: number): number {
@@ -69,7 +69,7 @@ export class Controls {
   /** The next input of a hand. */
   input(side: Side, hand: Hand): Input {
     const limits = most(this.contest);
-    const { way, jaw, open, closed } = this.contest.input;
+    const { way, turn, jaw, open, closed } = this.contest.input;
     const held = this.held.get(side)!;
     const tilt = this.device(side);
     const share = (action: string, k: number): number => tilt[k] + Number(held.has(`${action}+` as Action)) - Number(held.has(`${action}-` as Action));
@@ -77,6 +77,8 @@ export class Controls {
     const wanted = [...NOTHING];
     ["x", "y", "z"].forEach((axis, k) => (wanted[k] = speed * limits[k] * share(axis, k)));
     wanted[5] = speed * limits[5] * share("turn", 3);
+    const [across, along] = [hand.R[2], hand.R[5]]; // the jaws point down by themselves, and turn about the vertical
+    if (hand.used) [wanted[3], wanted[4]] = [-along / turn, across / turn];
     const target = this.targets[side];
     if (target) target.forEach((x, k) => (wanted[k] = (x - hand.tip[k]) / way));
     this.within(wanted, hand);

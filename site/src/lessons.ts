@@ -23,6 +23,21 @@ export function slider(id: string, low: number, high: number, value: number, sho
   return () => Number(input.value);
 }
 
+/** A button that shows a figure's motion as it is computed, a piece of simulated time per frame. */
+export function runner(id: string, begin: () => (() => boolean)): () => void {
+  let turn = 0;
+  const run = (): void => {
+    const mine = ++turn;
+    const advance = begin();
+    const next = (): void => {
+      if (mine === turn && advance()) requestAnimationFrame(next);
+    };
+    next();
+  };
+  byId(id).addEventListener("click", run);
+  return run;
+}
+
 /** Joint speeds that a motion of the tip needs, over the depth of the instrument. */
 export class Singularity {
   private readonly chart = new Chart(byId("singularity-chart"), "insertion [mm]", "yaw speed [rad/s]", [

@@ -3,7 +3,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Chart } from "./chart";
 import { byId, element, fixed, shownPosition } from "./elements";
-import { slider } from "./lessons";
+import { runner, slider } from "./lessons";
 import { rms } from "./linear";
 import { built, keepOffline, loadedWorld } from "./loading";
 import { product } from "./servo";
@@ -15,21 +15,6 @@ const { spiral, drift, workspace } = table.papers;
 const [BLUE, RED, VIOLET, GREEN] = ["#0b6e99", "#c8324a", "#7a5195", "#2b7a4b"];
 const [YAW, PITCH, INSERTION] = [0, 1, 2];
 const STEP = 15; // periods between rows of a figure
-
-/** A button that shows a figure's motion as it is computed, a piece of simulated time per frame. */
-function runner(id: string, begin: () => (() => boolean)): () => void {
-  let turn = 0;
-  const run = (): void => {
-    const mine = ++turn;
-    const advance = begin();
-    const next = (): void => {
-      if (mine === turn && advance()) requestAnimationFrame(next);
-    };
-    next();
-  };
-  byId(id).addEventListener("click", run);
-  return run;
-}
 
 /** Ferro et al. 2022: the spiral with and without the counterweight, against the model with it. */
 class Spiral {

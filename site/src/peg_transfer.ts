@@ -117,7 +117,7 @@ class PegTransfer {
   private key(event: KeyboardEvent, down: boolean): void {
     this.controls.fine = event.shiftKey;
     const at = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || ["SELECT", "INPUT"].includes(at.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || at.tagName === "SELECT") return;
     const arrow = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (this.controls.key(event.code, down, event.repeat)) event.preventDefault();
     else if (!down) return;

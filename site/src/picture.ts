@@ -338,7 +338,8 @@ function ground(z: number, centre: THREE.Vector3, extent: number, color: number)
   const faint = lines.material as THREE.Material;
   faint.transparent = true;
   faint.opacity = 0.4;
-  part.add(floor, lines);
+  part.add(floor);
+  if (color === FLOOR) part.add(lines);
   part.position.set(centre.x, centre.y, z);
   return part;
 }

@@ -18,15 +18,7 @@ export interface Cable {
   upper: number;
 }
 
-export interface ServoConstants {
-  kp: number[];
-  ki: number[];
-  kd: number[];
-  deadband: number[];
-  output: number[];
-  cutoff: number[];
-  momentum: number[];
-}
+export type ServoConstants = Record<"kp" | "ki" | "kd" | "deadband" | "output" | "cutoff" | "momentum", number[]>;
 
 export interface Arm {
   joints: Joint[];
@@ -67,16 +59,7 @@ export interface Contest {
   fingers: string[];
   instrument: string[]; // links that turn with the shaft
   pegs: string[];
-  rules: {
-    duration: number;
-    aside: number;
-    above: number;
-    still: number;
-    max_tilt: number;
-    rest: number;
-    lost: number;
-    margin: number;
-  };
+  rules: Record<"duration" | "aside" | "above" | "still" | "max_tilt" | "rest" | "lost" | "margin", number>;
   board: { plate: number[]; posts: number[][] };
   objects: Record<string, number[]>[]; // by seed: position and angle about the vertical of board and pegs
   camera: { position: number[]; target: number[]; angle: number };

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { CHANNELS } from "../src/hands";
+import { Controls } from "../src/controls";
+import { CHANNELS, NOTHING } from "../src/hands";
 import { BadLink } from "../src/link";
 import { PegScene } from "../src/peg_scene";
 import { MAX_REPLAY, read, written } from "../src/replay";
@@ -77,3 +78,45 @@ for (const [what, text, complaint] of [
       (error: unknown) => error instanceof BadLink && complaint.test(error.message) && error.message.length < 200 && !error.message.includes("\n"),
     );
   });
+
+test("a person can lift a peg: a pointer leads, keys turn, the jaws close", async () => {
+  const scene = new PegScene(await contestWorld(), contest);
+  scene.reset(0);
+  const controls = new Controls(contest);
+  const { left } = contest.hands;
+  const hand = scene.hands.find(({ arm }) => arm.name === left)!;
+  const [x, y, z, angle] = contest.objects[0].blue;
+  const play = (seconds: number): void => {
+    for (let k = 0; k < seconds / contest.input.period; k++) {
+      const input = controls.input("left", hand);
+      scene.advance(scene.hands.flatMap((one) => (one === hand ? input : NOTHING)));
+    }
+  };
+  const wall = (k: number): number => angle + (2 * Math.PI * k) / 3;
+  const off = (k: number): number => Math.sin(Math.atan2(hand.R[4], hand.R[1]) - wall(k)); // of the jaws from a wall
+  const lead = (k: number, height: number): void => {
+    const [c, s] = [Math.cos(wall(k)), Math.sin(wall(k))];
+    controls.targets.left = [x + 0.0058 * c - 0.004 * s, y + 0.0058 * s + 0.004 * c, z + height]; // between corner and middle
+  };
+  lead(0, 0.045);
+  play(2.5);
+  const nearest = [0, 1, 2].reduce((best, k) => (Math.abs(off(k)) < Math.abs(off(best)) ? k : best), 0);
+  lead(nearest, 0.045);
+  for (let k = 0; k < 100 && Math.abs(off(nearest)) > 0.03; k++) {
+    const key = off(nearest) > 0 ? "KeyZ" : "KeyC";
+    controls.key(key, true);
+    play(0.02);
+    controls.key(key, false);
+  }
+  play(0.5);
+  lead(nearest, 0.0197);
+  play(1.2);
+  controls.key("KeyX", true);
+  play(0.6);
+  controls.targets.left![2] += 0.03;
+  play(1.2);
+  const { p, fingers } = scene.seen().pegs.blue;
+  assert.ok(p[2] - z > 0.02, `the peg is lifted by ${p[2] - z} m`);
+  assert.deepEqual(fingers[left].sort(), contest.fingers);
+  scene.world.delete();
+});

@@ -108,7 +108,7 @@ test("a gamepad leads both hands and closes the jaws", { skip: SHORT }, async ()
   await context.close();
 });
 
-test("a hostile replay gets one line, and the page works without a network", async () => {
+test("a hostile replay gets one line, and all pages work without a network", async () => {
   const { context, page, faults } = await site.page(1024, 768);
   await page.goto(`${site.address}/peg_transfer.html#seed=999`);
   await ready(page);
@@ -123,6 +123,9 @@ test("a hostile replay gets one line, and the page works without a network", asy
   await ready(page);
   await page.locator("#expert").click();
   await moves(page, "left");
+  await page.goto(`${site.address}/index.html#scene=ecm`); // another page, a scene that was not shown
+  await ready(page);
+  assert.equal(await page.locator(".joint").count(), 4);
   assert.deepEqual(faults, []);
   await context.close();
 });

@@ -78,21 +78,6 @@ test("a link reproduces a state, and a hostile one gets one line", async () => {
   await context.close();
 });
 
-test("the page works without a network after the first load", { skip: SHORT }, async () => {
-  const { context, page, faults } = await site.page(1024, 768);
-  await page.goto(site.address);
-  await ready(page);
-  await page.evaluate(async () => void (await navigator.serviceWorker.ready));
-  await until(page, () => page.evaluate(() => navigator.serviceWorker.controller !== null), "the service worker");
-  await context.setOffline(true);
-  await page.goto(`${site.address}/index.html#scene=ecm`);
-  await page.reload();
-  await ready(page);
-  assert.equal(await page.locator(".joint").count(), 4);
-  assert.deepEqual(faults, []);
-  await context.close();
-});
-
 for (const [width, height] of WIDTHS)
   test(`every figure follows its controls at ${width}`, async () => {
     const { context, page, faults } = await site.page(width, height);

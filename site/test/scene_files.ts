@@ -38,5 +38,5 @@ export async function world(name: string, options?: Partial<Options>): Promise<W
   const files = new Map<string, Uint8Array>([[`${folder}.xml`, readFileSync(existsSync(own) ? own : path.join(root, `${folder}.xml`))]]);
   for (const file of ["scene.xml", ...readdirSync(path.join(root, "assets")).map((x) => `assets/${x}`)])
     files.set(file, readFileSync(path.join(root, file)));
-  return new World(await engine, table, scene, files, { friction: true, counterweight: true, encoders: true, ...options });
+  return new World(await engine, table, scene, files, { ...DEFAULTS, ...options });
 }

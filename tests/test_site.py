@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 import trocar as tr
 from tests.support.repository import ROOT
 from tools.site.__main__ import FOLDER, texts
+from tools.site.recording import recording
 from tools.site.reference import run, setpoint
 from tools.site.table import ARMS, table
 from trocar.laws.law import ScalarLaw
@@ -41,6 +42,14 @@ def test_the_table_follows_its_schema() -> None:
     assert list(validator.iter_errors(facts)) == []
     facts["arms"]["PSM"]["joints"][0]["unit"] = "degree"
     assert list(validator.iter_errors(facts))
+
+
+def test_the_recording_of_the_exercise_is_that_of_the_simulated_arm() -> None:
+    content, again = json.loads((FOLDER / "recording.json").read_text(encoding="utf-8")), recording(1.0)
+    np.testing.assert_allclose(again["rows"], content["rows"][: len(again["rows"])], rtol=0.0, atol=1e-3)
+    assert {key: content[key] for key in ("Fc", "Fv", "inertia")} == pytest.approx(
+        {key: again[key] for key in ("Fc", "Fv", "inertia")}
+    )
 
 
 @needs_node

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -24,7 +25,7 @@ POSE = [0.0, 0.3, 0.14, 0.0, 0.0, 0.0, 0.3]
 SINES = ((0.45, 0.25), (0.2, 0.75))  # amplitude [rad], frequency [Hz]
 
 
-def recording() -> dict[str, object]:
+def recording(seconds: float = SECONDS) -> dict[str, Any]:
     """Rows of time, position, velocity and effort of the yaw joint, and the parameters of the simulated joint."""
     table = json.loads((GENERATED / "table.json").read_text(encoding="utf-8"))
     facts, rate = table["arms"]["PSM"], table["rate"]
@@ -36,7 +37,7 @@ def recording() -> dict[str, object]:
     sim = tr.Simulator("PSM")
     noise = ActuatorSensors([sim.arm], Sensors()).effort_noise[0] * np.random.default_rng(0).standard_normal(10**5)
     rows = []
-    for cycle in range(round(SECONDS * rate)):
+    for cycle in range(round(seconds * rate)):
         t, q, dq = cycle / rate, list(POSE), [0.0] * 7
         fade = min(1.0, t)
         q[0] = fade * sum(a * math.sin(2 * math.pi * f * t) for a, f in SINES)

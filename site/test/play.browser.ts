@@ -92,6 +92,8 @@ for (const [width, height] of WIDTHS)
       await ready(page);
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0, "the page scrolls sideways");
       if (name === "understand") {
+        assert.match(await page.locator("#singularity-place").innerText(), /15\.6 mm/); // the exercise in Python finds it there
+        assert.ok(Math.abs((await number("fit-coulomb")) / (await number("true-coulomb")) - 1) < 0.1);
         const keys = async (id: string): Promise<void> => {
           await page.locator(`#${id}`).focus(); // the keyboard alone
           for (let k = 0; k < 12; k++) await page.keyboard.press("ArrowRight");

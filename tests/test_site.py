@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 import trocar as tr
 from tests.support.repository import ROOT
 from tools.site.__main__ import FOLDER, texts
+from tools.site.laws import LAWS
 from tools.site.recording import recording
 from tools.site.reference import run, setpoint
 from tools.site.table import ARMS, table
@@ -61,14 +62,31 @@ def test_the_servo_in_javascript_is_that_in_python_to_the_bit() -> None:
     split = len(names) - len(PARAMETERS)
     rows[:, [names.index(k) for k in ("deadband", "output", "limit", "cutoff", "dt")]] **= 2
     expected = [on_numbers(law)(*row[split:])(*row[:split]) for row in rows.tolist()]
+    np.testing.assert_array_equal(in_javascript(law, rows, split), np.array(expected))
+
+
+@needs_node
+@pytest.mark.parametrize("law", [law for law in LAWS if law.name != "servo"], ids=lambda law: law.name)
+def test_the_other_laws_in_javascript_are_those_in_python(law: ScalarLaw) -> None:
+    """Those without functions such as exp and atan2, whose last digit differs, to the bit."""
+    rows = np.random.default_rng(0).normal(size=(300, len(law.inputs)))
+    expected = np.array([np.atleast_1d(on_numbers(law)(*row)) for row in rows.tolist()])
+    exact = law.name in ("encoder", "rested_encoder", "dahl_effort")
+    np.testing.assert_allclose(
+        in_javascript(law, rows), expected, rtol=0.0 if exact else 1e-12, atol=0.0 if exact else 1e-12
+    )
+
+
+def in_javascript(law: ScalarLaw, rows: np.ndarray, split: int = 0) -> np.ndarray:
+    """Results of a law of the page for rows of inputs; split: where its parameters begin, if it has any."""
+    call = f"{law.name}(...r.slice({split}))(...r.slice(0, {split}))" if split else f"{law.name}(...r)"
     script = (
-        f"import {{ servo }} from {json.dumps((FOLDER / 'laws.js').as_uri())};"
+        f"import {{ {law.name} }} from {json.dumps((FOLDER / 'laws.js').as_uri())};"
         "import { readFileSync } from 'node:fs';"
         "const rows = JSON.parse(readFileSync(0, 'utf8'));"
-        f"console.log(JSON.stringify(rows.map((r) => servo(...r.slice({split}))(...r.slice(0, {split})))));"
+        f"console.log(JSON.stringify(rows.map((r) => {call})));"
     )
-    answer = node("--input-type=module", "-e", script, text=json.dumps(rows.tolist()))
-    np.testing.assert_array_equal(np.array(json.loads(answer)), np.array(expected))
+    return np.array(json.loads(node("--input-type=module", "-e", script, text=json.dumps(rows.tolist()))))
 
 
 @pytest.mark.parametrize("name", ["PSM", "PSM_refit", "MTMR", "ECM"])

@@ -1,6 +1,7 @@
 // Builds the page into build/ (or --out DIR), or its tests (--tests) into build/test, build/browser and build/tools.
 import { build } from "esbuild";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,14 +14,46 @@ const out = process.argv.includes("--out") ? path.resolve(argument("--out")) : p
 process.chdir(here); // tests find models/ from here
 const mujoco = path.join(here, "node_modules", "@mujoco", "mujoco");
 
-/** The files of a model that MuJoCo reads, as one pack; src/pack.ts has the format. */
-export async function pack(folder) {
-  const root = path.join(models, folder);
-  const names = [`${folder}.xml`, "scene.xml"];
-  for (const name of (await readdir(path.join(root, "assets"))).sort()) names.push(`assets/${name}`);
-  const contents = await Promise.all(names.map((name) => readFile(path.join(root, name))));
+const NODE_ONLY = ["module", "worker_threads", "fs", "path", "url", "crypto", "ws"]; // what MuJoCo imports in Node only
+const generated = path.join(here, "src", "generated");
+const PAGES = {
+  index: { script: "play", kind: "play", name: "Play", title: "the dVRK in a tab" },
+  peg_transfer: { script: "peg_transfer", kind: "play", name: "Peg transfer", title: "peg transfer" },
+  understand: { script: "understand", kind: "understand", name: "Understand", title: "understand the dVRK" },
+  papers: { script: "papers", kind: "understand", name: "Papers", title: "papers, live" },
+};
+
+/** Files in one pack: [name in the pack, path]; src/pack.ts has the format. */
+export async function pack(files) {
+  const names = files.map(([name]) => name);
+  const contents = await Promise.all(files.map(([, file]) => readFile(file)));
   const index = JSON.stringify(names.map((name, k) => [name, contents[k].length]));
   return gzipSync(Buffer.concat([Buffer.from(`${index}\n`), ...contents]), { level: 9 });
+}
+
+/** The files of a scene that MuJoCo reads: those of models/; some scenes have their own model. */
+async function modelFiles(name, folder) {
+  const root = path.join(models, folder);
+  const own = path.join(generated, `${name}.xml`);
+  const assets = (await readdir(path.join(root, "assets"))).sort().map((file) => `assets/${file}`);
+  const files = ["scene.xml", ...assets].map((file) => [file, path.join(root, file)]);
+  return [[`${folder}.xml`, existsSync(own) ? own : path.join(root, `${folder}.xml`)], ...files];
+}
+
+/** The files of the peg transfer; its meshes are those of the cart. */
+async function contestFiles() {
+  const model = path.join(generated, "peg_transfer.xml");
+  const meshes = [...(await readFile(model, "utf8")).matchAll(/<mesh file="([^"]+)"/g)].map(([, file]) => file);
+  return [["peg_transfer.xml", model], ...meshes.map((file) => [`assets/${file}`, path.join(models, "cart_classic", "assets", file)])];
+}
+
+/** A page between the common head and its end. */
+async function page(name) {
+  const { script, kind, title } = PAGES[name];
+  const links = Object.entries(PAGES).map(([other, { name: text }]) => `<a href="./${other}.html"${other === name ? ' aria-current="page"' : ""}>${text}</a>`);
+  const words = { TITLE: title, SCRIPT: script, KIND: kind, PAGES: links.join("") };
+  const head = (await readFile(path.join(here, "pages", "head.html"), "utf8")).replace(/TITLE|SCRIPT|KIND|PAGES/g, (word) => words[word]);
+  return `${head}${await readFile(path.join(here, "pages", `${name}.html`), "utf8")}  </body>\n</html>\n`;
 }
 
 async function tests() {
@@ -33,6 +66,7 @@ async function tests() {
       outdir: path.join(here, "build", target),
       external: ["@mujoco/mujoco", "playwright-core"],
     });
+  await build({ ...options, platform: "browser", target: "es2022", external: NODE_ONLY, entryPoints: [path.join(folder, "runs.page.ts")], outdir: path.join(here, "build", "page") });
 }
 
 /**
@@ -91,21 +125,27 @@ async function site() {
   await rm(out, { recursive: true, force: true });
   await mkdir(path.join(out, "scenes"), { recursive: true });
   await build({
-    entryPoints: ["play.ts", "understand.ts"].map((name) => path.join(here, "src", name)),
+    entryPoints: Object.values(PAGES).map(({ script }) => path.join(here, "src", `${script}.ts`)),
     bundle: true,
     splitting: true,
     minify: true,
     format: "esm",
     target: "es2022",
     outdir: out,
-    external: ["module", "worker_threads", "fs", "path", "url", "crypto", "ws"], // what MuJoCo imports in Node only
+    external: NODE_ONLY,
     logLevel: "warning",
     plugins: [withoutEval(recorded)],
   });
-  for (const name of await readdir(path.join(here, "pages"))) await cp(path.join(here, "pages", name), path.join(out, name));
+  for (const name of Object.keys(PAGES)) await writeFile(path.join(out, `${name}.html`), await page(name));
+  await cp(path.join(here, "pages", "icon.svg"), path.join(out, "icon.svg"));
+  await cp(path.join(generated, "expert.txt"), path.join(out, "expert.txt"));
   await writeFile(path.join(out, "mujoco.wasm.pack"), gzipSync(await readFile(path.join(mujoco, "mujoco.wasm")), { level: 9 }));
-  const { scenes } = JSON.parse(await readFile(path.join(here, "src", "generated", "table.json"), "utf8"));
-  for (const name of Object.keys(scenes)) await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(name));
+  const { scenes } = JSON.parse(await readFile(path.join(generated, "table.json"), "utf8"));
+  for (const [name, { file }] of Object.entries(scenes))
+    await writeFile(path.join(out, "scenes", `${name}.pack`), await pack(await modelFiles(name, path.dirname(file))));
+  await writeFile(path.join(out, "scenes", "peg_transfer.pack"), await pack(await contestFiles()));
+  const measured = "psm_si_measured"; // no meshes
+  await writeFile(path.join(out, "scenes", `${measured}.pack`), await pack([[`${measured}.xml`, path.join(generated, `${measured}.xml`)]]));
   await worker();
 }
 

@@ -1,12 +1,12 @@
 /** MuJoCo and the scenes, from files beside the page. */
 import load, { type MainModule } from "@mujoco/mujoco";
 import { bytes, unpack } from "./pack";
-import { table } from "./table";
-import { World, type Options } from "./world";
+import { table, type Scene } from "./table";
+import { DEFAULTS, World, type Options } from "./world";
 
 export type Progress = (share: number) => void;
 
-async function fetched(name: string, progress: Progress = () => {}): Promise<Uint8Array> {
+export async function fetched(name: string, progress: Progress = () => {}): Promise<Uint8Array> {
   const answer = await fetch(name);
   if (!answer.ok || !answer.body) throw new Error(`${name} could not be loaded: ${answer.status}`);
   const total = Number(answer.headers.get("content-length") ?? 0);
@@ -31,11 +31,20 @@ export function mujoco(progress?: Progress): Promise<MainModule> {
 
 const packs = new Map<string, Promise<Map<string, Uint8Array>>>();
 
-export async function loadedWorld(scene: string, options?: Options, progress?: Progress): Promise<World> {
-  if (!packs.has(scene)) packs.set(scene, fetched(`scenes/${scene}.pack`).then(unpack));
-  const [mj, files] = await Promise.all([mujoco(progress), packs.get(scene)!]);
-  return new World(mj, table, table.scenes[scene], files, options);
+/** A world of a scene whose files are in a pack. */
+export async function built(name: string, scene: Scene, options?: Options, progress?: Progress): Promise<World> {
+  if (!packs.has(name)) packs.set(name, fetched(`scenes/${name}.pack`).then(unpack));
+  const [mj, files] = await Promise.all([mujoco(progress), packs.get(name)!]);
+  performance.mark("loaded"); // for `npm run measure`
+  return new World(mj, table, scene, files, options);
 }
+
+export const loadedWorld = (name: string, options?: Options, progress?: Progress): Promise<World> =>
+  built(name, table.scenes[name], options, progress);
+
+/** The peg transfer, with exact sensors: encoders would turn the last digit of a browser's sine into another game. */
+export const contestWorld = (progress?: Progress): Promise<World> =>
+  built("peg_transfer", table.contest.scene, { ...DEFAULTS, encoders: false }, progress);
 
 /** Keep the page for use without a network. */
 export function keepOffline(): void {

@@ -1,6 +1,8 @@
 /** The page "Play": one scene that is looked at, commanded and pushed. */
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
+import { stick } from "./controls";
+import * as elsewhere from "./elsewhere";
 import { byId, element, fixed, shownEffort, shownPosition } from "./elements";
 import { BadLink, initial, MAX_FORCE, read, written, type Shown } from "./link";
 import { keepOffline, loadedWorld } from "./loading";
@@ -17,6 +19,7 @@ const SHARE = 0.5;
 const MAX_FRAME = 0.5; // longest time that one frame makes up for [s]
 const READ_INTERVAL = 100; // between updates of the numbers [ms]
 
+const [PAD_SPEED, PAD_TURN] = [0.1, 1.5]; // of the tip and the camera, with a gamepad [m/s, rad/s]
 const AXES = ["x", "y", "z"];
 
 class Play {
@@ -45,7 +48,6 @@ class Play {
   async start(): Promise<void> {
     this.listen();
     await this.load(this.shown, false);
-    document.body.dataset.ready = "1";
     requestAnimationFrame((now) => this.frame(now));
   }
 
@@ -95,6 +97,7 @@ class Play {
   private controls(): void {
     const { shown, world } = this;
     byId<HTMLSelectElement>("scene").value = shown.scene;
+    elsewhere.show(byId("elsewhere"), elsewhere.liveModel(table.repository, table.scenes[shown.scene].file), "This model in MuJoCo's own page");
     const arms = byId<HTMLSelectElement>("arm");
     arms.replaceChildren(...world.arms.map(({ name }, k) => element("option", { value: String(k) }, name)));
     arms.value = String(shown.arm);
@@ -287,7 +290,7 @@ class Play {
 
   private grab(event: PointerEvent): void {
     if (event.button !== 0 || !event.isPrimary) return;
-    this.draggingTip = this.picture.onHandle(event);
+    this.draggingTip = this.picture.onHandle(event) >= 0;
     if (!this.draggingTip) {
       const hit = event.shiftKey || byId<HTMLInputElement>("push-mode").checked ? this.picture.hit(event) : null;
       if (!hit || !hit.body) return;
@@ -319,6 +322,9 @@ class Play {
   private frame(now: number): void {
     const elapsed = Math.min((now - this.last) / 1000, MAX_FRAME);
     this.last = now;
+    const [right, up, turn, lift] = [0, 1, 2, 3].map((axis) => elapsed * stick(axis));
+    if (right || up) this.lead(this.picture.shift(PAD_SPEED * right, -PAD_SPEED * up));
+    if (turn || lift) this.picture.turn(-PAD_TURN * turn, PAD_TURN * lift);
     if (!this.paused) {
       this.owed += elapsed * this.speed;
       const wanted = Math.floor(this.owed * table.rate);
@@ -326,6 +332,7 @@ class Play {
       this.owed = done < wanted ? 0 : this.owed - wanted / table.rate;
     }
     this.draw(now);
+    if (this.world.data.time || this.paused) document.body.dataset.ready = "1"; // the first motion is shown
     requestAnimationFrame((next) => this.frame(next));
   }
 
@@ -362,7 +369,7 @@ class Play {
   private draw(now: number): void {
     const { world, statistics } = this;
     const push = world.pushes[world.pushes.length - 1];
-    this.picture.draw(world.tipPosition(this.arm), push ? { at: world.position(push.body, push.point), force: push.force } : null);
+    this.picture.draw([world.tipPosition(this.arm)], push ? { at: world.position(push.body, push.point), force: push.force } : null);
     statistics.frames++;
     if (now - this.lastRead < READ_INTERVAL) return;
     this.lastRead = now;

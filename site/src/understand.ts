@@ -3,6 +3,8 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { Chart } from "./chart";
 import { byId, element, shownEffort, shownPosition } from "./elements";
+import * as elsewhere from "./elsewhere";
+import { Identification, runner, Singularity, slider, StepResponse } from "./lessons";
 import { keepOffline, loadedWorld } from "./loading";
 import { table } from "./table";
 import { DEFAULTS, type Vector, type World } from "./world";
@@ -21,14 +23,13 @@ class Counterweight {
     { label: "this pose", colour: "#16212c", dash: [4, 4] },
   ]);
 
+  private readonly angles: (() => number)[];
+
   constructor(private readonly whole: World, private readonly light: World) {
-    const [arm] = whole.arms;
-    for (const [name, joint] of [["yaw", YAW], ["pitch", PITCH]] as const) {
-      const slider = byId<HTMLInputElement>(`counterweight-${name}`);
-      const { lower, upper } = arm.arm.joints[joint];
-      Object.assign(slider, { min: String(lower), max: String(upper), step: String((upper - lower) / 200), value: "0" });
-      slider.addEventListener("input", () => this.show());
-    }
+    this.angles = [["yaw", YAW] as const, ["pitch", PITCH] as const].map(([name, joint]) => {
+      const { lower, upper } = whole.arms[0].arm.joints[joint];
+      return slider(`counterweight-${name}`, lower, upper, 0, (x) => shownPosition(x, "rad"), () => this.show());
+    });
     byId("printed").replaceChildren(
       ...table.printed.map((row) =>
         element("tr", {}, element("td", {}, row.motion), element("td", {}, `${row.with} N`), element("td", {}, `${row.without} N`)),
@@ -45,7 +46,7 @@ class Counterweight {
   }
 
   private show(): void {
-    const [yaw, pitch] = ["yaw", "pitch"].map((name) => Number(byId<HTMLInputElement>(`counterweight-${name}`).value));
+    const [yaw, pitch] = this.angles.map((angle) => angle());
     const { lower, upper } = this.whole.arms[0].arm.joints[PITCH];
     const angles = Array.from({ length: SAMPLES }, (_, k) => lower + ((upper - lower) * k) / (SAMPLES - 1));
     const nearest = angles.reduce((best, x, k) => (Math.abs(x - pitch) < Math.abs(angles[best] - pitch) ? k : best), 0);
@@ -57,8 +58,6 @@ class Counterweight {
     for (const row of [held, bare]) row.splice(nearest, 0, row[nearest]);
     mark.splice(nearest, 0, held[nearest]);
     this.chart.show([degrees, held, bare, mark]);
-    byId("counterweight-yaw-value").textContent = shownPosition(yaw, "rad");
-    byId("counterweight-pitch-value").textContent = shownPosition(pitch, "rad");
     byId("held").textContent = shownEffort(held[nearest], "m");
     byId("bare").textContent = shownEffort(bare[nearest], "m");
     byId("taken").textContent = shownEffort(held[nearest] - bare[nearest], "m");
@@ -73,26 +72,18 @@ class RemoteCentre {
     { label: "gap of the loops", colour: "#7a5195" },
   ]);
   private rows: number[][] = [[], [], []];
-  private turn = 0;
 
   constructor(private readonly world: World) {
-    byId("rcm-run").addEventListener("click", () => this.run());
-    byId("rcm-force").addEventListener("input", () => this.run());
-    this.run();
-  }
-
-  private run(): void {
-    const force = Number(byId<HTMLInputElement>("rcm-force").value);
-    byId("rcm-force-value").textContent = `${force.toFixed(0)} N`;
-    this.rows = [[], [], []];
-    this.world.reset();
-    const turn = ++this.turn;
-    const advance = (): void => {
-      if (turn !== this.turn) return;
-      this.advance(force);
-      if (this.world.data.time < 4) requestAnimationFrame(advance);
-    };
-    advance();
+    const force = slider("rcm-force", 0, 40, 0, (x) => `${x.toFixed(0)} N`, () => run());
+    const run = runner("rcm-run", () => {
+      this.rows = [[], [], []];
+      this.world.reset();
+      return () => {
+        this.advance(force());
+        return this.world.data.time < 4;
+      };
+    });
+    run();
   }
 
   private advance(force: number): void {
@@ -122,11 +113,16 @@ class RemoteCentre {
 }
 
 async function main(): Promise<void> {
+  for (const place of document.querySelectorAll<HTMLElement>("[data-exercise]"))
+    elsewhere.show(place, elsewhere.notebook(table.repository, place.dataset.exercise!), "The exercise in Python, as a notebook in Colab");
   const bar = byId<HTMLProgressElement>("progress");
   const whole = await loadedWorld("psm", DEFAULTS, (share) => (bar.value = share));
   byId("loading").hidden = true;
   new Counterweight(whole, await loadedWorld("psm", { ...DEFAULTS, counterweight: false }));
   new RemoteCentre(await loadedWorld("psm", { ...DEFAULTS, encoders: false }));
+  new Singularity(whole);
+  new Identification();
+  new StepResponse(await loadedWorld("psm"));
   document.body.dataset.ready = "1";
   keepOffline();
 }

@@ -1,5 +1,7 @@
 /** One scene in MuJoCo under the dVRK's control. Model, steps and forces are those of trocar's simulator. */
-import type { DoubleBuffer, MainModule, MjData, MjModel } from "@mujoco/mujoco";
+import type { DoubleBuffer, MainModule, MjData, MjModel, MjSolverStatVec } from "@mujoco/mujoco";
+import { Dahl } from "./dahl";
+import { solved } from "./linear";
 import { ArmServo, product, transposed, type Rows } from "./servo";
 import { Setpoint } from "./setpoint";
 import type { Arm, Scene, Table } from "./table";
@@ -29,15 +31,17 @@ const MAX_REACH = 0.05; // error of the tip that one step corrects [m]
 const DAMPING = 0.01; // [m]
 
 export class WorldArm {
-  readonly servo: ArmServo;
+  servo: ArmServo;
   readonly setpoints: Setpoint[];
   readonly q: number; // address of its first position; velocities have the same
   readonly u: number; // of its first motor
   readonly tip: number; // site
   readonly E: Rows;
   readonly Et: Rows;
+  readonly dahl: Dahl | null;
   feed: number[] | null = null;
   commanded = true; // the PID is on
+  constant: number[] | null = null; // efforts of the motors in place of the PID's
 
   constructor(readonly name: string, readonly prefix: string, readonly arm: Arm, world: World) {
     this.servo = new ArmServo(arm, world.table.rate);
@@ -45,6 +49,7 @@ export class WorldArm {
     this.q = world.id("JOINT", prefix + arm.tree[0]);
     this.u = world.id("ACTUATOR", prefix + arm.motors[0]);
     this.tip = world.id("SITE", prefix + "tip");
+    this.dahl = arm.dahl.length && world.options.friction ? new Dahl(arm.dahl) : null;
     this.E = arm.tree_from_joints;
     this.Et = transposed(this.E);
   }
@@ -62,6 +67,7 @@ export class World {
   cycle = 0;
   private readonly still: MjData; // for forces at rest
   private readonly row: DoubleBuffer; // a velocity
+  private readonly iterations: MjSolverStatVec; // of the solver, in the last step
 
   constructor(
     readonly mj: MainModule,
@@ -82,6 +88,7 @@ export class World {
     opt.timestep = 1 / table.rate;
     this.data = new mj.MjData(this.model);
     this.still = new mj.MjData(this.model);
+    this.iterations = this.data.solver;
     this.row = new mj.DoubleBuffer(this.model.nv);
     this.arms = scene.arms.map(({ name, prefix, arm }) => new WorldArm(name, prefix, table.arms[arm], this));
     this.change();
@@ -131,15 +138,17 @@ export class World {
       for (const k of [2 * body, 2 * body + 1]) model.body_invweight0[k] *= loops;
   }
 
-  /** Place all arms at rest; joints: positions by arm (default: those of the scene). */
-  reset(joints: number[][] = this.scene.arms.map(({ start }) => start)): void {
+  /** Place all arms at rest; joints: positions by arm (default: those of the scene). objects: places the objects. */
+  reset(joints: number[][] = this.scene.arms.map(({ start }) => start), objects: () => void = () => {}): void {
     this.mj.mj_resetData(this.model, this.data);
+    objects();
     this.cycle = 0;
     this.pushes = [];
     this.arms.forEach((a, k) => {
       a.part(this.data.qpos).set(product(a.E, joints[k]));
       a.setpoints.forEach((setpoint, j) => setpoint.place(joints[k][j]));
       a.servo.reset();
+      a.dahl?.reset(a.part(this.data.qpos));
       a.feed = null;
     });
     this.mj.mj_forward(this.model, this.data);
@@ -152,8 +161,7 @@ export class World {
 
   /** Advance by some periods of the control loop. before: sets the setpoints of a period; default: towards the goals. */
   step(count = 1, before: (() => void) | null = null): void {
-    const { data, model, mj } = this;
-    const { qpos, qvel, ctrl, qfrc_applied, xfrc_applied } = data;
+    const { qpos, qvel, ctrl, qfrc_applied, xfrc_applied } = this.data;
     const dt = 1 / this.table.rate;
     for (let k = 0; k < count; k++) {
       if (before) before();
@@ -162,19 +170,51 @@ export class World {
       for (const push of this.pushes) this.apply(push, xfrc_applied);
       for (const a of this.arms) {
         ctrl.set(this.control(a, qpos, qvel), a.u);
+        const [links, applied] = [a.part(qpos), a.part(qfrc_applied)];
+        applied.fill(0);
+        a.dahl?.add(links, applied);
         for (const cable of a.arm.cables) {
-          const at = a.q + a.arm.tree.indexOf(cable.body);
-          const x = Math.min(Math.max(qpos[at] / cable.ratio, cable.lower), cable.upper);
-          qfrc_applied[at] = -cable.coefficients.reduce((sum, c) => sum * x + c, 0) / cable.ratio;
+          const at = a.arm.tree.indexOf(cable.body);
+          const x = Math.min(Math.max(links[at] / cable.ratio, cable.lower), cable.upper);
+          applied[at] -= cable.coefficients.reduce((sum, c) => sum * x + c, 0) / cable.ratio;
         }
       }
-      mj.mj_step(model, data);
+      this.advance();
       this.cycle++;
     }
   }
 
+  /**
+   * A step of MuJoCo that is repeated without its warm start if the solver stopped short of the solution, as the
+   * simulator repeats it (`trocar.simulation.engine`); only scenes with friction cones need it.
+   */
+  private advance(): void {
+    const { mj, model, data, table } = this;
+    const { opt } = model;
+    if (opt.cone !== mj.mjtCone.mjCONE_ELLIPTIC.value) {
+      mj.mj_step(model, data);
+      return;
+    }
+    const changed = [data.qpos, data.qvel, data.qacc_warmstart] as Float64Array[];
+    const [time, before] = [data.time, changed.map((values) => values.slice())];
+    mj.mj_step(model, data);
+    const iterations: number = data.solver_niter[0];
+    if (iterations < 1 || iterations > table.stall.recorded) return;
+    const last = this.iterations.get(iterations - 1)!;
+    const stalled = last.gradient > table.stall.gradient;
+    last.delete();
+    if (!stalled) return;
+    data.time = time;
+    changed.forEach((values, k) => values.set(before[k]));
+    const flags = opt.disableflags;
+    opt.disableflags = flags | mj.mjtDisableBit.mjDSBL_WARMSTART.value;
+    mj.mj_step(model, data);
+    opt.disableflags = flags;
+  }
+
   private control(a: WorldArm, qpos: Float64Array, qvel: Float64Array): number[] {
     const { arm, servo, setpoints } = a;
+    if (a.constant) return a.constant;
     const s = product(servo.motorsFromTree, a.part(qpos));
     const ds = product(servo.motorsFromTree, a.part(qvel));
     const [q, dq] = servo.measure(s, ds, this.options.encoders);
@@ -237,7 +277,8 @@ export class World {
       k >= data.ne && k < data.ne + data.nf ? value : 0,
     );
     mj.mj_mulJacTVec(model, data, this.row, dry);
-    const rubbing = a.part(this.row.GetView()).map((value, k) => value + data.qfrc_damper[a.q + k]);
+    const memory = a.dahl ? a.part(data.qfrc_applied) : null; // an arm with it has no cables
+    const rubbing = a.part(this.row.GetView()).map((value, k) => value + data.qfrc_damper[a.q + k] + (memory?.[k] ?? 0));
     const view = this.row.GetView();
     view.fill(0);
     for (const push of this.pushes)
@@ -253,29 +294,69 @@ export class World {
     return Array.from(this.still.site_xpos.subarray(3 * a.tip, 3 * a.tip + 3)) as Vector;
   }
 
+  /** Velocity of the tip in the world per velocity of the joints (6, n): linear, then angular; at joints q. */
+  jacobian(a: WorldArm, q: number[]): Rows {
+    const { mj, model, still } = this;
+    const parts = [new mj.DoubleBuffer(3 * model.nv), new mj.DoubleBuffer(3 * model.nv)];
+    still.qpos.set(this.data.qpos);
+    a.part(still.qpos).set(product(a.E, q));
+    mj.mj_kinematics(model, still);
+    mj.mj_comPos(model, still);
+    mj.mj_jacSite(model, still, ...(parts as [DoubleBuffer, DoubleBuffer]), a.tip);
+    const rows = parts.flatMap((part) => {
+      const view = part.GetView() as Float64Array;
+      return [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * model.nv))));
+    });
+    for (const part of parts) part.delete();
+    return rows;
+  }
+
+  /** Efforts (n) of the joints for a motion without contacts: what the model of an arm predicts, with dry friction. */
+  needed(a: WorldArm, q: number[], dq: number[], ddq: number[]): number[] {
+    const { mj, model, still } = this;
+    still.qpos.set(this.data.qpos);
+    for (const [values, joints] of [[still.qpos, q], [still.qvel, dq], [still.qacc, ddq]] as [Float64Array, number[]][])
+      a.part(values).set(product(a.E, joints));
+    mj.mj_inverse(model, still);
+    const force = product(a.Et, a.part(still.qfrc_inverse));
+    still.qvel.fill(0);
+    return force;
+  }
+
   /** Joints near q that bring an arm's tip to a position in the world [m], within limits, by the first three joints. */
   reach(a: WorldArm, q: number[], target: Vector): number[] {
-    const { mj, model, still } = this;
-    const [linear, angular] = [new mj.DoubleBuffer(3 * model.nv), new mj.DoubleBuffer(3 * model.nv)];
     const joints = q.slice();
     for (let k = 0; k < REACH_STEPS; k++) {
-      still.qpos.set(this.data.qpos);
-      a.part(still.qpos).set(product(a.E, joints));
-      mj.mj_kinematics(model, still);
-      mj.mj_comPos(model, still);
-      mj.mj_jacSite(model, still, linear, angular, a.tip);
-      const view = linear.GetView() as Float64Array;
-      const J = [0, 1, 2].map((i) => product(a.Et, a.part(view.subarray(i * model.nv))).slice(0, 3));
-      const error = target.map((x, i) => Math.min(Math.max(x - still.site_xpos[3 * a.tip + i], -MAX_REACH), MAX_REACH));
-      const change = damped(J, error);
-      change.forEach((dq, j) => {
+      const J = this.jacobian(a, joints).slice(0, 3).map((row) => row.slice(0, 3));
+      const tip = this.still.site_xpos.subarray(3 * a.tip, 3 * a.tip + 3);
+      const error = target.map((x, i) => Math.min(Math.max(x - tip[i], -MAX_REACH), MAX_REACH));
+      const A = J.map((row, i) => J.map((other, j) => row.reduce((sum, x, n) => sum + x * other[n], i === j ? DAMPING ** 2 : 0)));
+      product(transposed(J), solved(A, error).x).forEach((dq, j) => {
         const { lower, upper } = a.arm.joints[j];
         joints[j] = Math.min(Math.max(joints[j] + dq, lower), upper);
       });
     }
-    linear.delete();
-    angular.delete();
     return joints;
+  }
+
+  /** Call a function with the two bodies of every contact of the last step, and the force on the second [N]. */
+  contacts(visit: (one: number, other: number, force: () => Vector) => void): void {
+    const { mj, model, data } = this;
+    const all = data.contact;
+    const row = new mj.DoubleBuffer(6);
+    for (let k = 0; k < data.ncon; k++) {
+      const contact = all.get(k)!;
+      const { geom1, geom2, efc_address } = contact;
+      visit(model.geom_bodyid[geom1], model.geom_bodyid[geom2], () => {
+        if (efc_address < 0) return [0, 0, 0];
+        mj.mj_contactForce(model, data, k, row);
+        const [f, axes] = [row.GetView() as Float64Array, contact.frame as Float64Array];
+        return [0, 1, 2].map((i) => f[0] * axes[i] + f[1] * axes[3 + i] + f[2] * axes[6 + i]) as Vector;
+      });
+      contact.delete();
+    }
+    row.delete();
+    all.delete();
   }
 
   /** Largest gap of the closed loops [m]. */
@@ -289,15 +370,4 @@ export class World {
       }
     return gap;
   }
-}
-
-/** Solution of J dq = e by damped least squares, J (3 x 3): dq = J' (J J' + damping^2)^-1 e. */
-function damped(J: Rows, e: number[]): number[] {
-  const A = J.map((row, i) => J.map((other, j) => row.reduce((sum, x, k) => sum + x * other[k], i === j ? DAMPING ** 2 : 0)));
-  const cross = (x: number[], y: number[]) => [0, 1, 2].map((i) => x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]);
-  const dot = (x: number[], y: number[]) => x[0] * y[0] + x[1] * y[1] + x[2] * y[2];
-  const determinant = dot(A[0], cross(A[1], A[2]));
-  const columns = [cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])]; // of the inverse, A symmetric
-  const y = columns.map((column) => dot(column, e) / determinant);
-  return product(transposed(J), y);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { liveModel, notebook } from "../src/elsewhere";
 import { BadLink, initial, MAX_LENGTH, read, written } from "../src/link";
 import { Setpoint } from "../src/setpoint";
 import { table } from "../src/table";
@@ -60,4 +61,11 @@ test("a setpoint keeps its velocity and acceleration and stops at its goal", () 
   assert.equal(x.q, -0.5);
   assert.equal(x.dq, 0);
   assert.ok(farthest >= -0.5 - 1e-6);
+});
+
+test("links to other programs appear with the repository's address only", () => {
+  const address = "https://github.com/owner/name";
+  assert.equal(liveModel(address, "psm/scene.xml"), "https://live.mujoco.org/?model=github:owner/name/models/psm/scene.xml");
+  assert.equal(notebook(`${address}/`, "06_control"), "https://colab.research.google.com/github/owner/name/blob/main/exercises/06_control.ipynb");
+  for (const other of ["", "javascript:alert(1)", "https://github.com/owner/name/x?y"]) assert.equal(liveModel(other, "psm/scene.xml"), null);
 });

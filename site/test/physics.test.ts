@@ -1,15 +1,8 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { test } from "node:test";
-import { ROOT, world } from "./scene_files";
-import { run, scripts } from "./scripted";
+import { reference, scripts, world } from "./scene_files";
+import { apart, run } from "./scripted";
 
-const reference = JSON.parse(readFileSync(path.join(ROOT, "site/test/reference.json"), "utf8")) as {
-  mujoco: string;
-  sample: number;
-  runs: Record<string, number[][]>;
-};
 const seconds = Number(process.env.TROCAR_SITE_SECONDS ?? 2);
 
 for (const [name, expected] of Object.entries(reference.runs))
@@ -17,8 +10,7 @@ for (const [name, expected] of Object.entries(reference.runs))
     const w = await world(name, { encoders: false });
     assert.equal(w.mj.mj_versionString(), reference.mujoco);
     const samples = run(w, scripts[name], Math.min(seconds, scripts[name].seconds), reference.sample);
-    let largest = 0;
-    samples.forEach((row, k) => row.forEach((value, j) => (largest = Math.max(largest, Math.abs(value - expected[k][j])))));
+    const largest = apart(samples, expected);
     const travel = Math.max(...samples[0].map((_, j) => Math.max(...samples.map((r) => r[j])) - Math.min(...samples.map((r) => r[j]))));
     console.log(`${name}: ${samples.length} samples, largest difference ${largest.toExponential(1)}`);
     assert.ok(travel > 0.1, "nothing moved");
@@ -63,6 +55,15 @@ test("the tip is brought to a point, and stays within limits beyond reach", asyn
   const reached = w.tipAt(a, w.reach(a, w.reach(a, a.arm.home, target), target));
   assert.ok(Math.hypot(...reached.map((x, k) => x - target[k])) < 1e-5, String(reached));
   w.reach(a, q, [3, 3, 3]).forEach((x, k) => assert.ok(x >= a.arm.joints[k].lower && x <= a.arm.joints[k].upper));
+  w.delete();
+});
+
+test("the effort that a motion needs is that which holds the arm, at rest without friction", async () => {
+  const w = await world("psm", { friction: false });
+  const [a] = w.arms;
+  const q = a.arm.home.map((x, k) => x + [0.3, -0.2, 0.01, 0, 0, 0, 0][k]);
+  const still = q.map(() => 0);
+  w.needed(a, q, still, still).slice(0, 3).forEach((x, k) => assert.ok(Math.abs(x - w.holding(a, q)[k]) < 1e-6, `joint ${k}`));
   w.delete();
 });
 

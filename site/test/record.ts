@@ -1,5 +1,8 @@
 /** Uses every function of a world once; build.mjs records what MuJoCo's bindings compile meanwhile. */
-import { world } from "./scene_files";
+import { NOTHING } from "../src/hands";
+import { PegScene } from "../src/peg_scene";
+import { table } from "../src/table";
+import { contestWorld, world } from "./scene_files";
 
 export async function useAll(): Promise<void> {
   const w = await world("mtmr");
@@ -12,7 +15,12 @@ export async function useAll(): Promise<void> {
     each.reach(arm, each.joints(arm), each.tipAt(arm, each.joints(arm)));
     each.pointOf(2, each.tipPosition(arm));
     each.loopGap();
+    each.needed(arm, arm.arm.home, arm.arm.home, arm.arm.home);
     each.mj.mj_setConst(each.model, each.data);
     each.delete();
   }
+  const pegs = new PegScene(await contestWorld(), table.contest);
+  pegs.reset(0);
+  pegs.advance([...NOTHING, ...NOTHING]);
+  pegs.world.delete();
 }

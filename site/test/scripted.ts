@@ -1,16 +1,12 @@
 /** The scripted run of a scene; `tools/site/reference.py` is the same in Python. */
-import { readFileSync } from "node:fs";
-import path from "node:path";
+import type { PegScene } from "../src/peg_scene";
 import type { Vector, World } from "../src/world";
-import { ROOT } from "./scene_files";
 
-interface Script {
+export interface Script {
   seconds: number;
   moves: { start: number; duration: number; q: number[][] }[];
   pushes: { start: number; end: number; body: string; point: number[]; force: number[] }[];
 }
-
-export const scripts = JSON.parse(readFileSync(path.join(ROOT, "site/test/scripts.json"), "utf8")) as Record<string, Script>;
 
 export function setpoint(script: Script, arm: number, start: number[], t: number): [number[], number[]] {
   let q = start;
@@ -49,3 +45,13 @@ export function run(world: World, script: Script, seconds: number, sample: numbe
   }
   return samples;
 }
+
+/** Joints of both arms and positions of both pegs. */
+export function gameRow({ world }: PegScene): number[] {
+  const { qpos } = world.data;
+  return [...world.arms.flatMap((arm) => world.joints(arm)), ...qpos.subarray(-14, -11), ...qpos.subarray(-7, -4)] as number[];
+}
+
+/** Largest difference between rows and those of a reference. */
+export const apart = (rows: number[][], expected: number[][]): number =>
+  rows.reduce((largest, row, k) => Math.max(largest, ...row.map((x, j) => Math.abs(x - expected[k][j]))), 0);

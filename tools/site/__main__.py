@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tools.site.contest_model import contest_mjcf
 from tools.site.laws import declarations, javascript
-from tools.site.table import table
+from tools.site.papers import SI_MODEL, si_model
+from tools.site.table import refit_model, table
 from trocar.files import write_whole
 
 FOLDER = Path(__file__).parents[2] / "site" / "src" / "generated"
@@ -22,6 +24,9 @@ def texts() -> dict[str, str]:
     return {
         "laws.js": javascript(),
         "laws.d.ts": declarations(),
+        "peg_transfer.xml": contest_mjcf(),
+        "psm_refit.xml": refit_model(),
+        f"{SI_MODEL}.xml": si_model(),
         "table.json": json.dumps(table(), indent=1, allow_nan=False) + "\n",
     }
 

@@ -1,15 +1,11 @@
 """Scripted runs of the page's scenes in MuJoCo, for the comparison with the page.
 
-    python -m tools.site.reference SCENE ... [--seconds 2] -o FILE
-
 The script is `site/test/scripts.json`: moves of the PID's setpoints and pushes. The run needs MuJoCo, NumPy and
-`trocar.laws` only, so it also runs with another version of MuJoCo than that of trocar. The committed file
-`site/test/reference.json` is that of the version that the page uses.
+`trocar.laws` only, so it also runs with another version of MuJoCo than that of trocar.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -17,22 +13,25 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from trocar.laws.dahl import dahl_effort, dahl_state
 from trocar.laws.encoder import RESTED, encoder, rested_encoder
 from trocar.laws.law import ScalarLaw
 from trocar.laws.servo import PARAMETERS, servo
 from trocar.laws.sources.function_source import on_numbers
 
 ROOT = Path(__file__).parents[2]
+MODELS, GENERATED = ROOT / "models", ROOT / "site/src/generated"
 SAMPLE = 75  # periods between samples
 SERVO, ENCODER, RESTED_ENCODER = (
     on_numbers(law) for law in (ScalarLaw(servo, PARAMETERS), ScalarLaw(encoder), ScalarLaw(rested_encoder))
 )
+DAHL_STATE, DAHL_EFFORT = on_numbers(ScalarLaw(dahl_state)), on_numbers(ScalarLaw(dahl_effort))
 CONSTANTS = ("kp", "ki", "kd", "deadband", "output")
 
 
-def stiffened(path: Path, table: dict[str, Any]) -> mujoco.MjModel:
-    """The model of a file with the timestep and the constraints of trocar's simulator."""
-    model, scale = mujoco.MjModel.from_xml_path(str(path)), table["stiffening"]
+def stiff(model: mujoco.MjModel, table: dict[str, Any]) -> mujoco.MjModel:
+    """A loaded model, with the timestep and the constraints of trocar's simulator."""
+    scale = table["stiffening"]
     # constraints of the arms are as stiff as the timestep allows: twice the timestep is their time constant
     for constants in (model.eq_solref, model.jnt_solref, model.dof_solref, model.tendon_solref_fri):
         constants[constants[:, 0] == 2.0 * model.opt.timestep, 0] = 2.0 / table["rate"]
@@ -43,6 +42,36 @@ def stiffened(path: Path, table: dict[str, Any]) -> mujoco.MjModel:
     anchors = np.unique(np.concatenate([model.eq_obj1id[loops], model.eq_obj2id[loops]]))
     model.body_invweight0[np.unique(model.site_bodyid[anchors])] *= scale["loops"]
     return model
+
+
+def _loaded(name: str, file: str) -> mujoco.MjModel:
+    """The model of a scene: that of `models/`, or that of the page where it has its own."""
+    own, folder = GENERATED / f"{name}.xml", MODELS / Path(file).parent
+    if not own.exists():
+        return mujoco.MjModel.from_xml_path(str(MODELS / file))
+    names = ["scene.xml", *(f"assets/{path.name}" for path in (folder / "assets").iterdir())]
+    assets = {each: (folder / each).read_bytes() for each in names}
+    assets[f"{folder.name}.xml"] = own.read_bytes()
+    return mujoco.MjModel.from_xml_string(assets["scene.xml"].decode(), assets)
+
+
+def step(model: mujoco.MjModel, data: mujoco.MjData, table: dict[str, Any]) -> None:
+    """A step that is repeated without its warm start if the solver stopped short of the solution."""
+    changed, time = (data.qpos, data.qvel, data.qacc_warmstart), data.time
+    before = [values.copy() for values in changed]
+    mujoco.mj_step(model, data)
+    iterations, stall = int(data.solver_niter[0]), table["stall"]
+    elliptic = model.opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    if not elliptic or not 0 < iterations <= stall["recorded"]:
+        return
+    if data.solver.gradient[iterations - 1] > stall["gradient"]:
+        data.time = time
+        for values, old in zip(changed, before, strict=True):
+            values[:] = old
+        flags = model.opt.disableflags
+        model.opt.disableflags = flags | mujoco.mjtDisableBit.mjDSBL_WARMSTART
+        mujoco.mj_step(model, data)
+        model.opt.disableflags = flags
 
 
 def setpoint(script: dict[str, Any], arm: int, start: list[float], t: float) -> tuple[list[float], list[float]]:
@@ -57,6 +86,27 @@ def setpoint(script: dict[str, Any], arm: int, start: list[float], t: float) -> 
             dq = [(b - a) * ds for a, b in zip(q, goal, strict=True)]
             q = [a + (b - a) * s for a, b in zip(q, goal, strict=True)]
     return q, dq
+
+
+class Dahl:
+    """Friction with memory of an arm, as generalised forces on its part of the state."""
+
+    def __init__(self, rows: list[dict[str, list[float]]], qpos: np.ndarray) -> None:
+        self._rows = [
+            (np.array(row["row"]), list(zip(row["F"], row["slope"], row["rate"], strict=True))) for row in rows
+        ]
+        self._s = [float(row @ qpos) for row, _ in self._rows]
+        self._z = [[0.0] * len(elements) for _, elements in self._rows]
+
+    def force(self, qpos: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(qpos))
+        for k, (row, elements) in enumerate(self._rows):
+            s = float(row @ qpos)
+            path, self._s[k] = s - self._s[k], s
+            self._z[k] = [DAHL_STATE(z, path, rate) for z, (_, _, rate) in zip(self._z[k], elements, strict=True)]
+            efforts = (DAHL_EFFORT(z, s, F, slope) for z, (F, slope, _) in zip(self._z[k], elements, strict=True))
+            total -= row * sum(efforts)
+        return total
 
 
 class RunArm:
@@ -121,16 +171,17 @@ class RunArm:
 
 def run(name: str, seconds: float | None = None, encoders: bool = False) -> list[list[float]]:
     """Joint positions of all arms [rad, m], every `SAMPLE` periods."""
-    table = json.loads((ROOT / "site/src/generated/table.json").read_text(encoding="utf-8"))
+    table = json.loads((GENERATED / "table.json").read_text(encoding="utf-8"))
     script = json.loads((ROOT / "site/test/scripts.json").read_text(encoding="utf-8"))[name]
     scene, rate = table["scenes"][name], table["rate"]
-    model = stiffened(ROOT / "models" / scene["file"], table)
+    model = stiff(_loaded(name, scene["file"]), table)
     data, still = mujoco.MjData(model), mujoco.MjData(model)
     arms = [RunArm(model, table["arms"][a["arm"]], a["prefix"], rate) for a in scene["arms"]]
     starts = [a["start"] for a in scene["arms"]]
     for arm, start in zip(arms, starts, strict=True):
         data.qpos[arm.q] = arm.E @ start
     mujoco.mj_forward(model, data)
+    dahl = [Dahl(arm.facts["dahl"], data.qpos[arm.q]) for arm in arms]
     samples = []
     for cycle in range(round((script["seconds"] if seconds is None else seconds) * rate)):
         t = cycle / rate
@@ -146,26 +197,12 @@ def run(name: str, seconds: float | None = None, encoders: bool = False) -> list
             if facts["compensates_gravity"] and (not arm.feed.size or cycle % table["gravity_cycles"] == 0):
                 arm.feed = arm.holding(model, data, still, arm.A @ s)
             data.ctrl[arm.u] = arm.efforts(*setpoint(script, k, starts[k], t), s, ds)
+            data.qfrc_applied[arm.q] = dahl[k].force(data.qpos[arm.q])
             for cable in facts["cables"]:
                 at = arm.q.start + facts["tree"].index(cable["body"])
                 x = min(max(data.qpos[at] / cable["ratio"], cable["lower"]), cable["upper"])
-                data.qfrc_applied[at] = -np.polyval(cable["coefficients"], x) / cable["ratio"]
-        mujoco.mj_step(model, data)
+                data.qfrc_applied[at] -= np.polyval(cable["coefficients"], x) / cable["ratio"]
+        step(model, data, table)
         if (cycle + 1) % SAMPLE == 0:
             samples.append([value for arm in arms for value in (arm.D @ data.qpos[arm.q]).tolist()])
     return samples
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenes", nargs="+")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--encoders", action="store_true")
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    options = parser.parse_args()
-    runs = {name: run(name, options.seconds, options.encoders) for name in options.scenes}
-    options.output.write_text(json.dumps({"mujoco": mujoco.__version__, "sample": SAMPLE, "runs": runs}) + "\n")
-
-
-if __name__ == "__main__":
-    main()

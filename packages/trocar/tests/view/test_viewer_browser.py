@@ -341,7 +341,7 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     home.press("Reset")  # undoes what was changed on the page
     until(lambda: home.about.counterweight is True, "the switch back")
     until(lambda: any(home.server.scene.get_handle_by_name(shape).visible for shape in shapes), "the counterweight")
-    assert home.tab.get_by_label("Counterweight").is_checked()
+    until(lambda: home.tab.get_by_label("Counterweight").is_checked(), "the ticked box")
 
 
 def test_the_view_comes_home_after_the_keys_have_moved_it(home):

@@ -38,7 +38,7 @@ def rows(name: str, player: str, policy_of: PolicyOf, task: str, options: dict[s
             trial = play(env, policy_of, seed)
             row = {"player": player, "seed": seed, "held": trial.held, "time": trial.time}
             if isinstance(env.task, TrackTask):
-                row["rms"] = env.task.rms()
+                row["rms"] = float(env.task.rms(env.world)[0])
             known[player, seed] = row
             write_whole(file, "".join(json.dumps(entry) + "\n" for entry in known.values()))
     return [known[player, seed] for seed in range(COUNTS[name])]

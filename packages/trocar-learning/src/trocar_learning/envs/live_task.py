@@ -19,8 +19,8 @@ from trocar.robot.messages import JointState, Pose
 from trocar.spatial import Array, inverse, pose
 from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
 from trocar_learning.envs.registration import make_task, task_kind
-from trocar_learning.envs.task_env import RATE, TaskEnv
-from trocar_learning.envs.world import World
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE, World
 
 MODE = "tip_increment"  # the action mode of these episodes
 SAMPLE, FORCE_SAMPLES = 2e-3, 5  # interval of measured efforts [s], and samples of them between contact forces
@@ -180,7 +180,7 @@ class LiveTask(Closable):
         """Commanded tips (4, 4) in the world and jaws [rad], by arm."""
         world, commands = self.env.world, {}
         for arm, hardware in world.arms.items():
-            q, tip = hardware.setpoint(), world.tips[arm]
+            q, tip = hardware.setpoint(), world.kinematics[arm]
             commands[arm] = world.T_world_base[arm] @ tip.pose(q[: tip.n]), float(q[-1])
         return commands
 

@@ -17,6 +17,7 @@ from trocar.batch.worlds.wrist_arrays import tip_poses
 from trocar.simulation.objects.solid import needle
 from trocar.simulation.skills.needle_frames import grip_frame
 from trocar.spatial import Array
+from trocar_learning.envs.arrays import matrices
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.envs.tasks import peg_lift
 
@@ -86,17 +87,6 @@ class GripFeatures:
             ],
             axis=-1,
         )
-
-
-def matrices(xp: Any, turn: Any) -> Any:
-    """Rotation matrices (n, 3, 3) of unit quaternions wxyz (n, 4)."""
-    w, x, y, z = (turn[:, k] for k in range(4))
-    rows = [
-        *(1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
-        *(2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
-        *(2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
-    ]
-    return xp.stack(rows, -1).reshape(-1, 3, 3)
 
 
 def grip_features(env: TaskEnv, name: str = "needle_grip") -> Features:

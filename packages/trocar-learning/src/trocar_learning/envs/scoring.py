@@ -63,8 +63,8 @@ def play(env: TaskEnv, policy_of: PolicyOf, seed: int, watch: Watch | None = Non
     return of_info(seed, info)
 
 
-def of_info(seed: int, info: Mapping[str, Any]) -> ScoredTrial:
-    """The trial that the last `info` of an episode describes."""
+def of_info(seed: int, info: Mapping[str, Any], ended: str = "") -> ScoredTrial:
+    """The trial that the last `info` of an episode describes; ended: see `ScoredTrial`."""
     return ScoredTrial(
         seed=seed,
         held=bool(info["is_success"]),
@@ -74,6 +74,7 @@ def of_info(seed: int, info: Mapping[str, Any]) -> ScoredTrial:
         peak_force=float(info["peak_force"]),
         drops=int(info["drops"]),
         details={name: value for name, value in info.items() if name not in COMMON},
+        ended=ended,
     )
 
 

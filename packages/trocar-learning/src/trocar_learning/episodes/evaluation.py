@@ -20,7 +20,8 @@ from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, ja
 from trocar_learning.envs.bench import Episode, run_episode
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task import Policy
-from trocar_learning.envs.task_env import RATE, TaskEnv
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.outside import TipPolicy
 from trocar_learning.episodes.policy_messages import PolicyFailure

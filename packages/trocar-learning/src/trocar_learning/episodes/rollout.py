@@ -14,7 +14,8 @@ from trocar.spatial import Array
 from trocar_learning.envs.bench import scripted_policy
 from trocar_learning.envs.cameras import Moment
 from trocar_learning.envs.task import Policy, Task
-from trocar_learning.envs.task_env import RATE, TaskEnv
+from trocar_learning.envs.task_env import TaskEnv
+from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.demonstration import Demonstration
 
@@ -45,7 +46,7 @@ class FrameReader:
         env, world = self.env, self.env.world
         joints = [hardware.arm.joint_names for hardware in world.arms.values()]
         assert env.action_space.shape is not None
-        return f.layout(self.arms, joints, len(env.task.observation(world)), env.action_space.shape[0])
+        return f.layout(self.arms, joints, len(env.task_numbers()), env.action_space.shape[0])
 
     def observed(self) -> dict[str, Array]:
         """Observations of the current state."""
@@ -60,7 +61,7 @@ class FrameReader:
             f.TROCAR_WRENCH: np.concatenate([simulated[arm].cannula_wrench() for arm in self._names]),
             f.CONTACT: np.array([simulated[arm].contact_force() for arm in self._names]),
         }
-        if len(task_state := env.task.observation(world)):
+        if len(task_state := env.task_numbers()):
             values[f.TASK_STATE] = task_state
         return values
 
@@ -75,7 +76,7 @@ class FrameReader:
         """Commanded tip poses and jaws; the measured ones under effort control, as the dVRK reports them."""
         world = self.env.world
         setpoints = [hardware.setpoint() for hardware in world.arms.values()]
-        tips = [world.tips[arm] for arm in self._names]
+        tips = [world.kinematics[arm] for arm in self._names]
         poses = [
             world.T_world_base[arm] @ tip.pose(q[: tip.n])
             for arm, tip, q in zip(self._names, tips, setpoints, strict=True)

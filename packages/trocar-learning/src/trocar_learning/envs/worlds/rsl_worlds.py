@@ -48,7 +48,7 @@ class RslWorlds(VecEnv):
         self._lost = lost
         self.worlds, self._features, self._reward, self._through = worlds, features, reward, through
         self.num_envs, self.num_actions = worlds.n, worlds.size
-        self.max_episode_length = worlds.episodes.periods if periods is None else checks.count("periods", periods)
+        self.max_episode_length = worlds.task.periods if periods is None else checks.count("periods", periods)
         self.device = torch.device(worlds.batch.worlds.device)
         self.cfg: dict[str, Any] = {"task": worlds.episodes.task}
         self.ended = [0, 0, 0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from trocar import checks
 from trocar.batch.scenes import SceneBatch
-from trocar.batch.worlds.status import BOTH_FINGERS, FAILURES
+from trocar.batch.worlds.status import FAILURES
 from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
 from trocar.errors import TrocarError, check_type
@@ -22,18 +23,19 @@ from trocar_learning.envs.actions import (
     TURN_SPEED,
     checked_actions,
 )
-from trocar_learning.envs.task_env import MAX_OBSERVED, RATE
-from trocar_learning.envs.world import FREQUENCY
+from trocar_learning.envs.arrays import chosen, poses
+from trocar_learning.envs.registration import task_kind
+from trocar_learning.envs.task_env import MAX_OBSERVED
+from trocar_learning.envs.world import FREQUENCY, RATE, Worlds
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.world_robots import WorldRobots
-from trocar_learning.envs.worlds.world_tasks import WORLD_TASKS
 
 CYCLES = FREQUENCY // RATE  # timesteps of a control period
 DIVERGED_REWARD = -10.0  # of a needle 1 m away
 
 
-class TaskWorlds:
-    """n worlds of a task, with the observations, actions and rewards of its `TaskEnv` at the level of the episodes.
+class TaskWorlds(Worlds):
+    """n worlds of a task in a `SceneBatch`: those of its `TaskEnv` at the level of the episodes.
 
     Arrays are NumPy's in double precision with threads, and torch's on Warp's device in float32. World k starts with
     episode k; its next ones are k + n, k + 2 n, and so on, modulo their number.
@@ -43,8 +45,7 @@ class TaskWorlds:
 
     Attributes:
         batch: the scenes. xp: numpy or torch. size, observed: numbers of an action and of an observation.
-        elapsed: (n,) control periods since the start. episode: (n,) rows of `episodes`.
-        memory: arrays (n,) that the task keeps during an episode, by name.
+        episode: (n,) rows of `episodes`.
     """
 
     def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
@@ -52,14 +53,13 @@ class TaskWorlds:
         n = checks.count("n", n)
         self.episodes, self.n = episodes, n
         self.batch = SceneBatch(episodes.layout, n, backend=backend, **options, **_own_fields(episodes, n))
-        self.task = WORLD_TASKS[episodes.task]
+        self.task = task_kind(episodes.task)()
         self._tables: dict[str, Any] = {}
         if backend == "threads":
             self.xp: Any = np
         else:
             self.xp = self._torch()
-        xp = self.xp
-        self._arms = episodes.layout.arms
+        self._arms, self._columns = episodes.layout.arms, self.batch.worlds.table.columns
         self._tip_mode = episodes.mode == "tip_increment"
         self.size = sum(7 if self._tip_mode else arm.n for arm in self._arms.values())
         self._coupling = {name: self.put(arm.coupling) for name, arm in self._arms.items()}
@@ -72,11 +72,10 @@ class TaskWorlds:
         self._fields = {name: self.put(values) for name, values in fields.items()}
         self.elapsed = self.put(np.zeros(n, dtype=np.int64))
         self.episode = self.put(np.arange(n) % len(episodes))
-        self._solved_for = xp.zeros_like(self.elapsed)
         self._last = self.put(np.zeros((n, self.size)))
         self._applied = self.put(np.zeros((n, episodes.layout.model.nu)))  # mean motor efforts of the last period
         self._robots = None if episodes.robots is None else WorldRobots(self, episodes.robots)
-        self.memory: dict[str, Any] = {}
+        self.memory = {name: values[self.episode] for name, values in self._numbers.items()}
         for name, arm in self._arms.items():
             if episodes.law is not None:
                 waves = self.task.waves(self)
@@ -134,30 +133,29 @@ class TaskWorlds:
             mask = self._checked_mask(mask)
             self.episode = xp.where(mask, (self.episode + self.n) % len(self.episodes), self.episode)
         row, wide = self.episode, mask[:, None]
+        numbers = self._numbers.items()
+        self.memory = {name: chosen(xp, mask, values[row], self.memory[name]) for name, values in numbers}
         for name in ("qpos", "qvel"):
             start = self._array(f"{name}_start")
             start[...] = xp.where(wide, self._starts[name][row], start)
-        chosen = mask if xp is np else self._from_torch(mask)
-        for name, poses in self._places.items():
-            at = poses[row]
-            worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), chosen)
+        rows = mask if xp is np else self._from_torch(mask)
+        for name, places in self._places.items():
+            at = places[row]
+            worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), rows)
         for name, values in self._fields.items():
             field = self._field(name)
-            several = mask.reshape(-1, *[1] * (len(field.shape) - 1))
-            field[...] = xp.where(several, values[row].reshape(field.shape), field)
+            field[...] = chosen(xp, mask, values[row].reshape(field.shape), field)
         if self._robots is not None:
             self._robots.start(mask)
         if self.episodes.law is not None:
             self._start_waves(wide)
-        worlds.reset(chosen)
+        worlds.reset(rows)
         commanded = self._array("commanded")
         commanded[...] = xp.where(wide, self._starts["commanded"][row], commanded)
         self.elapsed = xp.where(mask, 0, self.elapsed)
-        self._solved_for = xp.where(mask, 0, self._solved_for)
         self._last = xp.where(wide, 0.0, self._last)
         self._applied = xp.where(wide, 0.0, self._applied)
         self._measure()
-        self.task.start(self, mask)
         return self.observation()
 
     def _checked_mask(self, mask: Any) -> Any:
@@ -207,24 +205,12 @@ class TaskWorlds:
         self._applied = self._array("applied") / CYCLES
         self._last, self.elapsed = actions, self.elapsed + 1
         self._measure()
-        self.task.after_period(self)
-        observation = self.observation()
         diverged = ((self._array("status") & FAILURES) != 0) | refused
-        solved = self.task.solved(self) & ~diverged
-        self._solved_for = xp.where(solved, self._solved_for + 1, 0)
-        success = self._solved_for >= self.episodes.held
+        solved, success, terminated = self.task.judged(self, diverged)
         reward = xp.where(diverged, DIVERGED_REWARD, xp.nan_to_num(self.task.reward(self)))
-        terminated = diverged | self.task.failed(self)
-        if not self.task.continues:
-            terminated = terminated | success
-        truncated = self.elapsed >= self.episodes.periods
-        return (
-            observation,
-            reward,
-            terminated,
-            truncated,
-            {"is_success": success, "solved": solved, "diverged": diverged, **self.task.details(self)},
-        )
+        info = {"is_success": success, "solved": solved, "diverged": diverged, "drops": self.task.drops(self)}
+        truncated = self.elapsed >= self.task.periods
+        return self.observation(), reward, terminated, truncated, info | self.task.details(self)
 
     def _checked_actions(self, actions: Any) -> tuple[Any, Any]:
         """Actions (n, size) within [-1, 1], and worlds (n,) whose action is not finite: zeros act there."""
@@ -238,7 +224,7 @@ class TaskWorlds:
 
     def _command(self, actions: Any) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE
-        commanded, columns = self._array("commanded"), self.batch.worlds.table.columns
+        commanded, columns = self._array("commanded"), self._columns
         for name, arm in self._arms.items():
             part = actions[:, place : place + (7 if self._tip_mode else arm.n)]
             place += part.shape[1]
@@ -256,9 +242,9 @@ class TaskWorlds:
         """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
         q, dq = self._joints
         applied = self._applied if self._robots is None else self._applied + self._robots.effort_noise()
-        parts, columns = [], self.batch.worlds.table.columns
+        parts = []
         for name in self._arms:
-            part = columns[name]
+            part = self._columns[name]
             parts += [q[:, part], dq[:, part], applied[:, part] @ self._joint_efforts[name]]
         parts += [self._last, self.task.observation(self)]
         observation = self.xp.clip(self.xp.concatenate(parts, axis=-1), -MAX_OBSERVED, MAX_OBSERVED)
@@ -267,71 +253,55 @@ class TaskWorlds:
     def _measure(self) -> None:
         """Read the joints; tips and contacts are read when they are needed."""
         self._joints = self._read()
-        self._tips: dict[str, Any] = {}
-        self._touched: Any = None
+        self._readings: dict[tuple[str, str], Any] = {}
 
     def _read(self) -> tuple[Any, Any]:
         """Measured joints and joint velocities (n, joints of all arms)."""
         q, dq = self.batch.worlds.joints()
         return self.shared(q), self.shared(dq)
 
-    def tip_of(self, arm: str, q: Any) -> Any:
-        """Tips (n, 3) of an arm in the world [m] at joints (n, 6 or more)."""
-        return self._pose_of(arm, q)[:, :3, 3]
+    @property
+    def times(self) -> Any:
+        return self.elapsed / RATE
 
-    def _pose_of(self, arm: str, q: Any) -> Any:
+    def tips_at(self, arm: str, q: Any) -> Any:
         facts = self._arms[arm]
         return tip_poses(self.xp, wrist_of(facts), facts.T_world_base, q)
 
-    def true_tip(self, arm: str) -> Any:
-        """Tips (n, 3) of the simulated arms in the world [m]; without encoders, those of the measured joints."""
+    def true_tips(self, arm: str) -> Any:
+        """Tips (n, 4, 4) of the simulated arms in the world; without encoders, those of the measured joints."""
         if self._robots is None:
-            return self.tip(arm)
-        q = self.batch.worlds.read()[0]
-        return self.tip_of(arm, self.shared(q)[:, self.batch.worlds.table.columns[arm]])
+            return self.tips(arm)
+        return self._once("true tips", arm, lambda: self.tips_at(arm, self._true_joints(arm)))
 
-    def tip(self, arm: str) -> Any:
-        """Tips (n, 3) of an arm in the world, from its measured joints [m]."""
-        return self.tip_pose(arm)[:, :3, 3]
+    def tips(self, arm: str) -> Any:
+        return self._once("tips", arm, lambda: self.tips_at(arm, self._joints[0][:, self._columns[arm]]))
 
-    def tip_pose(self, arm: str) -> Any:
-        """Tip poses (n, 4, 4) of an arm in the world, from its measured joints."""
-        if arm not in self._tips:
-            self._tips[arm] = self._pose_of(arm, self._joints[0][:, self.batch.worlds.table.columns[arm]])
-        return self._tips[arm]
+    def true_jaws(self, arm: str) -> Any:
+        return self._true_joints(arm)[:, -1]
 
-    def pose(self, thing: str) -> Any:
-        """Poses (n, 7) of a free object: position [m] and quaternion wxyz."""
+    def _true_joints(self, arm: str) -> Any:
+        return self.shared(self.batch.worlds.read()[0])[:, self._columns[arm]]
+
+    def poses(self, thing: str) -> Any:
         first = self.episodes.layout.objects[thing].q
-        return self._array("qpos")[:, first : first + 7]
+        if first < 0:
+            return self._once("pose", thing, lambda: poses(self.xp, self._places[thing][self.episode]))
+        return self._once("pose", thing, lambda: poses(self.xp, self._array("qpos")[:, first : first + 7]))
 
-    def velocity(self, thing: str) -> Any:
-        """Velocities (n, 6) of a free object: of its origin, world's axes [m/s], and angular, its own axes [rad/s]."""
+    def velocities(self, thing: str) -> Any:
         first = self.episodes.layout.objects[thing].v
-        return self._array("qvel")[:, first : first + 6]
+        return self._array("qvel")[:, first : first + 3]
 
-    def place(self, thing: str) -> Any:
-        """Poses (n, 7) of a fixed object: position [m] and quaternion wxyz."""
-        return self._places[thing][self.episode]
+    def touching(self, arm: str, thing: str) -> Any:
+        layout, parts = self.episodes.layout, self._once("touch", "", lambda: self.shared(self.batch.worlds.touch()))
+        return parts[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
 
-    def number(self, name: str) -> Any:
-        """A number that the task draws, of the current episodes (n, ...)."""
-        return self._numbers[name][self.episode]
-
-    def held(self, arm: str, thing: str) -> Any:
-        """Worlds (n,) in which both fingers of an arm touch an object."""
-        return (self._fingers(arm, thing) & BOTH_FINGERS) == BOTH_FINGERS
-
-    def touched(self, arm: str, thing: str) -> Any:
-        """Worlds (n,) in which any part of an arm touches an object."""
-        return self._fingers(arm, thing) != 0
-
-    def _fingers(self, arm: str, thing: str) -> Any:
-        if self._touched is None:
-            touched = self.batch.worlds.touch()
-            self._touched = self.shared(touched)
-        layout = self.episodes.layout
-        return self._touched[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
+    def _once(self, what: str, of: str, read: Callable[[], Any]) -> Any:
+        """A reading of this period, read when it is asked for the first time."""
+        if (what, of) not in self._readings:
+            self._readings[what, of] = read()
+        return self._readings[what, of]
 
 
 def _own_fields(episodes: Episodes, n: int) -> dict[str, Any]:

@@ -12,9 +12,8 @@ import numpy as np
 from trocar.files import write_json, write_whole
 from trocar.report.success_rate import clopper_pearson
 from trocar_learning.envs import TaskEnv, make_task
+from trocar_learning.envs.episode import PolicyOf, play
 from trocar_learning.envs.network_policy import load_network
-from trocar_learning.envs.policies import PolicyOf
-from trocar_learning.envs.scoring import play
 from trocar_learning.envs.tasks.track import TrackTask
 
 LEVELS = {"reach": "nominal", "track": "3sigma", "needle_pick": "nominal"}

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.repository import ROOT
 from trocar_learning.envs import make_task
+from trocar_learning.envs.episode import play
 from trocar_learning.envs.network_policy import load_network
-from trocar_learning.envs.scoring import play
 
 FOLDER = ROOT / "examples" / "policies"
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trocar.simulation import Scene
     from trocar.transports.camera import CameraSettings
     from trocar_learning.envs.contest_trial import ContestTrial
-    from trocar_learning.envs.scoring import ScoredTrial
+    from trocar_learning.envs.episode import Episode
 
 IMAGE_RATE = 30.0  # of the competition's cameras [Hz]
 BEGIN_TIMEOUT = 60.0  # real time until the first motion of a client [s]
@@ -104,7 +104,7 @@ def client_trial(
     domain: int,
     settings: Mapping[str, Any],
     progress: Callable[[float], None],
-) -> ScoredTrial:
+) -> Episode:
     """Serve the board of a seed in ROS 2, run a client and judge it.
 
     The trial begins with the client's first command and ends after three minutes, when a peg leaves the workspace, or
@@ -115,7 +115,7 @@ def client_trial(
     """
     from trocar.transports.ros2.bridge import Ros2Bridge
     from trocar_learning.contest.peg_board import PIXELS
-    from trocar_learning.envs.scoring import of_info
+    from trocar_learning.envs.episode import Episode
     from trocar_learning.envs.tasks.peg_rules import DURATION
 
     check_known("setting of a client", ("pictures",), *settings)
@@ -142,7 +142,7 @@ def client_trial(
         if not trial.begun:
             raise TrocarError(f"the client {shown(command)} ended without a motion")
         with robot.bus.lock:
-            return of_info(seed, trial.info(), trial.ended or ("" if trial.over else "the client ended"))
+            return Episode.of(seed, trial.info(), ended=trial.ended or ("" if trial.over else "the client ended"))
 
 
 def client_words(command: str) -> list[str]:

@@ -6,7 +6,7 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,13 @@ from trocar.arms import load_arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
 from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
-from trocar_learning.envs.bench import Episode, run_episode
+from trocar_learning.envs.episode import Episode, PolicyFailure, play
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task import Policy
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.envs.world import RATE
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.outside import TipPolicy
-from trocar_learning.episodes.policy_messages import PolicyFailure
 from trocar_learning.episodes.policy_server import FILMS, Needs, PolicyFrame, TipGoal
 from trocar_learning.episodes.rollout import FrameReader, instruction_of
 
@@ -83,7 +82,8 @@ def driven_episodes(
     """The episodes of `evaluate`, one by one: those before a failure of the policy are not lost."""
     env, needs = driven_env(task, level), checked_needs(policy)
     for k, seed in enumerate(seeds):
-        yield _episode(env, task, policy, needs, seed, driving or Driving())
+        result = play(env, lambda env: driven(env, policy, needs, driving or Driving()), seed)
+        yield replace(result, task=task, policy=getattr(policy, "name", "server"), level=level)
         if progress is not None:
             progress((k + 1) / len(seeds))
 
@@ -138,11 +138,6 @@ def driven(env: TaskEnv, policy: TipPolicy, needs: Needs, driving: Driving) -> P
         return action
 
     return act
-
-
-def _episode(env: TaskEnv, task: str, policy: TipPolicy, needs: Needs, seed: int, driving: Driving) -> Episode:
-    figures: Any = run_episode(env, lambda env: driven(env, policy, needs, driving), seed)
-    return Episode(task, getattr(policy, "name", "server"), env.level, seed, **figures)
 
 
 def hold(env: TaskEnv) -> float:

@@ -190,6 +190,20 @@ class TipIncrement(ActionMode):
         self._k += 1
         world.arms[self.arm].track(self._from + self._k * self._step, self._step / PERIOD)
 
+    @staticmethod
+    def towards(T_from: Array, T_to: Array, opening: float, period: float) -> Array:
+        """Numbers (7,) that move the commanded tip from a pose to another (4, 4) and command an opening [rad].
+
+        They are beyond [-1, 1] if the motion takes longer than a period [s].
+        """
+        turn = Rotation.from_matrix(T_to[:3, :3] @ T_from[:3, :3].T).as_rotvec()
+        return TipIncrement.numbers(T_to[:3, 3] - T_from[:3, 3], turn, opening, period)
+
+    @staticmethod
+    def numbers(way: Array, turn: Array, opening: float, period: float) -> Array:
+        """As `towards`, for a translation (3,) [m] and a rotation vector (3,) [rad]."""
+        return np.concatenate([way / (TIP_SPEED * period), turn / (TURN_SPEED * period), [jaw_action(opening)]])
+
     @property
     def resting(self) -> Array:
         return np.append(np.zeros(6), jaw_action(float(self.q[6])))

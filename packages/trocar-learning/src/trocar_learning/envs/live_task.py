@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import R_TIP_OPTICAL
@@ -17,7 +16,7 @@ from trocar.errors import TrocarError
 from trocar.robot import Robot
 from trocar.robot.messages import JointState, Pose
 from trocar.spatial import Array, inverse, pose
-from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, jaw_action
+from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task_env import TaskEnv
 from trocar_learning.envs.world import RATE, World
@@ -164,7 +163,8 @@ class LiveTask(Closable):
                 return
             self._running = True
         before, self._commands = self._commands, self._commanded()
-        action = np.concatenate([_action(before[arm], self._commands[arm]) for arm in before])
+        pairs = ((before[arm][0], *self._commands[arm]) for arm in before)
+        action = np.clip(np.concatenate([TipIncrement.towards(*pair, env.period) for pair in pairs]), -1.0, 1.0)
         efforts = {arm: np.mean(parts, axis=0) for arm, parts in self._efforts.items()}
         _, reward, terminated, truncated, info = env.judge(action, efforts, self._force)
         self._clear()
@@ -204,11 +204,3 @@ class LiveTask(Closable):
         for stop in self._stops:
             stop()
         self.robot.close()
-
-
-def _action(before: tuple[Array, float], after: tuple[Array, float]) -> Array:
-    """The action (7,) of `TipIncrement` for the motion of a commanded tip in one period, cut at its largest numbers."""
-    (T0, _), (T1, jaw) = before, after
-    way = (T1[:3, 3] - T0[:3, 3]) * RATE / TIP_SPEED
-    turn = Rotation.from_matrix(T1[:3, :3] @ T0[:3, :3].T).as_rotvec() * RATE / TURN_SPEED
-    return np.clip(np.concatenate([way, turn, [jaw_action(jaw)]]), -1.0, 1.0)

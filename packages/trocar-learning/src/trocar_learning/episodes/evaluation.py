@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.arms import load_arm
 from trocar.errors import TrocarError
 from trocar.spatial import Array
-from trocar_learning.envs.actions import TIP_SPEED, TURN_SPEED, TipIncrement, jaw_action
+from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.episode import Episode, PolicyFailure, play
 from trocar_learning.envs.registration import make_task, task_kind
 from trocar_learning.envs.task import Policy
@@ -196,7 +195,7 @@ class Driver:
 
 def increment(mode: TipIncrement, goal: TipGoal, period: float) -> Array:
     """The action (7,) that moves the commanded tip towards a goal, within the largest increments."""
-    way = (goal.T[:3, 3] - mode.T[:3, 3]) / (period * TIP_SPEED)
-    turn = Rotation.from_matrix(goal.T[:3, :3] @ mode.T[:3, :3].T).as_rotvec() / (period * TURN_SPEED)
-    parts = [part / max(1.0, float(np.abs(part).max())) for part in (way, turn)]
-    return np.concatenate([*parts, [jaw_action(goal.jaw)]])
+    action = TipIncrement.towards(mode.T, goal.T, goal.jaw, period)
+    for part in (action[:3], action[3:6]):
+        part /= max(1.0, float(np.abs(part).max()))
+    return action

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array, inverse, pose, rotation
 from trocar_learning.contest.layouts import LEFT, RIGHT
 from trocar_learning.contest.peg_board import HAND, MIN_APART, PEGS
 from trocar_learning.contest.peg_grips import OPEN, SQUEEZE, grips, touching
-from trocar_learning.envs.actions import TIP_SPEED, TipIncrement, jaw_action
-from trocar_learning.envs.actions import TURN_SPEED as MAX_TURN_SPEED
+from trocar_learning.envs.actions import TipIncrement
 from trocar_learning.envs.task import Policy
 from trocar_learning.envs.tasks.peg_rules import NONE, REST, STILL, PegRules
+from trocar_learning.envs.tasks.tip_script import approached
 
 if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
@@ -83,14 +82,8 @@ class TransferScript:
 
         def act(observation: object) -> Array:
             next(steps)
-            parts = []
-            for arm, T in self.T.items():
-                way = (T[:3, 3] - before[arm][:3, 3]) / (TIP_SPEED * self.period)
-                turn = Rotation.from_matrix(T[:3, :3] @ before[arm][:3, :3].T).as_rotvec()
-                parts.append(
-                    np.concatenate([way, turn / (MAX_TURN_SPEED * self.period), [jaw_action(self.opening[arm])]])
-                )
-                before[arm] = T
+            parts = [TipIncrement.towards(before[arm], T, self.opening[arm], self.period) for arm, T in self.T.items()]
+            before.update(self.T)
             return np.clip(np.concatenate(parts), -1.0, 1.0)
 
         return act
@@ -316,14 +309,8 @@ class TransferScript:
 
     def _towards(self, arm: str, goal: Waypoint) -> bool:
         """Move a commanded pose by one period; True if it arrives."""
-        here = self.T[arm]
-        way = goal.T[:3, 3] - here[:3, 3]
-        turn = Rotation.from_matrix(goal.T[:3, :3] @ here[:3, :3].T).as_rotvec()
-        duration = max(float(np.linalg.norm(way)) / goal.speed, float(np.linalg.norm(turn)) / TURN_SPEED)
-        share = min(1.0, self.period / duration) if duration > 1e-9 else 1.0
-        R = Rotation.from_rotvec(share * turn).as_matrix() @ here[:3, :3]
-        self.T[arm] = pose(R, here[:3, 3] + share * way)
-        return share == 1.0
+        self.T[arm], *_, arrived = approached(self.T[arm], goal.T, goal.speed, TURN_SPEED, self.period)
+        return arrived
 
     def _jaws(self, arm: str, opening: float, duration: float) -> Iterator[None]:
         """Close or open jaws at a moderate rate, and wait until a time has passed [s]."""

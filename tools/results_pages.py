@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trocar.files import write_whole
-from trocar.report import CHECK_KINDS, NOT_REPRODUCED, NUMBER_KINDS, counted
+from trocar.report import CHECK_KINDS, NOT_REPRODUCED, NUMBER_KINDS, OWN_BOUNDS, counted
 from trocar_reproductions.experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
@@ -127,9 +127,9 @@ def cells(row: Row, claims: dict[str, dict[str, Any]]) -> tuple[str, str, str, s
     for c, name in zip(listed, row.claims, strict=True):
         word = {"equal": "=", "at_most": "≤", "at_least": "≥"}[c["relation"]]
         correlation = c["kind"] == "signal" and c["published"] == 1.0
-        own, known = c["kind"] == "own" or correlation, c["published"] is not None
+        own, known = c["kind"] in OWN_BOUNDS or correlation, c["published"] is not None
         paper.append(number(c["published"] * row.factor) if known and not own else "-")
-        if c["kind"] == "own":
+        if c["kind"] in OWN_BOUNDS:
             asked.append(f"{word} {number((c['published'] + c['tolerance']) * row.factor)}")
         else:
             asked.append(f"{word} ± {number(c['tolerance'] * row.factor)}" if c["tolerance"] else word)

@@ -18,7 +18,8 @@ import numpy as np
 
 from tools.coppelia.client import RemoteApiClient
 from tools.coppelia.program import Program, ProgramLog
-from trocar.demo.torque_control import ARM
+from trocar.demo.torque_control import ARM, START
+from trocar.mechanics import load_mechanism
 from trocar.spatial import Array
 from trocar_reproductions.ferro2022.logs import Log, log_of
 
@@ -56,7 +57,7 @@ def session(
     options: list[str],
     arms: tuple[str, ...] = ("PSM1",),
     cycle: float = 0.0,
-    rates: Array | None = None,
+    given: Array | None = None,
 ) -> tuple[list[ProgramLog], float]:
     """Rows of each arm's program, and the time of the loop [s]."""
     with server(*options, "--arms", ",".join(arms)) as port:
@@ -64,7 +65,7 @@ def session(
         for client in clients.values():
             client.synchronous()
         with ThreadPoolExecutor(len(arms)) as pool:
-            programs = list(pool.map(lambda arm: Program(clients[arm], task, arm=arm, rates=rates), arms))
+            programs = list(pool.map(lambda arm: Program(clients[arm], task, arm=arm, given=given), arms))
             begin = time.perf_counter()
             logs = list(pool.map(lambda program: program.run(rows), programs))
             seconds = time.perf_counter() - begin
@@ -75,21 +76,22 @@ def session(
 
 def tasks(rows: int) -> None:
     """All tasks, velocity and torque control, one and two arms, each twice: in the client's own cycle and without."""
-    excitation = 0.2 * np.sin(np.outer(np.arange(rows), [0.02, 0.03, 0.01]))
+    waves = 0.2 * np.sin(np.outer(np.arange(rows), [0.02, 0.03, 0.01]))
+    holding = load_mechanism("PSM").gravity(START)[ARM]
     own = BLOCKING_CALLS * CYCLE * rows
     for task, control, arms in product(
         ("regulation", "line", "spiral", "excitation"), ("velocity", "torque"), (("PSM1",), ("PSM1", "PSM2"))
     ):
-        rates = excitation if task == "excitation" else None
+        given = (waves + holding if control == "torque" else waves) if task == "excitation" else None
         options = ["--torque"] if control == "torque" else []
-        (one, seconds), (two, _) = (session(task, rows, options, arms, cycle, rates) for cycle in (CYCLE, 0.0))
+        (one, seconds), (two, _) = (session(task, rows, options, arms, cycle, given) for cycle in (CYCLE, 0.0))
         same = all(
             np.array_equal(getattr(a, name), getattr(b, name))
             for a, b in zip(one, two, strict=True)
             for name in ("qmsr", "tauMsr")
         )
         error = 1e3 * np.linalg.norm(one[0].pdes[-1] - one[0].pee[-1])
-        last = "" if rates is not None else f", last tip error {error:.3f} mm"
+        last = "" if given is not None else f", last tip error {error:.3f} mm"
         print(
             f"{task}, {control}, {len(arms)} arms: {rows} rows, status 0, same bits: {same}, {seconds:.2f} s, "
             f"{seconds / own:.3f} x the client's own {own:g} s{last}",
@@ -104,9 +106,9 @@ def compare(data: Path) -> None:
         if not isinstance(log, Log):
             print(f"log {number}: {log}")
             continue
-        rates = log["qdcmd"][:, ARM] if task == "excitation" else None
+        given = log["qdcmd"][:, ARM] if task == "excitation" else None
         for name in ("ferro2022_scene", "wang2019"):
-            (run,), _ = session(task, len(log.t), [*options, "-p", name], rates=rates)
+            (run,), _ = session(task, len(log.t), [*options, "-p", name], given=given)
             print(f"log {number}, {task}, {name}: {agreement(run, log, torque=number == 8)}", flush=True)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from tools.coppelia.client import RemoteApiClient
-from trocar.control import CartesianKinematic, ComputedTorque, Setpoint, State
+from trocar.control import CartesianKinematic, State
 from trocar.control.trajectories.paths import TipMotion
 from trocar.demo.torque_control import ARM, R_WORLD_BASE, R_WORLD_TIP, SPIRAL_OF_CODE, START
 from trocar.mechanics import load_mechanism
 from trocar.spatial import Array, pose
 from trocar_reproductions.coppelia.packets import ScriptCall
-from trocar_reproductions.ferro2022.program import GAINS, TorqueProgram, low_pass, tip
-from trocar_reproductions.ferro2022.runs import BEYOND
+from trocar_reproductions.ferro2022.program import GAINS, TorqueProgram, low_pass
+from trocar_reproductions.ferro2022.runs import at_their_tip
 from trocar_reproductions.ferro2022.tasks import REST
 
 JOINTS = ("J1", "J2", "", "J23", "J22", "J24", "J25", "J3", "", "J4", "J5", "J6", "J7", "")
@@ -24,7 +24,6 @@ ACTIVE = [0, 1, 7, 9, 10, 11, 12]
 LETTERS = {"PSM1": "L", "PSM2": "R"}
 SLOPE = {False: 5e-3, True: 3e-3}  # of the line: the program of October 2022; log 8, of mid-2022 [m/s]
 KINEMATIC_GAINS = {"regulation": (5.0, 0.1), "line": (15.0, 5e-4), "spiral": (15.0, 5e-4)}  # kp [1/s], ki [1/s^2]
-EXCITATION_GAINS = 100.0, 20.0  # kp [1/s^2], kd [1/s] of the excitation under torque control; ASSUMED
 DRAWN = 50  # points of the drawn path per period
 
 
@@ -67,12 +66,13 @@ class Program:
     """The program on one connection.
 
     Args:
-        task: regulation, line, spiral or excitation. rates: commanded velocities (N, 3) of the excitation.
+        task: regulation, line, spiral or excitation. given: what the excitation plays in open loop (N, 3): velocities,
+            or efforts under torque control.
     """
 
-    def __init__(self, client: RemoteApiClient, task: str, *, arm: str = "PSM1", rates: Array | None = None) -> None:
+    def __init__(self, client: RemoteApiClient, task: str, *, arm: str = "PSM1", given: Array | None = None) -> None:
         self._client, self._task, self._letter = client, task, LETTERS[arm]
-        self._model, self._given = load_mechanism("PSM"), rates
+        self._model, self._given = at_their_tip(load_mechanism("PSM")), given
         names = {"J23": "J23_PSM1", "J25": "J25_PSM1"} if arm == "PSM1" else {"J23": "J23_PSM12", "J25": "J25_PSM12"}
         self._base = client.handle("DH0_ref" if arm == "PSM1" else "DH0_ref2")
         self._dummy, self._mirror = client.handle("eeDummy"), client.handle(f"J3mirror_{arm}")
@@ -105,13 +105,7 @@ class Program:
             effort_law = TorqueProgram(self._model, *GAINS["spiral"])
         kp, ki = KINEMATIC_GAINS.get(self._task, (15.0, 0.0))
         law = CartesianKinematic(self._model, kp=kp, joints=6, ki=ki, kp_orientation=kp)
-        joint_law = ComputedTorque(self._model, *EXCITATION_GAINS)
-        rates = np.zeros((rows, 7))
-        if self._given is not None:
-            rates[:, ARM] = self._given[:rows]
-        wanted_q = START + period * np.cumsum(rates, axis=0)
-        wanted_ddq = np.gradient(rates, period, axis=0)
-        rest = tip(self._model, START)[0]
+        rest = self._model.forward_kinematics(START)[:3, 3]
         moving = np.zeros((rows, 7))
         before = START
         for k in range(rows):
@@ -120,24 +114,22 @@ class Program:
             log.tauMsr[k] = read[:3, 1]
             q7 = np.append(q[:6], 0.0)
             T = self._model.forward_kinematics(q7)
-            at = log.pee[k] = REST + R_WORLD_BASE @ (T[:3, 3] + BEYOND * T[:3, 2] - rest)
+            at = log.pee[k] = REST + R_WORLD_BASE @ (T[:3, 3] - rest)
             p, dp, ddp = wanted(k * period)
             log.pdes[k] = p
             in_base = [R_WORLD_BASE.T @ x for x in (dp, ddp)]
             velocity = (q7 - before) / period
             before = q7
+            target = rest + R_WORLD_BASE.T @ (p - REST)
             if self._given is not None:
-                log.qdcmd[k] = moving[k] = rates[k]
-                if torque:
-                    reference = Setpoint(wanted_q[k], rates[k], wanted_ddq[k])
-                    log.tauCmd[k] = joint_law(State(k * period, q7, velocity), reference)[ARM]
+                played = log.tauCmd[k] if torque else log.qdcmd[k, ARM]
+                played[:] = self._given[k]
+                moving[k] = velocity if torque else log.qdcmd[k]
             elif torque:
-                target = rest + R_WORLD_BASE.T @ (p - REST)
                 log.tauCmd[k], moving[k], _ = effort_law.command(q7, target, *in_base)
             else:
-                ahead = self._model.forward_kinematics(START)[:3, 3] + R_WORLD_BASE.T @ (p - REST)
                 motion = TipMotion(
-                    pose(R_WORLD_BASE.T @ R_WORLD_TIP, ahead), np.append(in_base[0], np.zeros(3)), np.zeros(6)
+                    pose(R_WORLD_BASE.T @ R_WORLD_TIP, target), np.append(in_base[0], np.zeros(3)), np.zeros(6)
                 )
                 log.qdcmd[k] = moving[k] = law.rate(State(k * period, q7, np.zeros(7)), motion)
             self._send(log, k, torque, at, p - at, T, velocity)

@@ -122,9 +122,11 @@ def test_the_velocity_of_the_tip_is_that_of_its_position(served):
     command(client, 0x1008, client.handle("J1_PSM"), 0.5)
     for _ in range(10):
         client.trigger()
+    client.ping()
     tip = scene.handle("Tip_PSM")
     before, v = scene.pose(tip), scene.velocity(tip)
     client.trigger()
+    client.ping()
     np.testing.assert_allclose((scene.pose(tip) - before)[:3, 3] / 0.01, 0.5 * (v + scene.velocity(tip))[:3], atol=2e-3)
 
 

@@ -172,6 +172,20 @@ def test_an_unsupported_arm_sinks_without_current_and_a_supported_one_does_not()
     assert drops[False] > 0.02
 
 
+def test_an_arm_sags_as_a_whole_once_two_of_its_motors_have_current():
+    """The PID of the dVRK starts on all joints at once; a joint without error gets no current and sags, too."""
+    rig = BoardRig("PSM1")
+    rig.arm("PSM1")
+    arm, truth = BoardArm(rig.client, rig.configuration.robots[0]), rig.scene.arms["PSM1"]
+    q = truth.q
+    for roll, moved in ((0.0, False), (0.05, True)):  # torque of the motor [N m]
+        for _ in range(150):
+            rig.client.sample(arm.boards)
+            rig.client.write_block(arm.block(np.array([0.05, 0, 0, roll, 0, 0, 0])))
+            rig.wait()
+        assert (abs(truth.q - q)[1] > 1e-3) == moved  # the pitch has no current
+
+
 def test_lost_counts_separate_encoder_and_potentiometer():
     rig = BoardRig("PSM1")
     rig.arm("PSM1")

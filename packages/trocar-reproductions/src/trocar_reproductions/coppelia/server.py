@@ -174,6 +174,14 @@ class _Reply(NamedTuple):
         return self.image is None or self.image.picture.done()
 
 
+class _Answer(NamedTuple):
+    """Answer to a message. triggers: the message asks for the next step, which follows once the answer is sent."""
+
+    head: MessageHead
+    replies: list[_Reply]
+    triggers: bool
+
+
 class _Client:
     """One connection: reads messages, executes their commands and answers."""
 
@@ -182,8 +190,7 @@ class _Client:
         self._scene, self._stepping = server.scene, server.stepping
         self._reader, self._assembly = PacketReader(), Assembly()
         self._messages: deque[bytes] = deque()
-        self._executed: tuple[MessageHead, list[_Reply]] | None = None  # message to be answered
-        self._answer: tuple[MessageHead, list[_Reply]] | None = None  # its answer, complete but for pictures
+        self._answer: _Answer | None = None  # complete but for pictures
         self._unsent = bytearray()
         self._streams: dict[tuple[int, bytes], tuple[RemoteCommand, float]] = {}  # with the time of the last reply [ms]
         self._reported: set[int] = set()  # commands not served
@@ -207,11 +214,9 @@ class _Client:
         try:
             while self._open and not self._stepping.waits(self):
                 if self._answer is not None:
-                    if not all(reply.ready for reply in self._answer[1]):
+                    if not all(reply.ready for reply in self._answer.replies):
                         break
                     self._send_answer(*self._answer)
-                elif self._executed is not None:
-                    self._read_streams(*self._executed)
                 elif self._messages:
                     self._execute_message(self._messages.popleft())
                 else:
@@ -262,11 +267,7 @@ class _Client:
                 self._streams[name] = command, float("-inf")
             else:
                 replies.append(self._reply(command))
-        self._executed = head, replies
-
-    def _read_streams(self, head: MessageHead, replies: list[_Reply]) -> None:
-        """Complete the answer to a message with the streams after the step that it has triggered."""
-        self._executed = None
+        triggers = any(reply.command.number == commands.TRIGGER and not reply.command.failed for reply in replies)
         now = 1e3 * time.monotonic()
         for name, (command, last) in self._streams.items():
             if now - last >= command.delay:
@@ -274,15 +275,17 @@ class _Client:
                 replies.append(self._reply(command))
         number = head.message if replies else packets.NO_MESSAGE
         state = self._scene.running, self._scene.paused
-        self._answer = MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state), replies
+        self._answer = _Answer(MessageHead(number, head.client_time, int(now) & 0x7FFFFFFF, *state), replies, triggers)
 
-    def _send_answer(self, head: MessageHead, replies: list[_Reply]) -> None:
+    def _send_answer(self, head: MessageHead, replies: list[_Reply], triggers: bool) -> None:
         self._answer = None
         if sum(reply.size for reply in replies) > MAX_ANSWER:
             raise ProtocolError(f"its message asks for more than {MAX_ANSWER} bytes")
         commands = [self._with_picture(*reply) for reply in replies]
         self._unsent += packets.packets(packets.packed_message(head, commands))
         self._send()
+        if triggers:
+            self._stepping.trigger(self)
 
     def _with_picture(self, reply: RemoteCommand, image: PendingImage | None) -> RemoteCommand:
         if image is None:
@@ -326,7 +329,7 @@ class _Client:
             case commands.SYNCHRONOUS | commands.FREE_RUNNING:
                 self._stepping.synchronise(self, command.number == commands.SYNCHRONOUS)
             case commands.TRIGGER:
-                self._stepping.trigger(self)
+                self._stepping.check_trigger(self)
             case commands.FINISH:
                 self._finishing = True
             case commands.SIMULATION:

@@ -173,6 +173,7 @@ class SimFunctions:
     def _step(self) -> None:
         if self._stepping.others(self):
             raise SceneRefusal("a client of the legacy remote API steps this simulation")
+        self._stepping.check_trigger(self)
         self._stepping.trigger(self)
 
 

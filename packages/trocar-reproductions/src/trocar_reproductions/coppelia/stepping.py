@@ -52,14 +52,18 @@ class Stepping:
         if ran:
             self._triggered.clear()
 
-    def trigger(self, client: object) -> None:
-        """A synchronous client asks for the next step."""
+    def check_trigger(self, client: object) -> None:
+        """Raise the reason if a client cannot ask for a step now."""
         if client not in self._triggered:
             raise SceneRefusal("a trigger needs the synchronous mode; call simxSynchronous or sim.setStepping first")
         if not self._advancing():
             raise SceneRefusal("a trigger needs a running simulation; call simxStartSimulation first")
-        self._triggered[client] = True
-        self._step_if_all_triggered()
+
+    def trigger(self, client: object) -> None:
+        """A synchronous client asks for the next step, unless the simulation was stopped after its request."""
+        if client in self._triggered and self._advancing():
+            self._triggered[client] = True
+            self._step_if_all_triggered()
 
     def waits(self, client: object) -> bool:
         """A client has sent a trigger, and others have not."""

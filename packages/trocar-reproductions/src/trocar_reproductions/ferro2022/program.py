@@ -28,7 +28,7 @@ from trocar_reproductions.ferro2022.figures import THEIRS
 from trocar_reproductions.ferro2022.logs import PHYSICS, TABLE, Log
 from trocar_reproductions.ferro2022.motors import EffortMotors
 from trocar_reproductions.ferro2022.replay import agreement
-from trocar_reproductions.ferro2022.runs import BEYOND, KD_CODE, KP_CODE
+from trocar_reproductions.ferro2022.runs import KD_CODE, KP_CODE, at_their_tip
 from trocar_reproductions.ferro2022.scene_masses import SET
 
 PERIOD = 1e-2  # control period of the program, Section IV-B [s]
@@ -57,18 +57,11 @@ class ProgramRun:
     model: Array
 
 
-def tip(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-    """Position (3,) of their tip in base axes [m], and its Jacobian (3, 3) by the first three joints."""
-    T, J = mechanism.forward_kinematics(q), mechanism.jacobian(q)[:, ARM]
-    arm = BEYOND * T[:3, 2]
-    return T[:3, 3] + arm, J[:3] + np.cross(J[3:], arm, axisa=0, axisb=0, axisc=0)
-
-
 class TorqueProgram:
     """The program's torque control: feedback linearisation of the tip position, with derivatives by differences.
 
     Args:
-        mechanism: its model. kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
+        mechanism: its model, with their tip (`runs.at_their_tip`). kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
     """
 
     def __init__(self, mechanism: Mechanism, kp: Array, kd: Array) -> None:
@@ -82,7 +75,7 @@ class TorqueProgram:
         Args:
             q: measured joints (7,). target, velocity, acceleration: of the tip (3,), base axes.
         """
-        p, J = tip(self._mechanism, q)
+        p, J = self._mechanism.forward_kinematics(q)[:3, 3], self._mechanism.jacobian(q)[:3, ARM]
         dq = np.zeros(7)
         dq[ARM] = (q - self._q)[ARM] / PERIOD
         dJ = (J - self._J) / PERIOD
@@ -108,13 +101,14 @@ def torque_run(
         mechanism: the controller's model. kp, kd: gains (3,) [1/s^2, 1/s], axes of the scene.
         parameters, transmission: parameter set and transmission of the counterweight in the engine.
     """
+    mechanism = at_their_tip(mechanism)
     rows = min(len(log.t), round(duration / PERIOD))
     start = np.append(log["qmsr"][0, :6], 0.0)
     options: dict[str, Any] = {"friction": False, "contacts": False, "limits": False, "timestep": PHYSICS}
     sim = Simulator("PSM", parameters, transmission=transmission, **options)
     motors = EffortMotors(sim)
     sim.reset(start, np.append((log["qmsr"][1, ARM] - log["qmsr"][0, ARM]) / PERIOD, np.zeros(4)))
-    target = (log["pdes"] - log["pee"][0]) @ R_WORLD_BASE + tip(mechanism, start)[0]
+    target = (log["pdes"] - log["pee"][0]) @ R_WORLD_BASE + mechanism.forward_kinematics(start)[:3, 3]
     velocity = np.gradient(target, PERIOD, axis=0)
     acceleration = np.gradient(velocity, PERIOD, axis=0)
     program = TorqueProgram(mechanism, kp, kd)

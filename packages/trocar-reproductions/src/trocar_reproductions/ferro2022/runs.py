@@ -8,10 +8,12 @@ occur: one in logs 1 and 2 (line under velocity control), the other in logs 3, 4
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from trocar.arms.arm import shift
 from trocar.control import CartesianFeedbackLinearisation, CartesianKinematic, State, VelocityServo
 from trocar.control.controller import Controller
 from trocar.control.trajectories import CartesianPath, line
@@ -46,6 +48,13 @@ KI_CODE = 0.0005  # integral gain of position in the program [1/s^2]
 WRIST_STOP = -np.pi / 4  # limit of the wrist yaw in their scene: log 2 from 8.7 s on [rad]
 SPIRAL_OF_TEXT = Spiral(0.05, 0.03, 1.5, 0.5)
 KP_CODE, KD_CODE = np.array([250.0, 250.0, 500.0]), np.array([31.0, 31.0, 20.0])  # the same in the program, x y z
+
+
+def at_their_tip(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with the tip of their scene, for its poses and Jacobians."""
+    arm = mechanism.arm
+    beyond = replace(arm, T_last_tip=arm.T_last_tip @ shift(z=BEYOND))
+    return Mechanism(beyond, mechanism.parameters, counterweight=mechanism.counterweight)
 
 
 def rectilinear(

@@ -47,7 +47,7 @@ class ScenePSM:
         stops = zip(arm.joints, np.maximum(LOWER - SLACK, -1e3), np.minimum(UPPER + SLACK, 1e3), strict=True)
         arm = replace(arm, joints=tuple(replace(joint, lower=a, upper=b) for joint, a, b in stops))
         options: dict[str, Any] = {"friction": False, "contacts": False, "timestep": PHYSICS}
-        options["transmission"] = Mirror(period=period) if counterweight else "rigid"
+        options["transmission"] = Mirror(period=period, settled=False) if counterweight else "rigid"
         self.sim = Simulator(arm, parameters, counterweight=counterweight, **options)
         self._motors = VelocityMotors(self.sim, felt)
         self._steps, self._period = round(period / PHYSICS), period

@@ -68,8 +68,7 @@ class SessionLog:
             self._before[name] = scene.time, psm.q, psm.sim.dq.copy()
 
     def _row(self, scene: FerroScene) -> dict[str, Array]:
-        psm, T = scene.psms["PSM1"], scene.frames["eeDummy"]
-        q = psm.q
+        T, (q, efforts) = scene.frames["eeDummy"], self._read(scene)
         q[6] = q[5]  # both fingers
 
         def values(*names: str) -> Array:
@@ -84,7 +83,7 @@ class SessionLog:
             "qdmsr": seven(Q_DOT, "_msr"),
             "qddmsr": seven(Q_DDOT),
             "qdcmd": seven(Q_DOT),
-            "tauMsr": np.pad(-psm.efforts[:3], (0, 4)),
+            "tauMsr": np.pad(-efforts[:3], (0, 4)),
             "tauModel": np.pad(-values("Torque_J1", "Torque_J2", "Force_J3"), (0, 4)),
             "tauCmd": seven(EFFORTS),
             "g": np.pad(self._mechanism.gravity(np.append(q[:3], np.zeros(4)))[:3], (0, 4)),
@@ -93,6 +92,16 @@ class SessionLog:
             "Ree": T[:3, :3].T.ravel(),  # the program turns its dummy by the transposed matrix
             "Rdes": np.eye(3).ravel(),
         }
+
+    def _read(self, scene: FerroScene) -> tuple[Array, Array]:
+        """Joints (7,) and efforts (7,) that the program has read for its next row.
+
+        Its first row is a step older than the scene: the reply to its second trigger, without a ping after it.
+        """
+        steps = self._truth.get("PSM1", [])
+        if self._rows or len(steps) < 2:
+            return scene.psms["PSM1"].q, scene.psms["PSM1"].efforts
+        return steps[-1][1].copy(), steps[-2][4]
 
     def write(self) -> None:
         """Write the rows so far and begin a new session."""

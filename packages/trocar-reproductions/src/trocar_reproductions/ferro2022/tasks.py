@@ -28,7 +28,7 @@ from trocar.spatial import Array, pose
 from trocar_reproductions.ferro2022 import runs
 from trocar_reproductions.ferro2022.logs import PHYSICS, MeasuredMotion
 from trocar_reproductions.ferro2022.motors import EffortMotors, VelocityMotors
-from trocar_reproductions.ferro2022.program import GAINS, PERIOD, TorqueProgram, low_pass, tip
+from trocar_reproductions.ferro2022.program import GAINS, PERIOD, TorqueProgram, low_pass
 from trocar_reproductions.ferro2022.runs import KI_CODE, KP, WRIST_STOP
 
 TASKS = ("regulation", "line", "spiral", "excitation")
@@ -42,7 +42,7 @@ MODEL = "wang2019"  # the controllers' model
 
 
 class Target(NamedTuple):
-    """What a row should reach: pose of the dVRK's tip with its twist and acceleration, or joints (7,)."""
+    """What a row should reach: pose of their tip with its twist and acceleration, or joints (7,)."""
 
     motion: TipMotion | None
     q: Array
@@ -60,7 +60,7 @@ class TaskRun:
         engine: effort of the engine in the period before the row (N, 7).
         model: effort of the controllers' model (N, 3). gravity: its gravity (N, 3).
         dq, ddq: differences of q, and of the velocity that the model uses, low-passed (N, 7).
-        wanted: desired pose of the dVRK's tip (N, 4, 4), base axes. mechanism: the controllers' model.
+        wanted: desired pose of their tip (N, 4, 4), base axes. mechanism: the controllers' model, with their tip.
         about: task, control and options.
     """
 
@@ -83,15 +83,8 @@ class TaskRun:
         return _in_scene(self.mechanism, self.mechanism.forward_kinematics(self.q))
 
     def desired(self) -> tuple[Array, Array]:
-        """Desired position (N, 3) and rotation (N, 3, 3) of their tip in the axes of their scene.
-
-        Points of a path are relative to the tip at rest, as in the program.
-        """
-        if self.about["task"] == "excitation":  # given in joints
-            return _in_scene(self.mechanism, self.wanted)
-        T0 = self.mechanism.forward_kinematics(START)
-        position = REST + (self.wanted[:, :3, 3] - T0[:3, 3]) @ R_WORLD_BASE.T
-        return position, R_WORLD_BASE @ self.wanted[:, :3, :3] @ R_WORLD_TIP.T
+        """Desired position (N, 3) and rotation (N, 3, 3) of their tip in the axes of their scene."""
+        return _in_scene(self.mechanism, self.wanted)
 
     def tip_errors(self) -> Array:
         """Desired minus actual position of their tip (N, 3), axes of their scene [m]."""
@@ -145,7 +138,7 @@ def run_task(
     check_known("task", TASKS, task)
     check_known("control", CONTROLS, control)
     check_known("transmission", TRANSMISSIONS, transmission)
-    model = load_mechanism("PSM", MODEL)
+    model = runs.at_their_tip(load_mechanism("PSM", MODEL))
     period = EXCITATION_PERIOD if task == "excitation" else PERIOD
     target, longest = _target(task, control, model, period, excitation)
     duration = longest if duration is None else positive("duration", duration)
@@ -273,7 +266,6 @@ class _Torque:
         gains = GAINS["rectilinear" if task == "line" else task] if task != "excitation" else GAINS["regulation"]
         self._program, self._model = TorqueProgram(model, *gains), model
         self._motors, self._wrist = EffortMotors(sim), q[3:]
-        self._offset = tip(model, START)[0] - model.forward_kinematics(START)[:3, 3]
         self._last = q
         self._sent = self._acting = model.gravity(q)[ARM]
 
@@ -281,9 +273,8 @@ class _Torque:
         """No velocities (7,), efforts (3,), and the joint velocities by differences (7,)."""
         q = sim.q
         if goal.motion is not None:
-            # the program's tip is beyond the dVRK's; targets are relative to it at rest
-            position, twist = goal.motion.T[:3, 3] + self._offset, goal.motion.twist
-            self._sent, dq, _ = self._program.command(q, position, twist[:3], goal.motion.acceleration[:3])
+            motion = goal.motion
+            self._sent, dq, _ = self._program.command(q, motion.T[:3, 3], motion.twist[:3], motion.acceleration[:3])
             return np.zeros(7), self._sent, dq
         dq = np.zeros(7)
         dq[ARM] = (q - self._last)[ARM] / EXCITATION_PERIOD
@@ -311,7 +302,6 @@ def _arm(values: Array) -> Array:
 
 
 def _in_scene(mechanism: Mechanism, T: Array) -> tuple[Array, Array]:
-    """Position (N, 3) and rotation (N, 3, 3) of their tip in their scene, from poses (N, 4, 4) of the dVRK's tip."""
-    T0 = mechanism.forward_kinematics(START)
-    at, rest = (X[..., :3, 3] + runs.BEYOND * X[..., :3, 2] for X in (T, T0))
-    return REST + (at - rest) @ R_WORLD_BASE.T, R_WORLD_BASE @ T[..., :3, :3] @ R_WORLD_TIP.T
+    """Position (N, 3) and rotation (N, 3, 3) in their scene of poses (N, 4, 4) of their tip in base axes."""
+    rest = mechanism.forward_kinematics(START)[:3, 3]
+    return REST + (T[..., :3, 3] - rest) @ R_WORLD_BASE.T, R_WORLD_BASE @ T[..., :3, :3] @ R_WORLD_TIP.T

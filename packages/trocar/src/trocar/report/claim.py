@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from trocar.errors import TrocarError
 
 Relation = Literal["equal", "at_most", "at_least"]
-Kind = Literal["printed", "noise", "log", "fit", "one-sided", "signal", "statement", "own"]
+Kind = Literal["printed", "noise", "log", "fit", "one-sided", "signal", "statement", "own", "regression"]
 
 RELATIONS: tuple[str, ...] = get_args(Relation)
 # Kinds of evidence for a number that a source prints, strongest first.
@@ -32,8 +32,10 @@ NOT_REPRODUCED: dict[str, str] = {
 CHECK_KINDS: dict[str, str] = {
     "signal": "our engine or equations follow a signal that the authors logged",
     "statement": "our engine or equations agree with a printed table, formula or sentence: a difference of zero",
-    "own": "a check of ours: a bound that we chose, or our engine against our own model",
+    "own": "a check of ours with a derived bound: rounding, a printed number, our engine against our own model",
+    "regression": "a bound that we set above our own result: it notices changes and proves nothing else",
 }
+OWN_BOUNDS = ("own", "regression")  # kinds whose bound is ours, not a published number
 KINDS: dict[str, str] = {**NUMBER_KINDS, **CHECK_KINDS}
 JSON_KEYS = ("id", "published", "ours", "unit", "relation", "tolerance", "holds", "kind", "number", "source", "note")
 REASONS = ("not run: ", "not reproducible: ")
@@ -136,7 +138,7 @@ class Claim:
         if self.published is None:
             return "-"
         sign, margin = {"equal": ("=", "±"), "at_most": ("≤", "+"), "at_least": ("≥", "-")}[self.relation]
-        if self.relation != "equal" and (self.kind == "own" or self.published == 0):
+        if self.relation != "equal" and (self.kind in OWN_BOUNDS or self.published == 0):
             slack = self.tolerance if self.relation == "at_most" else -self.tolerance
             return f"{sign} {number(self.published + slack)}"
         text = f"{sign} {number(self.published)}"

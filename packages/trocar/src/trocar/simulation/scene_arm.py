@@ -43,6 +43,8 @@ class Mirror:
         force, speed: limits of the motor [N] and of the commanded velocity [m/s].
         cfm: softness of the motor in ODE [m/(N s)]. The scene's error reduction, ERP 0.6, acts on joint stops and loop
             closures, which are hard here; a velocity motor has no position error to reduce.
+        settled: the tool feels the counterweight from the start. False: after the first period, as in CoppeliaSim,
+            where the script finds no motor force when the simulation starts.
     """
 
     gain: float = 0.1
@@ -51,6 +53,7 @@ class Mirror:
     force: float = 50.0
     speed: float = 10.0
     cfm: float = 1e-5
+    settled: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -238,15 +238,13 @@ class Mirrored(NamedTuple):
     """State of the motor.
 
     Attributes:
-        steps: number of steps taken. force, velocity: motor force [N] and counterweight velocity [m/s] of the last
-            step.
+        steps: number of steps taken. force: motor force of the last step [N].
         total: sum of the forces in this period [N]. passed: force on the tool [N].
         target: position that the script demanded in this period [m].
     """
 
     steps: int = 0
     force: float = 0.0
-    velocity: float = 0.0
     total: float = 0.0
     passed: float = 0.0
     target: float = 0.0
@@ -257,7 +255,8 @@ class MirroredCounterweight:
 
     At the start of each period the script reads the insertion and sets the motor's target, and applies the mean motor
     force of the last period to the tool. So the counterweight's inertia acts on the tool delayed and filtered: joint 3
-    oscillates after every jump. The motor expects the load of the physics step before.
+    oscillates after every jump. The motor reaches its velocity under the load of the same physics step, as in an engine
+    that solves for motors and loads together; a trial evaluation of the accelerations provides the load.
     """
 
     def __init__(self, arm_slice: ArmSlice, timestep: float, mirror: Mirror) -> None:
@@ -267,8 +266,9 @@ class MirroredCounterweight:
         self._follower, self._leader = (arm_slice.dof(name) for name in (follower, leader))
         self._ratio = arm.body(follower).coupling["insertion"] / arm.body(leader).coupling["insertion"]
         self._engine, self._dof = arm_slice.engine, arm_slice.v.start + self._follower
+        self._applied = arm_slice.engine.data.qfrc_applied[arm_slice.v]
         mass = float(self._engine.model.dof_M0[self._dof])
-        self._inertia = mass / timestep  # [kg/s]
+        self._mass, self._timestep = mass, timestep
         self._reached = 1.0 / (1.0 + mass * mirror.cfm / mirror.physics)  # share of a velocity step, by the softness
         self._mirror, self._rate = mirror, mirror.gain / mirror.physics
         self._every = max(1, round(mirror.period / timestep))
@@ -281,21 +281,29 @@ class MirroredCounterweight:
     def force(self, qpos: Array, qvel: Array) -> Array:
         """Generalised force on the arm's joints for the next step."""
         i, j, ratio, last, mirror = self._follower, self._leader, self._ratio, self.memory, self._mirror
-        velocity = float(qvel[i])
-        if last.steps:  # load of the last step: weight, and the motion of the arm that carries it
-            load = last.force - self._inertia * (velocity - last.velocity)
+        begins = last.steps % self._every == 0
+        passed = last.total / self._every if begins else last.passed
+        target, total = (float(ratio * qpos[j]), 0.0) if begins else (last.target, last.total)
+        if last.steps:
+            tried = last.force
         else:
-            load = float(self._engine.data.qfrc_bias[self._dof])
-        total, passed, target = last.total, last.passed, last.target
-        if last.steps % self._every == 0:  # a period begins
-            passed = total / self._every if last.steps else load
-            total, target = 0.0, float(ratio * qpos[j])
+            tried = float(self._engine.data.qfrc_bias[self._dof])
+            passed = tried if mirror.settled else 0.0
+        load = tried - self._mass * self._acceleration(tried, passed)
         speed = min(max(self._rate * (target - qpos[i]), -mirror.speed), mirror.speed)
-        force = self._reached * self._inertia * (speed - velocity) + load
-        force = float(min(max(force, -mirror.force), mirror.force))
-        self.memory = Mirrored(last.steps + 1, force, velocity, total + force, passed, target)
+        force = self._reached * self._mass / self._timestep * (speed - float(qvel[i])) + load
+        force = min(max(force, -mirror.force), mirror.force)
+        self.memory = Mirrored(last.steps + 1, force, total + force, passed, target)
         self._force[i], self._force[j] = force, -ratio * passed
         return self._force
+
+    def _acceleration(self, force: float, passed: float) -> float:
+        """Acceleration [m/s^2] of the counterweight under a motor force, with the other forces of this step."""
+        self._force[self._follower], self._force[self._leader] = force, -self._ratio * passed
+        self._applied += self._force
+        self._engine.forward()
+        self._applied -= self._force
+        return float(self._engine.data.qacc[self._dof])
 
 
 class ArmForces:
@@ -344,7 +352,8 @@ class ArmForces:
         pull = CableForces(arm_slice, torques) if torques else None
         smooth = pull, elastic, self.port
         self.smooth: list[CableForces | ElasticDrives | PortForces] = [s for s in smooth if s is not None]
-        sources = [s for s in (pull, mirror, elastic, self.hysteresis, self.port) if s is not None]
+        # the motor of the counterweight comes last: its load depends on all other forces
+        sources = [s for s in (pull, elastic, self.hysteresis, self.port, mirror) if s is not None]
         self._forces: list[Callable[[Array, Array], Array]] = [source.force for source in sources]
         self._remembering = [s for s in sources if isinstance(s, MirroredCounterweight | Hysteresis)]
         self.acts = bool(self._forces) or self._varying is not None

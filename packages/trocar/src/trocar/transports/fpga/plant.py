@@ -123,7 +123,9 @@ class RobotPlant:
         self._noise = self._readings_at_zero(np.random.default_rng(seed).standard_normal((NOISE_ROWS, 2, M)))
         self._row = 0
         self.current = np.zeros(ends)
-        # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled.
+        # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled, or
+        # two others of its arm do: then a PID controls all joints, and those with little error sag, too. One motor alone
+        # has current while the dVRK searches the limit of a master's roll.
         self._driven, self._all_driven = np.zeros(ends, dtype=bool), False
         self._switch(boards.on)
         self._steps, self._weights = 0, dict[str, tuple[int, Array]]()
@@ -276,7 +278,10 @@ class RobotPlant:
             current *= self._drives_on
         self.current = current[:N]
         if not self._all_driven:
-            self._driven = (self._driven | (np.abs(self.current) > MIN_CURRENT)) & self._drives_on[:N]
+            flowing = np.abs(self.current) > MIN_CURRENT
+            for wired in self._wired:
+                self._driven[wired.part] |= flowing[wired.part] | (np.count_nonzero(flowing[wired.part]) > 1)
+            self._driven &= self._drives_on[:N]
             self._all_driven = bool(self._driven.all())
         efforts = self.current / self._per_effort
         free = [wired for wired in self._wired if wired.name in discs and not discs[wired.name].all_engaged]

@@ -74,8 +74,8 @@ class Tips:
     def _action(self, moving: str, way: Array, turn: Array) -> Array:
         still, parts = (np.zeros(3), np.zeros(3)), []
         for arm in self._arms:
-            motion = (way, turn) if arm == moving else still
-            parts.append(TipIncrement.numbers(*motion, self.opening[arm], self._period))
+            own_way, own_turn = (way, turn) if arm == moving else still
+            parts.append(TipIncrement.numbers(own_way, own_turn, self.opening[arm], self._period))
         return np.clip(np.concatenate(parts), -1.0, 1.0)
 
 

@@ -59,7 +59,7 @@ class TaskWorlds(Worlds):
             self.xp: Any = np
         else:
             self.xp = self._torch()
-        self._arms, self._columns = episodes.layout.arms, self.batch.worlds.table.columns
+        self._arms, self._columns = episodes.layout.arms, self.batch.columns
         self._tip_mode = episodes.mode == "tip_increment"
         self.size = sum(7 if self._tip_mode else arm.n for arm in self._arms.values())
         self._coupling = {name: self.put(arm.coupling) for name, arm in self._arms.items()}
@@ -111,14 +111,10 @@ class TaskWorlds(Worlds):
         """An array of the worlds in NumPy."""
         return np.asarray(array if self.xp is np else array.cpu())
 
-    def _array(self, name: str) -> Any:
+    def array(self, name: str) -> Any:
         """An array of the backend, which changes in place."""
-        worlds = self.batch.worlds
-        if self.xp is np:
-            return getattr(worlds, name)
         if name not in self._tables:
-            source = worlds.d if name in ("qpos", "qvel") else worlds
-            self._tables[name] = self._to_torch(getattr(source, name))
+            self._tables[name] = self.shared(self.batch.worlds.array(name))
         return self._tables[name]
 
     def reset(self, mask: Any = None) -> Any:
@@ -136,21 +132,21 @@ class TaskWorlds(Worlds):
         numbers = self._numbers.items()
         self.memory = {name: chosen(xp, mask, values[row], self.memory[name]) for name, values in numbers}
         for name in ("qpos", "qvel"):
-            start = self._array(f"{name}_start")
+            start = self.array(f"{name}_start")
             start[...] = xp.where(wide, self._starts[name][row], start)
         rows = mask if xp is np else self._from_torch(mask)
         for name, places in self._places.items():
             at = places[row]
             worlds.place(self.episodes.layout.objects[name].body, at if xp is np else self._from_torch(at), rows)
         for name, values in self._fields.items():
-            field = self._field(name)
+            field = self.shared(worlds.field(name))
             field[...] = chosen(xp, mask, values[row].reshape(field.shape), field)
         if self._robots is not None:
             self._robots.start(mask)
         if self.episodes.law is not None:
             self._start_waves(wide)
         worlds.reset(rows)
-        commanded = self._array("commanded")
+        commanded = self.array("commanded")
         commanded[...] = xp.where(wide, self._starts["commanded"][row], commanded)
         self.elapsed = xp.where(mask, 0, self.elapsed)
         self._last = xp.where(wide, 0.0, self._last)
@@ -185,9 +181,6 @@ class TaskWorlds(Worlds):
         """An array of the backend as one of these worlds, in the same memory."""
         return array if self.xp is np else self._to_torch(array)
 
-    def _field(self, name: str) -> Any:
-        return self.shared(self.batch.worlds.field(name))
-
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
 
@@ -199,13 +192,13 @@ class TaskWorlds(Worlds):
         xp, worlds = self.xp, self.batch.worlds
         actions, refused = self._checked_actions(actions)
         self._command(actions if self._robots is None else self._robots.delayed(actions))
-        applied = self._array("applied")
+        applied = self.array("applied")
         applied[...] = 0.0
         worlds.step(CYCLES)
-        self._applied = self._array("applied") / CYCLES
+        self._applied = self.array("applied") / CYCLES
         self._last, self.elapsed = actions, self.elapsed + 1
         self._measure()
-        diverged = ((self._array("status") & FAILURES) != 0) | refused
+        diverged = ((self.array("status") & FAILURES) != 0) | refused
         solved, success, terminated = self.task.judged(self, diverged)
         reward = xp.where(diverged, DIVERGED_REWARD, xp.nan_to_num(self.task.reward(self)))
         info = {"is_success": success, "solved": solved, "diverged": diverged, "drops": self.task.drops(self)}
@@ -224,7 +217,7 @@ class TaskWorlds(Worlds):
 
     def _command(self, actions: Any) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE
-        commanded, columns = self._array("commanded"), self._columns
+        commanded, columns = self.array("commanded"), self._columns
         for name, arm in self._arms.items():
             part = actions[:, place : place + (7 if self._tip_mode else arm.n)]
             place += part.shape[1]
@@ -236,7 +229,7 @@ class TaskWorlds(Worlds):
                 moved = [period * TIP_SPEED * part[:, :3], period * TURN_SPEED * part[:, 3:6], change[:, None]]
                 self.batch.tip_increments(name, xp.concatenate(moved, axis=-1), period)
             else:
-                self._array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
+                self.array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
 
     def observation(self) -> Any:
         """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
@@ -287,11 +280,11 @@ class TaskWorlds(Worlds):
         first = self.episodes.layout.objects[thing].q
         if first < 0:
             return self._once("pose", thing, lambda: poses(self.xp, self._places[thing][self.episode]))
-        return self._once("pose", thing, lambda: poses(self.xp, self._array("qpos")[:, first : first + 7]))
+        return self._once("pose", thing, lambda: poses(self.xp, self.array("qpos")[:, first : first + 7]))
 
     def velocities(self, thing: str) -> Any:
         first = self.episodes.layout.objects[thing].v
-        return self._array("qvel")[:, first : first + 3]
+        return self.array("qvel")[:, first : first + 3]
 
     def touching(self, arm: str, thing: str) -> Any:
         layout, parts = self.episodes.layout, self._once("touch", "", lambda: self.shared(self.batch.worlds.touch()))

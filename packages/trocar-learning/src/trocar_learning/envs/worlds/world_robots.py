@@ -31,7 +31,7 @@ class WorldRobots:
         worlds, xp = self._worlds, self._worlds.xp
         row, wide = worlds.episode, mask[:, None]
         for name, array in OWN.items():
-            own = worlds.shared(getattr(worlds.batch.worlds, array))
+            own = worlds.array(array)
             own[...] = xp.where(wide, self._tables[name][row], own)
         resting = self._tables["resting"][row]
         self._actions = [xp.where(wide, resting, actions) for actions in self._actions]

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from trocar.batch.worlds import control_kernels, encoder_kernels, torque_kernels, wrist_kernels
+from trocar.batch.worlds import control_kernels, encoder_kernels, kernels, torque_kernels, wrist_kernels
 from trocar.batch.worlds.encoder_arrays import EDGES
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MEMORY, MotorTable
 from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.scene_worlds import is_elsewhere
 from trocar.batch.worlds.status import COMPUTED_TORQUE
 from trocar.batch.worlds.torque_law import INPUTS, TorqueLaw
+from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import wrist_of
-from trocar.spatial import inverse
+from trocar.spatial import Array, inverse
 
 EDGE_MEMORY = (*EDGES, "last_rate")
 WAVES = ("centre", "size", "rate", "phase")
@@ -91,7 +93,7 @@ class WarpControl:
         """An array of the device: float32 or int32 of NumPy's, the memory itself of arrays that have it there."""
         if isinstance(values, wp.array):
             return values
-        if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray):
+        if is_elsewhere(values):
             return wp.from_dlpack(values)
         array = np.asarray(values)
         kind = array.dtype if array.dtype.kind in "bi" else np.dtype(np.float32)
@@ -102,8 +104,28 @@ class WarpControl:
         """Launch a kernel on the device."""
         wp.launch(kernel, dim=dim, inputs=list(inputs), device=self.device)
 
-    def forget_graphs(self) -> None:
-        """Capture steps again: an array or a law that they use was replaced."""
+    def assign(self, name: str, values: Array) -> None:
+        """Write all numbers of an array."""
+        self.array(name).assign(values)
+
+    def write(self, name: str, part: slice, rows: Any, matrix: Array | None = None) -> None:
+        """Write rows (n, k), or their products with a matrix (k, k), into columns of an array.
+
+        Products of NumPy's rows are computed in double precision, those of arrays of a device where they are.
+        """
+        target = self.array(name)
+        if matrix is not None and is_elsewhere(rows):
+            self.launch(kernels.write_products, rows.shape, part.start, self.put(matrix), self.put(rows), target)
+            return
+        rows = rows if matrix is None else each_row(matrix, rows)
+        wp.copy(target[:, part], self.put(rows))
+
+    def array(self, name: str) -> Any:
+        """An array that changes in place."""
+        return getattr(self, name)
+
+    def changed(self) -> None:
+        """Capture steps again: an array, a mode or a law that they use was replaced."""
         self._graphs.clear()
 
     def own_friction(self) -> None:
@@ -111,7 +133,7 @@ class WarpControl:
         for name in ("F", "slope", "dahl_rate", "constant"):
             rows = getattr(self, name).numpy()
             setattr(self, name, self.put(rows[np.arange(self.n) % len(rows)]))
-        self.forget_graphs()
+        self.changed()
 
     def sense(self, resolution: Any) -> None:
         """Give all motors encoders of these resolutions (N,); see `bias`."""
@@ -119,7 +141,7 @@ class WarpControl:
         self._encoders.resolution = self.put(resolution)
         for name in ("bias", *EDGE_MEMORY):
             setattr(self._encoders, name, wp.zeros(self.ref.shape, dtype=float, device=self.device))
-        self.forget_graphs()
+        self.changed()
 
     @property
     def bias(self) -> Any:

@@ -97,7 +97,9 @@ class WarpWorlds(WarpControl):
         fields: Mapping[str, Array] | None = None,
         max_contacts: int = MAX_CONTACTS,
         max_constraints: int = MAX_CONSTRAINTS,
+        deterministic: bool = False,
     ) -> None:
+        self._deterministic = deterministic
         super().__init__(MotorTable.of(layouts), layouts[0], n, device_name(device))
         with self._memory(f"{n} worlds of {max_contacts} contacts and {max_constraints} constraint rows"):
             self._put(layouts, dict(fields or {}), max_contacts, max_constraints)
@@ -147,6 +149,7 @@ class WarpWorlds(WarpControl):
             if name != "opt.gravity":
                 raise TrocarError(f"the scenes of a batch must agree in {name}")
             m.opt.gravity = wp.array(values.astype(np.float32), dtype=wp.vec3)
+        m.opt.deterministic = int(mjw.DeterminismType.ALL if self._deterministic else mjw.DeterminismType.NONE)
         m.opt.warn_overflow = 0  # `status` names the worlds
         self._chains = chains_of(model, self.n, self.device)
         self._solids = (
@@ -209,6 +212,9 @@ class WarpWorlds(WarpControl):
         weights = np.array(values, dtype=float)
         weights[:, _anchors(self.model)] /= self.layout.loop_stiffening
         return weights
+
+    def array(self, name: str) -> Any:
+        return getattr(self.d if name in ("qpos", "qvel") else self, name)
 
     def field(self, name: str) -> Any:
         """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""

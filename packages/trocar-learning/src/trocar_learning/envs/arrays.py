@@ -7,35 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from trocar.spatial import Values
 
-def length(x: Any) -> Any:
+
+def length(x: Values) -> Values:
     """Norms (...) of vectors (..., k)."""
     return (x * x).sum(-1) ** 0.5
 
 
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Values, b: Values) -> Values:
     """Products (...) of vectors (..., k)."""
     return (a[..., None, :] @ b[..., :, None])[..., 0, 0]
 
 
-def distance(xp: Any, a: Any, b: Any) -> Any:
+def distance(xp: Any, a: Values, b: Values) -> Values:
     """Distances (n,) of points (n, k); in NumPy without a rounding error of the squares."""
     return np.array([math.dist(p, q) for p, q in zip(a, b, strict=True)]) if xp is np else length(a - b)
 
 
-def angle(xp: Any, cosine: Any) -> Any:
+def angle(xp: Any, cosine: Values) -> Values:
     """Angles (n,) [rad] of cosines (n,), cut at 1."""
     cosine = xp.clip(cosine, -1.0, 1.0)
     return np.array([math.acos(x) for x in cosine]) if xp is np else xp.arccos(cosine)
 
 
-def points(xp: Any, T: Any, place: Any) -> Any:
+def points(xp: Any, T: Values, place: Values) -> Values:
     """Points (n, 3) in the world of a place (3,) in the frames of poses (n, 4, 4)."""
     here = np.array([*place, 1.0])
     return (T @ (here if xp is np else xp.as_tensor(here, dtype=T.dtype, device=T.device)))[:, :3]
 
 
-def matrices(xp: Any, turn: Any) -> Any:
+def matrices(xp: Any, turn: Values) -> Values:
     """Rotation matrices (n, 3, 3) of unit quaternions wxyz (n, 4)."""
     w, x, y, z = (turn[:, k] for k in range(4))
     rows = [
@@ -46,7 +48,7 @@ def matrices(xp: Any, turn: Any) -> Any:
     return xp.stack(rows, -1).reshape(-1, 3, 3)
 
 
-def quaternions(xp: Any, R: Any) -> Any:
+def quaternions(xp: Any, R: Values) -> Values:
     """Quaternions wxyz (n, 4) of rotations (n, 3, 3), as `trocar.spatial.quaternion`: the largest entry is positive."""
     a, b, c = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
     x, y, z = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
@@ -63,12 +65,12 @@ def quaternions(xp: Any, R: Any) -> Any:
     return turn / length(turn)[:, None]
 
 
-def pose_numbers(xp: Any, T: Any) -> Any:
+def pose_numbers(xp: Any, T: Values) -> Values:
     """Positions and quaternions wxyz (n, 7) of poses (n, 4, 4)."""
     return xp.concatenate([T[:, :3, 3], quaternions(xp, T[:, :3, :3])], -1)
 
 
-def poses(xp: Any, numbers: Any) -> Any:
+def poses(xp: Any, numbers: Values) -> Values:
     """Poses (n, 4, 4) of positions and quaternions wxyz (n, 7) of any norm."""
     turn = numbers[:, 3:]
     R = matrices(xp, turn / length(turn)[:, None])
@@ -78,6 +80,6 @@ def poses(xp: Any, numbers: Any) -> Any:
     return xp.concatenate([upper, last], 1)
 
 
-def chosen(xp: Any, mask: Any, yes: Any, no: Any) -> Any:
+def chosen(xp: Any, mask: Values, yes: Values, no: Values) -> Values:
     """Rows of `yes` (n, ...) in the masked worlds (n,), otherwise those of `no` (n, ...)."""
     return xp.where(mask.reshape(-1, *[1] * (len(no.shape) - 1)), yes, no)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.control import Setpoint
 from trocar.simulation import Scene, SceneArm
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.cameras import beside
 from trocar_learning.envs.levels import NOMINAL
 from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from trocar_learning.envs.task_env import TaskEnv
 
 Policy = Callable[[Any], Array]  # observation -> action
+Memory: TypeAlias = dict[str, Any]  # what a task remembers of an episode, by name
+SceneOptions: TypeAlias = Mapping[str, Mapping[str, Any]]  # of `SceneArm`, by arm
 HELD = 0.5  # time for which the success condition must hold [s]
 
 
 class Verdict(NamedTuple):
     """Booleans (n,): the success condition is met, it has held for its time, the episode is over before its time."""
 
-    solved: Any
-    success: Any
-    terminated: Any
+    solved: Values
+    success: Values
+    terminated: Values
 
 
 class Task(ABC):
@@ -65,13 +67,13 @@ class Task(ABC):
 
     # -- one world -----------------------------------------------------------------------------------------------------
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         """The scene; `options`: of `SceneArm`, by arm. Default: one arm at the origin."""
         ((name, kind),) = self.arms.items()
         return Scene({name: SceneArm(arm=kind, base=np.eye(4), **options[name])}, timestep=PERIOD)
 
     @abstractmethod
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         """Place the arms and objects of a scene, draw the goal, and return the memory of the episode."""
 
     def act(self, world: World, extra: Array) -> None:  # noqa: B027 - most tasks have none
@@ -110,7 +112,7 @@ class Task(ABC):
 
     # -- n worlds ------------------------------------------------------------------------------------------------------
 
-    def judged(self, worlds: Worlds, lost: Any) -> Verdict:
+    def judged(self, worlds: Worlds, lost: Values) -> Verdict:
         """Update the memory after a control period, and judge; lost: worlds (n,) that cannot be trusted any more."""
         self.after_period(worlds)
         memory, solved = worlds.memory, self.solved(worlds) & ~lost
@@ -126,10 +128,10 @@ class Task(ABC):
         return round(self.duration * RATE)
 
     @abstractmethod
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Numbers (n, k) in addition to joints, efforts and the last action."""
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         """Numbers (n, k) that no sensor of the robot gives."""
         return np.zeros((worlds.n, 0))
 
@@ -137,30 +139,30 @@ class Task(ABC):
         """Update the memory after a control period, before it is judged."""
 
     @abstractmethod
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         """The success condition (n,) in this instant."""
 
     @abstractmethod
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         """Dense reward (n,) in this instant."""
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         """Worlds (n,) whose episode cannot succeed any more."""
         return worlds.elapsed < 0
 
-    def drops(self, worlds: Worlds) -> Any:
+    def drops(self, worlds: Worlds) -> Values:
         """Objects dropped so far (n,)."""
         return worlds.memory.get("drops", 0 * worlds.elapsed)
 
-    def details(self, worlds: Worlds) -> dict[str, Any]:
+    def details(self, worlds: Worlds) -> dict[str, Values]:
         """Figures (n,) of this task for `info`."""
         return {}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         """The achieved goal (n, k), for tasks with a `goal_tolerance`."""
         raise NotImplementedError
 
-    def desired(self, worlds: Worlds) -> Any:
+    def desired(self, worlds: Worlds) -> Values:
         """The desired goal (n, k), for tasks with a `goal_tolerance`. Default: the drawn number `goal`."""
         return worlds.memory["goal"]
 

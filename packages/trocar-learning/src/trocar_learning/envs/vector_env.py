@@ -13,6 +13,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from trocar import checks
 from trocar.errors import TrocarError
+from trocar.spatial import Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.registration import make_task
 
@@ -51,7 +52,7 @@ class ThreadedVectorEnv(VectorEnv):
         self._over[:] = False
         return self._stacked([observation for observation, _ in results]), self._infos([info for _, info in results])
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment, or reset it if its episode was over."""
         check_open(self)
         (size,) = self.single_action_space.shape or ()
@@ -78,8 +79,8 @@ class ThreadedVectorEnv(VectorEnv):
         """Pictures (height, width, 3) of all environments, uint8; None without a render mode."""
         return None if self.render_mode is None else tuple(env.render() for env in self.envs)
 
-    def _stacked(self, observations: Sequence[Any]) -> Any:
-        out: Any = create_empty_array(self.single_observation_space, self.num_envs)
+    def _stacked(self, observations: Sequence[Any]) -> Values:
+        out: Values = create_empty_array(self.single_observation_space, self.num_envs)
         return concatenate(self.single_observation_space, observations, out)
 
     def _infos(self, infos: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class ThreadedVectorEnv(VectorEnv):
             batch = self._add_info(batch, info, k)
         return batch
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: Values) -> None:
         """End the threads and close the environments."""
         self._pool.shutdown()
         for env in self.envs:
@@ -101,7 +102,7 @@ def check_open(env: VectorEnv) -> None:
         raise ClosedEnvironmentError("the environment is closed; make another one")
 
 
-def _advanced(env: Any, action: Any, over: bool) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+def _advanced(env: Any, action: Values, over: bool) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     if over:
         observation, info = env.reset()
         return observation, 0.0, False, False, info

@@ -20,7 +20,7 @@ from trocar.robot.controller.loop import ControlLoop
 from trocar.robot.controller.tip import Tip
 from trocar.simulation import Scene
 from trocar.simulation.forces.faults import Fault
-from trocar.spatial import Array, inverse
+from trocar.spatial import Array, Values, inverse
 
 __all__ = ["FREQUENCY", "PERIOD", "RATE", "SteppedWorld", "World", "Worlds"]
 
@@ -56,56 +56,56 @@ class Worlds(ABC):
 
     n: int
     xp: Any
-    elapsed: Any
+    elapsed: Values
     memory: dict[str, Any]
-    forces: Any
+    forces: Values
 
     @property
     @abstractmethod
-    def times(self) -> Any:
+    def times(self) -> Values:
         """[s] (n,) since the start of the episodes."""
 
     @abstractmethod
-    def put(self, values: Any) -> Any:
+    def put(self, values: Values) -> Values:
         """An array of the worlds' kind and precision, on their device."""
 
     @abstractmethod
-    def true_tips(self, arm: str) -> Any:
+    def true_tips(self, arm: str) -> Values:
         """Tips (n, 4, 4) of the simulated arms in the world."""
 
     @abstractmethod
-    def tips(self, arm: str) -> Any:
+    def tips(self, arm: str) -> Values:
         """Tips (n, 4, 4) in the world from the measured joints."""
 
     @abstractmethod
-    def tips_at(self, arm: str, q: Any) -> Any:
+    def tips_at(self, arm: str, q: Values) -> Values:
         """Tips (n, 4, 4) in the world at joints (n, 6 or more)."""
 
     @abstractmethod
-    def true_jaws(self, arm: str) -> Any:
+    def true_jaws(self, arm: str) -> Values:
         """Openings (n,) of the simulated jaws [rad]."""
 
     @abstractmethod
-    def poses(self, thing: str) -> Any:
+    def poses(self, thing: str) -> Values:
         """Poses (n, 4, 4) of an object in the world."""
 
     @abstractmethod
-    def velocities(self, thing: str) -> Any:
+    def velocities(self, thing: str) -> Values:
         """Velocities (n, 3) of the origin of a free object, world's axes [m/s]."""
 
     @abstractmethod
-    def touching(self, arm: str, thing: str) -> Any:
+    def touching(self, arm: str, thing: str) -> Values:
         """Parts (n,) of an arm that touch an object: bits of `trocar.batch.worlds.status`."""
 
-    def touched(self, arm: str, thing: str) -> Any:
+    def touched(self, arm: str, thing: str) -> Values:
         """Worlds (n,) in which any part of an arm touches an object."""
         return self.touching(arm, thing) != 0
 
-    def held(self, arm: str, thing: str) -> Any:
+    def held(self, arm: str, thing: str) -> Values:
         """Worlds (n,) in which both fingers of an arm touch an object."""
         return (self.touching(arm, thing) & BOTH_FINGERS) == BOTH_FINGERS
 
-    def each(self, read: Callable[[World], Any]) -> Any:
+    def each(self, read: Callable[[World], Any]) -> Values:
         """What a function reads of each world, (n, ...): only of tasks that are not `batched`."""
         raise TrocarError("these worlds have no scenes; the task needs Task.batched = False")
 
@@ -141,7 +141,7 @@ class World(Worlds):
         self.memory = {name: np.array(value)[None] for name, value in {**judged, **memory}.items()}
         self.elapsed, self.forces = np.zeros(1, dtype=np.int64), np.zeros(1)
 
-    def value(self, name: str) -> Any:
+    def value(self, name: str) -> Values:
         """A remembered value of the task, without the leading axis."""
         return self.memory[name][0]
 
@@ -154,7 +154,7 @@ class World(Worlds):
     def times(self) -> Array:
         return np.array([self.time])
 
-    def put(self, values: Any) -> Array:
+    def put(self, values: Values) -> Array:
         return np.asarray(values)
 
     def true_tips(self, arm: str) -> Array:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from trocar import checks
 from trocar.batch.worlds.batch_snapshot import BatchSnapshot
-from trocar.batch.worlds.layout import SceneLayout, layouts
+from trocar.batch.worlds.layout import ArmLayout, SceneLayout, layouts
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.scene_worlds import SceneWorlds, is_elsewhere
 from trocar.batch.worlds.status import (
@@ -41,7 +41,7 @@ from trocar.batch.worlds.world_values import (
 )
 from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.errors import TrocarError, check_known, check_type
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 
 if TYPE_CHECKING:
     from trocar.mechanics import Mechanism
@@ -132,17 +132,17 @@ class SceneBatch:
         return float(self.worlds.dt)
 
     @property
-    def q(self) -> dict[str, Any]:
+    def q(self) -> dict[str, Values]:
         """Joint positions (n, joints) of every arm [rad, m]."""
         return self._split(self.worlds.read()[0])
 
     @property
-    def dq(self) -> dict[str, Any]:
+    def dq(self) -> dict[str, Values]:
         """Joint velocities (n, joints) of every arm [rad/s, m/s]."""
         return self._split(self.worlds.read()[1])
 
     @property
-    def poses(self) -> dict[str, Any]:
+    def poses(self) -> dict[str, Values]:
         """Poses (n, 7) of the free objects in the world: position [m] and quaternion wxyz."""
         qpos = self.worlds.array("qpos")
         return {name: qpos[:, o.q : o.q + 7] for name, o in self.layout.objects.items() if o.q >= 0}
@@ -152,7 +152,7 @@ class SceneBatch:
         """Bits (n,) of what went wrong in every world since its reset; see `trocar.batch.worlds.status`."""
         return self.numpy(self.worlds.status)
 
-    def numpy(self, array: Any) -> Array:
+    def numpy(self, array: Values) -> Array:
         """An array of this batch in NumPy."""
         return np.array(array if isinstance(array, np.ndarray) else array.numpy())
 
@@ -192,24 +192,24 @@ class SceneBatch:
         worlds.assign("qvel_start", qvel)
         worlds.reset(worlds.put(chosen))
 
-    def apply(self, arm: str, efforts: Any, *, limited: bool = False) -> None:
+    def apply(self, arm: str, efforts: Values, *, limited: bool = False) -> None:
         """Joint efforts (n, joints) [N m, N] from now on; limited: within the motors' limits, as on the dVRK."""
         rows = self._rows(arm, "efforts", efforts)
         self._command(arm, EXERT if limited else RAW, self._facts(arm).coupling.T, effort=rows)
 
-    def servo(self, arm: str, q: Any, dq: Any = None) -> None:
+    def servo(self, arm: str, q: Values, dq: Values = None) -> None:
         """The dVRK's PID follows joints (n, joints) that move at rates dq from now on."""
         inverse = self.worlds.table.motor_from_joint[self._facts(arm).name]
         self._command(arm, SERVO, inverse, ref=self._rows(arm, "q", q), rate=self._rates(arm, "dq", dq))
 
-    def pd(self, arm: str, q: Any, kp: Any, kd: Any, dq: Any = None) -> None:
+    def pd(self, arm: str, q: Values, kp: Values, kd: Values, dq: Values = None) -> None:
         """PD of every joint, kp (q - q_measured) + kd (dq - dq_measured), gains (joints,) or (n, joints)."""
         gains = {"kp": self._host(arm, "kp", kp), "kd": self._host(arm, "kd", kd)}
         motion = {"ref": self._rows(arm, "q", q), "rate": self._rates(arm, "dq", dq)}
         self._set_gains(self.columns[arm], **gains)
         self._command(arm, JOINT_PD, None, **motion)
 
-    def tune(self, arm: str, kp: Any = 1.0, ki: Any = 1.0, kd: Any = 1.0) -> None:
+    def tune(self, arm: str, kp: Values = 1.0, ki: Values = 1.0, kd: Values = 1.0) -> None:
         """Scale the gains of the dVRK's PID by factors, one number or one per world (n,), as `Hardware.tune` does."""
         part, own = self.columns[self._facts(arm).name], self.worlds.table.gains
         scaled = {}
@@ -226,14 +226,14 @@ class SceneBatch:
         self,
         arm: str,
         model: Mechanism | TorqueLaw,
-        q: Any,
-        dq: Any = None,
-        ddq: Any = None,
+        q: Values,
+        dq: Values = None,
+        ddq: Values = None,
         *,
-        kp: Any,
-        kd: Any,
+        kp: Values,
+        kd: Values,
         friction: bool = False,
-        effort: Any = 0.0,
+        effort: Values = 0.0,
     ) -> None:
         """Computed torque in every step, tau = M (ddq + kd (dq - dq_measured) + kp (q - q_measured)) + c + g [+ f].
 
@@ -258,10 +258,10 @@ class SceneBatch:
         model: Mechanism | TorqueLaw,
         waves: Waves,
         *,
-        kp: Any,
-        kd: Any,
+        kp: Values,
+        kd: Values,
         friction: bool = False,
-        effort: Any = 0.0,
+        effort: Values = 0.0,
     ) -> None:
         """Computed torque along sinusoids of the time since each world's reset; see `computed_torque` and `Waves`."""
         check_type("waves", waves, Waves, "Waves")
@@ -272,7 +272,7 @@ class SceneBatch:
         self._set_mode(arm, COMPUTED_TORQUE)
         self.worlds.changed()
 
-    def _compute_torque(self, arm: str, model: Any, kp: Any, kd: Any, friction: bool, effort: Any) -> None:
+    def _compute_torque(self, arm: str, model: Any, kp: Values, kd: Values, friction: bool, effort: Values) -> None:
         facts = self._facts(arm)
         law = model if isinstance(model, TorqueLaw) else TorqueLaw.of(model, friction=friction)
         if law.n != facts.n:
@@ -284,7 +284,7 @@ class SceneBatch:
         self.worlds.write("effort", self.columns[arm], added, facts.coupling.T)
         self.worlds.changed()
 
-    def tip_increments(self, arm: str, increments: Any, duration: float) -> None:
+    def tip_increments(self, arm: str, increments: Values, duration: float) -> None:
         """Move the commanded tip of an arm with an offset wrist (PSM) under the dVRK's PID; see `commanded`.
 
         The servo's reference moves from the commanded joints to the new ones at a constant rate; step this duration.
@@ -300,7 +300,7 @@ class SceneBatch:
         self._set_mode(arm, SERVO)
 
     @property
-    def commanded(self) -> dict[str, Any]:
+    def commanded(self) -> dict[str, Values]:
         """Joints (n, joints) that tip increments have commanded so far; after a reset, the joints themselves."""
         return self._split(self.worlds.array("commanded"))
 
@@ -356,11 +356,11 @@ class SceneBatch:
         worlds.assign("mode", self._modes)
         worlds.changed()
 
-    def _facts(self, arm: str) -> Any:
+    def _facts(self, arm: str) -> ArmLayout:
         check_known("arm of the scenes", self.layout.arms, arm)
         return self.layout.arms[arm]
 
-    def _command(self, arm: str, mode: int, matrix: Array | None, **values: Any) -> None:
+    def _command(self, arm: str, mode: int, matrix: Array | None, **values: Values) -> None:
         """Write rows (n, joints) of an arm, or their products with a matrix, and set its mode."""
         for name, rows in values.items():
             self.worlds.write(name, self.columns[arm], rows, matrix)
@@ -385,21 +385,21 @@ class SceneBatch:
             setattr(self.worlds, name, self.worlds.put(whole))
         self.worlds.changed()
 
-    def _split(self, joints: Any) -> dict[str, Any]:
+    def _split(self, joints: Values) -> dict[str, Values]:
         return {name: joints[:, part] for name, part in self.columns.items()}
 
-    def _rows(self, arm: str, name: str, values: Any) -> Any:
+    def _rows(self, arm: str, name: str, values: Values) -> Values:
         """Values (n, joints) of an arm, on the device if they are there; `name` is that of the argument."""
         return self._numbers(f"{name} of {arm}", values, self._facts(arm).n)
 
-    def _rates(self, arm: str, name: str, values: Any) -> Any:
+    def _rates(self, arm: str, name: str, values: Values) -> Values:
         return self._rows(arm, name, np.zeros(self._facts(arm).n) if values is None else values)
 
-    def _host(self, arm: str, name: str, values: Any, *, or_number: bool = False) -> Array:
+    def _host(self, arm: str, name: str, values: Values, *, or_number: bool = False) -> Array:
         """Values (n, joints) of an arm in NumPy."""
         return world_rows(f"{name} of {arm}", values, self.n, self._facts(arm).n, or_number=or_number)
 
-    def _numbers(self, name: str, values: Any, width: int) -> Any:
+    def _numbers(self, name: str, values: Values, width: int) -> Values:
         """Rows (n, width); those of a device are taken as they are."""
         if self.backend != "warp" or not is_elsewhere(values):
             return world_rows(name, values, self.n, width)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trocar.simulation.objects.solid import Needle
 from trocar.simulation.skills.needle_frames import REACH, grip_frame
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import angle, distance, dot, pose_numbers
-from trocar_learning.envs.task import Policy
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.lift_task import ABOVE
 from trocar_learning.envs.tasks.needle_pick import OPEN, NeedlePickTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
@@ -37,7 +37,7 @@ class ApproachTask(NeedlePickTask):
     duration: float = 6.0
     goal_tolerance = TOLERANCE
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         memory = super().start(world, rng, sigma)
         spot, here = rng.uniform(*GRIPPED), world.scene.T_world_tip("PSM")
         placed = world.scene.objects["needle"]
@@ -46,34 +46,34 @@ class ApproachTask(NeedlePickTask):
         options = [grip_frame(thing, spot, -np.pi / 2, side) for side in (1, -1)]
         return memory | {"grip": max(options, key=lambda T: np.trace(here[:3, :3].T @ (placed.pose @ T)[:3, :3]))}
 
-    def grips(self, worlds: Worlds) -> Any:
+    def grips(self, worlds: Worlds) -> Values:
         """Tip poses (n, 4, 4) in the world of jaws around the drawn place."""
         return worlds.poses("needle") @ worlds.memory["grip"]
 
     def grip(self, world: World) -> Array:
         return np.asarray(self.grips(world)[0])
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.true_tips("PSM")[:, :3, 3]
 
-    def desired(self, worlds: Worlds) -> Any:
+    def desired(self, worlds: Worlds) -> Values:
         return self.grips(worlds)[:, :3, 3]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Tip pose of the grip (position, quaternion)."""
         return pose_numbers(worlds.xp, self.grips(worlds))
 
-    def errors(self, worlds: Worlds) -> tuple[Any, Any]:
+    def errors(self, worlds: Worlds) -> tuple[Values, Values]:
         """Distances (n,) [m] and angles (n,) [rad] of the tip from the grip."""
         xp, T, goal = worlds.xp, worlds.true_tips("PSM"), self.grips(worlds)
         trace = dot(T[:, :3, :3].reshape(-1, 9), goal[:, :3, :3].reshape(-1, 9))  # of R' R_goal
         return distance(xp, T[:, :3, 3], goal[:, :3, 3]), angle(xp, (trace - 1.0) / 2.0)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         away, turn = self.errors(worlds)
         return (away <= TOLERANCE) & (turn <= MAX_TURN) & (worlds.true_jaws("PSM") > MIN_OPENING)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         away, turn = self.errors(worlds)
         return -worlds.xp.clip(away / 0.1 + turn / np.pi, None, 1.0)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL, VIEW
 from trocar.errors import TrocarError
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.actions import JointTarget
 from trocar_learning.envs.arrays import distance
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, Task
 from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class CameraCentreTask(Task):
     batched: ClassVar[bool] = False
     goal_tolerance = 0.02
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         q = rng.uniform(LOWER, UPPER)
         world.scene.reset({"ECM": q})
         depth, (x, y) = rng.uniform(*DEPTH), rng.uniform(-ASIDE, ASIDE, 2)
@@ -67,10 +67,10 @@ class CameraCentreTask(Task):
     def _seen(self, world: World) -> Array:
         return world.once("image", "ECM", lambda: self.image(world, world.T_world_tip("ECM"), world.time))
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.each(self._seen)
 
-    def desired(self, worlds: Worlds) -> Any:
+    def desired(self, worlds: Worlds) -> Values:
         return np.zeros((worlds.n, 2))
 
     def camera(self, world: World, middle: Array) -> CameraPlace:
@@ -80,20 +80,20 @@ class CameraCentreTask(Task):
     def marks(self, world: World) -> Array:
         return self.target(world, world.time)[None]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         return self.achieved(worlds)
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         return worlds.each(lambda world: self.target(world, world.time))
 
-    def _away(self, worlds: Worlds) -> Any:
+    def _away(self, worlds: Worlds) -> Values:
         """Distances (n,) of the target from the middle of the image."""
         return distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         return self._away(worlds) <= self.goal_tolerance
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         return -self._away(worlds)
 
     def expert(self, env: TaskEnv) -> Policy:

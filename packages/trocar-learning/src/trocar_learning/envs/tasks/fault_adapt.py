@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation.forces.faults import EncoderBias, Fault, MotorLoss
-from trocar.spatial import Array
-from trocar_learning.envs.task import HELD, Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.task import HELD, Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar_learning.envs.world import World, Worlds
@@ -43,7 +43,7 @@ class FaultAdaptTask(ReferenceTask):
     extra: ClassVar[tuple[str, ...]] = ("stop",)
     batched: ClassVar[bool] = False
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         memory = super().start(world, rng, sigma)
         onset, motor = rng.uniform(*ONSET), int(rng.integers(3))
         healthy, weak = rng.uniform() < HEALTHY, bool(rng.integers(2))
@@ -67,18 +67,18 @@ class FaultAdaptTask(ReferenceTask):
         late = (memory["error"] > MAX_DEVIATION) | (~stopped & (since > REACTION))
         memory["lost"] = memory["lost"] | worlds.xp.where(since < 0.0, stopped, late)
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         return 1.0 * (worlds.times >= worlds.memory["onset"])[:, None]
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         memory, xp = worlds.memory, worlds.xp
         healthy, over = ~xp.isfinite(memory["onset"]), worlds.times > self.duration - HELD
         return ~memory["lost"] & xp.where(healthy, over, xp.isfinite(memory["stopped"]))
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return worlds.memory["lost"]
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         error = worlds.xp.clip(worlds.memory["error"] / MAX_DEVIATION, None, 1.0)
         return worlds.xp.where(worlds.memory["lost"], -10.0, -error)
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.actions import TIP_SPEED, jaw_action
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.phantom import BreathingSolid
 from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
 
@@ -54,7 +53,7 @@ class ForceHoldTask(Task):
     varies: ClassVar[bool] = True
     batched: ClassVar[bool] = False
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         q = rng.uniform(LOWER, UPPER)
         stiffness = float(np.exp(rng.uniform(*np.log(STIFFNESS))))
         arm = SceneArm(arm="PSM", base=np.eye(4), q=q, **options["PSM"])
@@ -75,7 +74,7 @@ class ForceHoldTask(Task):
         )
         return Scene({"PSM": arm}, objects=[pad], timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         wanted, own = rng.uniform(*FORCE), np.random.default_rng(int(rng.integers(2**31)))
         world.scene.reset()
         noise = NOISE * sigma * own.standard_normal(round(self.duration * RATE))  # of every control period [N]
@@ -88,22 +87,22 @@ class ForceHoldTask(Task):
         memory["measured"] = memory["force"] + memory["noise"][np.arange(worlds.n), worlds.elapsed - 1]
         memory["excess"] = memory["excess"] | (worlds.forces > (1.0 + MAX_OVERSHOOT) * memory["wanted"])
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Set force, measured force, measured position of the tip."""
         forces = worlds.memory["wanted"][:, None], worlds.memory["measured"][:, None]
         return np.concatenate([*forces, worlds.tips("PSM")[:, :3, 3]], -1)
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         surface = worlds.each(lambda world: (float(_pad(world).stiffness or 0.0) / 1e3, _pad(world).height(world.time)))
         return np.concatenate([worlds.memory["force"][:, None], surface], -1)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         return abs(worlds.memory["force"] - worlds.memory["wanted"]) <= TOLERANCE * worlds.memory["wanted"]
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return worlds.memory["excess"]
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         memory = worlds.memory
         missing = np.minimum(abs(memory["force"] - memory["wanted"]) / memory["wanted"], 1.0)
         return np.where(memory["excess"], -10.0, -missing)

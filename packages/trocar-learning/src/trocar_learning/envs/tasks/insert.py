@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene
 from trocar.simulation.skills.suturing import FURTHER, RATE, THROUGH
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import chosen, length, points
-from trocar_learning.envs.task import Policy
+from trocar_learning.envs.task import Memory, Policy, SceneOptions
 from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
@@ -36,23 +36,23 @@ class InsertTask(SutureTask):
     duration: float = 9.0
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         height = rng.uniform(*HEIGHT)
         self.offset = np.array([*rng.uniform(-OFFSET, OFFSET, 2), 0.0])
         half = np.sqrt(SHAPE.radius**2 - height**2)  # where the arc, which leans about the x axis, meets the surface
         self.entry, self.exit = self.offset - [half, 0.0, 0.0], self.offset + [half, 0.0, 0.0]
         return self.suture_scene(rng, options[ARM], height=height)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         memory = super().start(world, rng, sigma)
         # away: distances of the crossings from the marks, entry and exit [m]; NaN before they happen
         return memory | {"entry": self.entry, "exit": self.exit, "away": np.full(2, np.nan)}
 
-    def _points(self, worlds: Worlds) -> Any:
+    def _points(self, worlds: Worlds) -> Values:
         """Places (n, 3) of the needle's point."""
         return points(worlds.xp, worlds.poses("needle"), SHAPE.at(0.0)[0])
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), place and direction of its point, marks of entry and exit."""
         direction = worlds.poses("needle")[:, :3, :3] @ SHAPE.at(0.0)[1]
         marks = worlds.memory["entry"], worlds.memory["exit"]
@@ -72,14 +72,14 @@ class InsertTask(SutureTask):
                 away[MARKS.index(event.what)] = np.linalg.norm((X - world.value(event.what))[:2])
         return away
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return super().failed(worlds) | (worlds.memory["away"] > TOLERANCE).any(-1)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         through = (worlds.memory["away"] <= TOLERANCE).all(-1) & (self.passed(worlds) >= OUT)
         return through & worlds.memory["held"] & ~SutureTask.failed(self, worlds)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         crossed = ~np.isnan(worlds.memory["away"])
         goal = chosen(np, crossed[:, 0], worlds.memory["exit"], worlds.memory["entry"])
         left = np.minimum(length(self._points(worlds) - goal) / 0.02, 1.0)

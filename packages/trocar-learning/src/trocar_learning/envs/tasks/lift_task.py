@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import length, pose_numbers
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, Task
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
 
@@ -20,7 +20,7 @@ ABOVE = 0.02  # of the expert's waypoint [m]
 RAISED = 3e-3  # height over its place from which an object that is let go counts as dropped [m]
 
 
-def carrying_reward(xp: Any, tip: Any, place: Any, goal: Any, farthest: float = 1.0) -> Any:
+def carrying_reward(xp: Any, tip: Values, place: Values, goal: Values, farthest: float = 1.0) -> Values:
     """Reward (n,) of a thing that a tip (n, 3) carries to a goal (n, 3), largest for the tip at the thing.
 
     Args:
@@ -45,15 +45,15 @@ class LiftTask(Task):
     closed: ClassVar[float]
     reach: ClassVar[float]
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         place = world.T_world_object(self.thing)[:3, 3]
         return {"goal": place + [0.0, 0.0, self.lift], "low": place[2], "held": False, "drops": 0}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.poses(self.thing)[:, :3, 3]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the thing (position, quaternion) and its goal."""
         xp = worlds.xp
         return xp.concatenate([pose_numbers(xp, worlds.poses(self.thing)), worlds.memory["goal"]], -1)
@@ -64,11 +64,11 @@ class LiftTask(Task):
         memory["drops"] = memory["drops"] + (memory["held"] & ~held & raised)
         memory["held"] = held
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         away = length(self.achieved(worlds) - self.desired(worlds))
         return worlds.memory["held"] & (away <= self.goal_tolerance)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         tip = worlds.true_tips("PSM")[:, :3, 3]
         return carrying_reward(worlds.xp, tip, self.achieved(worlds), self.desired(worlds))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from trocar.simulation import Scene
 from trocar.simulation.skills.handover import BACK, HandoverPlan, plan_handover
 from trocar.simulation.skills.handover_setting import handover_scene
 from trocar.simulation.skills.hands import Hands
-from trocar.spatial import Array, pose
+from trocar.spatial import Array, Values, pose
 from trocar_learning.envs.arrays import length, pose_numbers
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -47,7 +47,7 @@ class NeedleHandoverTask(Task):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({GIVER: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         return handover_scene(
             grip_angle=rng.uniform(*GRIPPED),
             side=int(rng.choice([1, -1])),
@@ -57,14 +57,14 @@ class NeedleHandoverTask(Task):
             timestep=PERIOD,
         )
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         return {"goal": rng.uniform(GOAL_LOW, GOAL_HIGH), "held": True, "drops": 0}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.poses("needle")[:, :3, 3]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion) and its goal."""
         xp = worlds.xp
         return xp.concatenate([pose_numbers(xp, worlds.poses("needle")), worlds.memory["goal"]], -1)
@@ -74,15 +74,15 @@ class NeedleHandoverTask(Task):
         memory["drops"] = memory["drops"] + (memory["held"] & ~held)
         memory["held"] = held
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         near = length(self.achieved(worlds) - self.desired(worlds)) <= TOLERANCE
         return worlds.held(TAKER, "needle") & near & ~worlds.touched(GIVER, "needle")
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         """The needle has fallen out of reach."""
         return self.achieved(worlds)[:, 2] < MEETING[2] - 0.1
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         tip = worlds.true_tips(TAKER)[:, :3, 3]
         return carrying_reward(worlds.xp, tip, self.achieved(worlds), self.desired(worlds))
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, Values, pose, rotation
 from trocar_learning.envs.actions import TIP_SPEED
 from trocar_learning.envs.arrays import length
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.phantom import Phantom, PlacedPhantom, StiffInclusion
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, RATE, World, Worlds
@@ -57,7 +56,7 @@ class PalpateTask(Task):
     varies: ClassVar[bool] = True
     batched: ClassVar[bool] = False
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
         mechanism, _ = arm.loaded()
         lowest = mechanism.forward_kinematics(START) @ [0.0, 0.0, mechanism.arm.jaw_length, 1.0]
@@ -79,7 +78,7 @@ class PalpateTask(Task):
         self.place = (R @ [x, y, 0.0])[:2]
         return Scene({"PSM": arm}, objects=[block], timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         own = np.random.default_rng(int(rng.integers(2**31)))
         world.scene.reset()
         noise = NOISE * sigma * own.standard_normal(round(self.duration * RATE))  # of every control period [N]
@@ -95,14 +94,14 @@ class PalpateTask(Task):
         memory["force"], memory["strongest"] = touch[:, 0], touch[:, 1]
         memory["measured"] = memory["force"] + memory["noise"][np.arange(worlds.n), worlds.elapsed - 1]
 
-    def details(self, worlds: Worlds) -> dict[str, Any]:
+    def details(self, worlds: Worlds) -> dict[str, Values]:
         return {"peak_force": worlds.memory["strongest"]}
 
-    def errors(self, worlds: Worlds) -> Any:
+    def errors(self, worlds: Worlds) -> Values:
         """Distances (n,) of the estimate from the middle of the ball, seen from above [m]."""
         return length(worlds.memory["estimate"] - worlds.memory["place"])
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Measured force, end of the jaws from its start in world axes."""
         return np.concatenate([worlds.memory["measured"][:, None], worlds.each(self.end)], -1)
 
@@ -116,19 +115,19 @@ class PalpateTask(Task):
         tip = world.kinematics["PSM"].pose(START[:6])
         return np.asarray((tip @ [0.0, 0.0, world.arms["PSM"].arm.jaw_length, 1.0])[:3])
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         ball = worlds.each(_ball)
         return np.concatenate([worlds.memory["force"][:, None], worlds.memory["place"], ball], -1)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         gentle = worlds.memory["strongest"] <= MAX_FORCE
         return worlds.memory["declared"] & (self.errors(worlds) <= TOLERANCE) & gentle
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         wrong = worlds.memory["declared"] & ~self.solved(worlds)
         return (worlds.memory["strongest"] > MAX_FORCE) | wrong
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         """Up to -1 for the distance of the estimate, -10 for too much force."""
         missed = np.minimum(self.errors(worlds) / AREA, 1.0)
         return np.where(worlds.memory["strongest"] > MAX_FORCE, -10.0, -missed)

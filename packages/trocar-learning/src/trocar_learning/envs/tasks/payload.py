@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.control.observers import PayloadObserver, PointMass
-from trocar.spatial import Array
-from trocar_learning.envs.task import Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar_learning.envs.world import World, Worlds
@@ -40,7 +40,7 @@ class PayloadTask(ReferenceTask):
     extra: ClassVar[tuple[str, ...]] = ("mass",)
     batched: ClassVar[bool] = False
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         memory = super().start(world, rng, sigma)
         return memory | {"mass": rng.uniform(*MASS), "onset": rng.uniform(*ONSET), "estimate": 0.0, "loaded": False}
 
@@ -54,18 +54,18 @@ class PayloadTask(ReferenceTask):
     def after_period(self, worlds: Worlds) -> None:
         worlds.memory["error"] = self.tip_errors(worlds)
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         return (worlds.memory["mass"] * worlds.memory["loaded"])[:, None]
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         memory = worlds.memory
         right = abs(memory["estimate"] - memory["mass"]) <= MAX_MASS_ERROR
         return memory["loaded"] & right & (memory["error"] <= MAX_TIP_ERROR)
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return (worlds.times > worlds.memory["onset"] + REACTION + 0.02) & ~self.solved(worlds)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         memory = worlds.memory
         away = (memory["estimate"] - memory["mass"] * memory["loaded"]) / MAX_MASS_ERROR
         return -worlds.xp.clip((memory["error"] / 1e-3) ** 2 + away**2, None, 100.0)

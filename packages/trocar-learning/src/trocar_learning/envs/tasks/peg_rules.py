@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trocar.spatial import Values
 from trocar_learning.contest.layouts import RIGHT, BoardLayout
 from trocar_learning.contest.peg_board import HAND, PEGS
 from trocar_learning.envs.arrays import length
@@ -64,13 +65,13 @@ class PegRules:
         for peg in PEGS:
             memory[f"{peg} done"] = memory[f"{peg} done"] & ~full
 
-    def is_on(self, worlds: Worlds, peg: str, side: Any) -> Any:
+    def is_on(self, worlds: Worlds, peg: str, side: Values) -> Values:
         """Worlds (n,) in which a peg rests on a post of a side (n,)."""
         post = worlds.memory[f"{peg} post"]
         sides = worlds.put(self.layout.posts[:, 0] > 0)[post]  # any side of a peg on no post
         return (post != NONE) & (sides == (side == RIGHT))
 
-    def post(self, worlds: Worlds, peg: str) -> tuple[Any, Any]:
+    def post(self, worlds: Worlds, peg: str) -> tuple[Values, Values]:
         """Post (n,) around which a peg is, down at the board and upright, otherwise NONE; its place on the board."""
         xp, board, T = worlds.xp, worlds.poses("board"), worlds.poses(peg)
         place = (board[:, :3, :3] * (T[:, :3, 3] - board[:, :3, 3])[:, :, None]).sum(1)
@@ -79,7 +80,7 @@ class PegRules:
         down = (xp.abs(place[:, 2]) <= ABOVE) & (upright >= MAX_TILT) & (xp.amin(away, -1) <= ASIDE)
         return xp.where(down, away.argmin(-1), NONE), place
 
-    def _judge(self, worlds: Worlds, peg: str, number: int, live: Any) -> None:
+    def _judge(self, worlds: Worlds, peg: str, number: int, live: Values) -> None:
         xp, memory, now = worlds.xp, worlds.memory, worlds.times
         holders, touched = memory[f"{peg} holders"], ~live & live
         for k, arm in enumerate(HAND.values()):
@@ -117,7 +118,7 @@ def ending(memory: dict[str, Any]) -> str:
     return f"the {PEGS[out - 1]} peg left the workspace" if out else ""
 
 
-def _since(xp: Any, judged: Any, holds: Any, start: Any, now: Any) -> Any:
+def _since(xp: Any, judged: Values, holds: Values, start: Values, now: Values) -> Values:
     """Times (n,) since which a condition holds, NONE where it does not; unchanged in worlds not judged."""
     begun = xp.where(start == NONE, now, start)
     return xp.where(judged, xp.where(holds, begun, float(NONE)), start)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.appearance.camera_place import CameraPlace
 from trocar.errors import check_known
 from trocar.simulation import Scene
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.contest.layouts import LAYOUTS
 from trocar_learning.contest.peg_board import (
     BASELINE,
@@ -22,7 +22,7 @@ from trocar_learning.contest.peg_board import (
     draw_setting,
 )
 from trocar_learning.envs.arrays import pose_numbers
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.peg_rules import DURATION, PegRules
 from trocar_learning.envs.tasks.transfer_script import TransferScript
 from trocar_learning.envs.world import FREQUENCY, RATE, World, Worlds
@@ -52,14 +52,14 @@ class PegTransferTask(Task):
         check_known("variant of the peg transfer", LAYOUTS, variant)
         self.variant, self.rules = variant, PegRules(LAYOUTS[variant])
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         return contest_scene(draw_setting(rng, self.variant), options)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         return self.rules.start(world)
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Measured tips, pegs and board, the side to fill, and the time left [s].
 
         Poses are positions [m] and quaternions in the optical frame of the left camera, as the competition has them.
@@ -77,17 +77,17 @@ class PegTransferTask(Task):
     def after_period(self, worlds: Worlds) -> None:
         self.rules.judge(worlds)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         return worlds.memory["points"] >= len(PEGS)
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return worlds.memory["out"] > 0
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         """A point counts 1."""
         return 1.0 * (worlds.memory["points"] - worlds.memory["before"])
 
-    def details(self, worlds: Worlds) -> dict[str, Any]:
+    def details(self, worlds: Worlds) -> dict[str, Values]:
         """Points, and the time at which the peg of the last point stopped moving [s] (n,)."""
         return {"points": worlds.memory["points"], "last_point": worlds.memory["last"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.solid import Box, Solid, needle
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import BASE, LEAN, SIZE, gripping_joints
-from trocar.spatial import Array, inverse, pose
+from trocar.spatial import Array, Values, inverse, pose
 from trocar_learning.envs.arrays import angle, distance, dot, points, pose_numbers
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.suture_task import SHAPE, drawn_turn
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -49,7 +49,7 @@ class PlaceTask(Task):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({"PSM": GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         self.mark = np.array([*rng.uniform(-MARK, MARK, 2), 0.0])
         self.direction = self._placed(0.0)[:3, :3] @ SHAPE.at(0.0)[1]
         away = drawn_turn(rng, TURNED)
@@ -67,21 +67,21 @@ class PlaceTask(Task):
         point = T @ np.append(SHAPE.at(0.0)[0], 1.0)
         return pose(T[:3, :3], T[:3, 3] + self.mark + [0.0, 0.0, height] - point[:3])
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         return {"mark": self.mark, "direction": self.direction, "held": True, "drops": 0}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return points(worlds.xp, worlds.poses("needle"), SHAPE.at(0.0)[0])
 
-    def desired(self, worlds: Worlds) -> Any:
+    def desired(self, worlds: Worlds) -> Values:
         return worlds.memory["mark"]
 
-    def _directions(self, worlds: Worlds) -> Any:
+    def _directions(self, worlds: Worlds) -> Values:
         """Directions (n, 3) of the needle's point in the world."""
         return worlds.poses("needle")[:, :3, :3] @ worlds.put(SHAPE.at(0.0)[1])
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), place and direction of its point, mark, planned direction."""
         point = [self.achieved(worlds), self._directions(worlds)]
         planned = [worlds.memory["mark"], worlds.memory["direction"]]
@@ -92,16 +92,16 @@ class PlaceTask(Task):
         memory["drops"] = memory["drops"] + (memory["held"] & ~held)
         memory["held"] = held
 
-    def errors(self, worlds: Worlds) -> tuple[Any, Any]:
+    def errors(self, worlds: Worlds) -> tuple[Values, Values]:
         """Distances (n,) of the point from the mark [m], angles (n,) of its direction to the planned one [rad]."""
         away = distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
         return away, angle(worlds.xp, dot(self._directions(worlds), worlds.memory["direction"]))
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         away, turn = self.errors(worlds)
         return worlds.memory["held"] & (away <= TOLERANCE) & (turn <= MAX_TURN)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         away, turn = self.errors(worlds)
         return -worlds.xp.clip(away / 0.1 + turn / np.pi, None, 1.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from trocar.simulation import Scene
 from trocar.simulation.skills.needle_frames import arc_pose, grip_frame
 from trocar.simulation.skills.suture_setting import LEAN, gripping_joints
 from trocar.simulation.skills.suturing import FREED, RATE, REGRASP
-from trocar.spatial import pose
+from trocar.spatial import Values, pose
 from trocar_learning.envs.arrays import length
-from trocar_learning.envs.task import Policy
+from trocar_learning.envs.task import Memory, Policy, SceneOptions
 from trocar_learning.envs.tasks.suture_task import ARM, GRIP, HEIGHT, SHAPE, SutureTask
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import World, Worlds
@@ -40,33 +40,33 @@ class PulloutTask(SutureTask):
     goal_tolerance = TOLERANCE
     gripped: ClassVar[Mapping[str, float]] = MappingProxyType({ARM: GRIP})
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         height, angle = rng.uniform(*HEIGHT), rng.uniform(*THROUGH)
         q = gripping_joints(arc_pose(height, angle, LEAN) @ grip_frame(SHAPE, REGRASP))  # the roll can turn it out
         return self.suture_scene(rng, {**options[ARM], "q": q}, height=height, angle=angle)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         memory = super().start(world, rng, sigma)
         self.tissue(world).pass_through()
         return memory | {"goal": self.achieved(world)[0] + rng.uniform(GOAL_LOW, GOAL_HIGH)}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.poses("needle")[:, :3, 3]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion), its goal, length that is out of the tissue."""
         own = worlds.memory["goal"], self.passed(worlds)[:, None]
         return np.concatenate([super().observation(worlds), *own], -1)
 
-    def _away(self, worlds: Worlds) -> Any:
+    def _away(self, worlds: Worlds) -> Values:
         """Distances (n,) of the needle from its goal [m]."""
         return length(self.achieved(worlds) - self.desired(worlds))
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         out = (self.passed(worlds) > SHAPE.length) & ~self.failed(worlds)
         return out & worlds.memory["held"] & (self._away(worlds) <= TOLERANCE)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         left = np.maximum(SHAPE.length - self.passed(worlds), 0.0) / SHAPE.length
         return np.where(self.failed(worlds), -10.0, -left - np.minimum(self._away(worlds) / 0.05, 1.0))
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trocar.control import Setpoint, quintic
 from trocar.errors import TrocarError
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import JointEffort
 from trocar_learning.envs.arrays import distance
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, Task
 from trocar_learning.envs.world import World, Worlds
 
 if TYPE_CHECKING:
@@ -36,26 +36,26 @@ class ReachTask(Task):
     duration: float = 3.0
     goal_tolerance = 5e-3
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         q, q_goal = rng.uniform(LOWER, UPPER), rng.uniform(LOWER, UPPER)
         world.scene.reset({"PSM": q})
         goal = world.scene.arms["PSM"].mechanism.forward_kinematics(q_goal)[:3, 3]
         return {"goal": goal, "q_goal": q_goal}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.true_tips("PSM")[:, :3, 3]
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         return worlds.xp.concatenate([worlds.tips("PSM")[:, :3, 3], worlds.memory["goal"]], -1)
 
-    def distance(self, worlds: Worlds) -> Any:
+    def distance(self, worlds: Worlds) -> Values:
         """Distances (n,) of the tip from the goal [m]."""
         return distance(worlds.xp, self.achieved(worlds), self.desired(worlds))
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         return self.distance(worlds) <= self.goal_tolerance
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         return -self.distance(worlds) / 0.1
 
     def expert(self, env: TaskEnv) -> Policy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from trocar.control import Setpoint
 from trocar.control.observers import MomentumObserver
 from trocar.control.trajectories.paths import SCALINGS
 from trocar.mechanics import Mechanism
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import ResidualEffort
 from trocar_learning.envs.arrays import distance
-from trocar_learning.envs.task import Task
+from trocar_learning.envs.task import Memory, Task
 from trocar_learning.envs.tasks.reach import effort_limits
 from trocar_learning.envs.world import World, Worlds
 
@@ -36,7 +36,7 @@ class ReferenceTask(Task):
 
     mode = "residual_effort"
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         centre, size = rng.uniform(LOWER, UPPER), SIZE * rng.uniform(0.4, 1.0, 7)
         rate, phase = 2.0 * np.pi * rng.uniform(*FREQUENCY, 7), rng.uniform(0.0, 2.0 * np.pi, 7)
         world.scene.reset({"PSM": centre})
@@ -50,16 +50,16 @@ class ReferenceTask(Task):
     def waves(self, worlds: Worlds) -> Waves:
         return Waves(**{name: worlds.memory[name] for name in ("centre", "size", "rate", "phase")}, ramp=RAMP)
 
-    def tip_errors(self, worlds: Worlds) -> Any:
+    def tip_errors(self, worlds: Worlds) -> Values:
         """Distances (n,) of the tip from its reference [m]."""
         goal = worlds.tips_at("PSM", self._positions(worlds, 0.0))
         return distance(worlds.xp, worlds.true_tips("PSM")[:, :3, 3], goal[:, :3, 3])
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Five samples of the reference, 20 ms apart."""
         return worlds.xp.concatenate([self._positions(worlds, ahead) for ahead in PREVIEW], -1)
 
-    def _positions(self, worlds: Worlds, ahead: float) -> Any:
+    def _positions(self, worlds: Worlds, ahead: float) -> Values:
         """Positions (n, 7) of the reference some time later [s]."""
         times = worlds.xp.minimum(worlds.times + ahead, worlds.memory["stopped"])
         return self.waves(worlds).positions(worlds.xp, times)

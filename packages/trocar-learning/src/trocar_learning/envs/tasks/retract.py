@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from trocar.simulation import Scene, SceneArm
 from trocar.simulation.objects.tissue import PlacedTissue, Tissue
-from trocar.spatial import Array, pose, rotation
+from trocar.spatial import Array, Values, pose, rotation
 from trocar_learning.envs.arrays import length, points
-from trocar_learning.envs.task import Policy, Task
+from trocar_learning.envs.task import Memory, Policy, SceneOptions, Task
 from trocar_learning.envs.tasks.lift_task import carrying_reward
 from trocar_learning.envs.tasks.tip_script import Script, Tips, following
 from trocar_learning.envs.world import PERIOD, World, Worlds
@@ -45,7 +44,7 @@ class RetractTask(Task):
     batched: ClassVar[bool] = False
     goal_tolerance = TOLERANCE
 
-    def scene(self, rng: np.random.Generator, options: Mapping[str, Mapping[str, Any]]) -> Scene:
+    def scene(self, rng: np.random.Generator, options: SceneOptions) -> Scene:
         arm = SceneArm(arm="PSM", base=np.eye(4), q=START, **options["PSM"])
         mechanism, _ = arm.loaded()
         tip = mechanism.forward_kinematics(START)
@@ -66,21 +65,21 @@ class RetractTask(Task):
         )
         return Scene({"PSM": arm}, objects=[sheet], accuracy="discrete", timestep=PERIOD)
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         goal = _edge(world) + [*rng.uniform(-ASIDE, ASIDE, 2), LIFT]
         return {"goal": goal, "held": False, "drops": 0, "strongest": 0.0}
 
-    def achieved(self, worlds: Worlds) -> Any:
+    def achieved(self, worlds: Worlds) -> Values:
         return worlds.each(_edge)
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Middle of the edge and its direction, goal."""
         along = worlds.each(lambda world: _edge(world, 1.0)) - worlds.each(lambda world: _edge(world, -1.0))
         direction = along / length(along)[:, None]
         return np.concatenate([self.achieved(worlds), direction, worlds.memory["goal"]], -1)
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         return worlds.each(lambda world: (world.contact_force("PSM"), _sheet(world).thing.young / 1e4))
 
     def after_period(self, worlds: Worlds) -> None:
@@ -89,14 +88,14 @@ class RetractTask(Task):
         memory["held"] = held
         memory["strongest"] = np.maximum(memory["strongest"], worlds.forces)
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         near = length(self.achieved(worlds) - self.desired(worlds)) <= TOLERANCE
         return worlds.memory["held"] & near & ~self.failed(worlds)
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return worlds.memory["strongest"] > MAX_FORCE
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         jaws = points(worlds.xp, worlds.true_tips("PSM"), [0.0, 0.0, 0.01])
         reward = carrying_reward(worlds.xp, jaws, self.achieved(worlds), self.desired(worlds), farthest=0.1)
         return np.where(self.failed(worlds), -10.0, reward)

@@ -15,9 +15,9 @@ from trocar.simulation.objects.solid import Needle, needle
 from trocar.simulation.objects.thread import Thread
 from trocar.simulation.objects.tissue import PlacedTissue
 from trocar.simulation.skills.suture_setting import suture_scene
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.arrays import pose_numbers
-from trocar_learning.envs.task import Task
+from trocar_learning.envs.task import Memory, Task
 from trocar_learning.envs.world import PERIOD, World, Worlds
 
 ARM = "PSM1"
@@ -44,7 +44,7 @@ class SutureTask(Task):
     varies: ClassVar[bool] = True
     batched: ClassVar[bool] = False
 
-    def suture_scene(self, rng: np.random.Generator, arm: Mapping[str, Any], **setting: Any) -> Scene:
+    def suture_scene(self, rng: np.random.Generator, arm: Mapping[str, Any], **setting: Values) -> Scene:
         """The scene with its drawn material; `setting`: of `trocar.simulation.skills.suture_scene`."""
         puncture = rng.uniform(*PUNCTURE)
         # cutting and exit as in the default of `Piercing`, in proportion
@@ -59,7 +59,7 @@ class SutureTask(Task):
             **setting,
         )
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         world.scene.reset()
         return {"held": False, "drops": 0, "force": 0.0, "strongest": 0.0}
 
@@ -69,15 +69,15 @@ class SutureTask(Task):
         assert isinstance(placed, PlacedTissue)
         return placed
 
-    def passed(self, worlds: Worlds) -> Any:
+    def passed(self, worlds: Worlds) -> Values:
         """Length (n,) of the needle, and thread, that has left the tissue, from its point on [m]; 0 in it or before."""
         return worlds.each(lambda world: min((point.s for point in self.tissue(world).forces), default=0.0))
 
-    def observation(self, worlds: Worlds) -> Any:
+    def observation(self, worlds: Worlds) -> Values:
         """Pose of the needle (position, quaternion)."""
         return pose_numbers(worlds.xp, worlds.poses("needle"))
 
-    def privileged(self, worlds: Worlds) -> Any:
+    def privileged(self, worlds: Worlds) -> Values:
         """Force of the tissue, its stiffness and resistance, friction of the needle."""
         return np.concatenate([worlds.memory["force"][:, None], worlds.each(self._material)], -1)
 
@@ -94,7 +94,7 @@ class SutureTask(Task):
         memory["force"] = worlds.each(lambda world: np.linalg.norm(self.tissue(world).force))
         memory["strongest"] = np.maximum(memory["strongest"], memory["force"])
 
-    def failed(self, worlds: Worlds) -> Any:
+    def failed(self, worlds: Worlds) -> Values:
         return worlds.memory["strongest"] > MAX_FORCE
 
 

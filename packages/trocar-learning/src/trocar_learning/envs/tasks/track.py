@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from trocar.spatial import Array
-from trocar_learning.envs.task import Policy
+from trocar.spatial import Array, Values
+from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
 from trocar_learning.envs.world import RATE, World, Worlds
@@ -30,7 +30,7 @@ class TrackTask(ReferenceTask):
     duration: float = 5.0
     held: ClassVar[float] = 0.0
 
-    def start(self, world: World, rng: np.random.Generator, sigma: float) -> dict[str, Any]:
+    def start(self, world: World, rng: np.random.Generator, sigma: float) -> Memory:
         return super().start(world, rng, sigma) | {"squares": 0.0, "count": 0}
 
     def after_period(self, worlds: Worlds) -> None:
@@ -40,14 +40,14 @@ class TrackTask(ReferenceTask):
         memory["squares"] = memory["squares"] + judged * memory["error"] ** 2
         memory["count"] = memory["count"] + judged
 
-    def rms(self, worlds: Worlds) -> Any:
+    def rms(self, worlds: Worlds) -> Values:
         """Root mean square errors (n,) of the tip in the judged time so far [m]."""
         return (worlds.memory["squares"] / worlds.xp.clip(worlds.memory["count"], 1, None)) ** 0.5
 
-    def solved(self, worlds: Worlds) -> Any:
+    def solved(self, worlds: Worlds) -> Values:
         return (worlds.elapsed >= round(self.duration * RATE)) & (self.rms(worlds) < MAX_RMS)
 
-    def reward(self, worlds: Worlds) -> Any:
+    def reward(self, worlds: Worlds) -> Values:
         return -worlds.xp.clip((worlds.memory["error"] / 1e-3) ** 2, None, 100.0)
 
     def expert(self, env: TaskEnv) -> Policy:

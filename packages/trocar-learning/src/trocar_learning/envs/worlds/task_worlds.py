@@ -13,7 +13,7 @@ from trocar.batch.worlds.status import FAILURES
 from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
 from trocar.errors import TrocarError, check_type
-from trocar.spatial import Array
+from trocar.spatial import Array, Values
 from trocar_learning.envs.actions import (
     COMPUTED_KD,
     COMPUTED_KP,
@@ -48,13 +48,13 @@ class TaskWorlds(Worlds):
         episode: (n,) rows of `episodes`.
     """
 
-    def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Any) -> None:
+    def __init__(self, episodes: Episodes, n: int, *, backend: str = "warp", **options: Values) -> None:
         check_type("episodes", episodes, Episodes, "Episodes, such as Episodes.drawn returns")
         n = checks.count("n", n)
         self.episodes, self.n = episodes, n
         self.batch = SceneBatch(episodes.layout, n, backend=backend, **options, **_own_fields(episodes, n))
         self.task = task_kind(episodes.task)()
-        self._tables: dict[str, Any] = {}
+        self._tables: dict[str, Values] = {}
         if backend == "threads":
             self.xp: Any = np
         else:
@@ -99,7 +99,7 @@ class TaskWorlds(Worlds):
         self._from_torch = wp.from_torch
         return torch
 
-    def put(self, values: Any) -> Any:
+    def put(self, values: Values) -> Values:
         """An array of the worlds' kind and precision, on their device."""
         array = np.array(values)
         if self.xp is np:
@@ -107,17 +107,17 @@ class TaskWorlds(Worlds):
         kind = self.xp.float32 if array.dtype.kind == "f" else None
         return self.xp.as_tensor(array, dtype=kind, device=self.batch.worlds.device)
 
-    def numpy(self, array: Any) -> Array:
+    def numpy(self, array: Values) -> Array:
         """An array of the worlds in NumPy."""
         return np.asarray(array if self.xp is np else array.cpu())
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str) -> Values:
         """An array of the backend, which changes in place."""
         if name not in self._tables:
             self._tables[name] = self.shared(self.batch.worlds.array(name))
         return self._tables[name]
 
-    def reset(self, mask: Any = None) -> Any:
+    def reset(self, mask: Values = None) -> Values:
         """Start the next episodes of the masked worlds (n,), or without a mask the first ones of all worlds.
 
         Returns observations (n, observed).
@@ -154,7 +154,7 @@ class TaskWorlds(Worlds):
         self._measure()
         return self.observation()
 
-    def _checked_mask(self, mask: Any) -> Any:
+    def _checked_mask(self, mask: Values) -> Values:
         if self.xp is np:
             return world_mask(mask, self.n)
         self._check_tensor("mask", mask, (self.n,))
@@ -162,14 +162,14 @@ class TaskWorlds(Worlds):
             raise TrocarError(f"mask must be a tensor of booleans, got {mask.dtype}")
         return mask
 
-    def _check_tensor(self, name: str, tensor: Any, shape: tuple[int, ...]) -> None:
+    def _check_tensor(self, name: str, tensor: Values, shape: tuple[int, ...]) -> None:
         """Raise an error unless this is a tensor of a shape on the worlds' device; its values are not read."""
         check_type(name, tensor, self.xp.Tensor, "a tensor of torch")
         if tuple(tensor.shape) != shape or tensor.device != self.elapsed.device:
             where = f"{tuple(tensor.shape)} on {tensor.device}"
             raise TrocarError(f"{name} must have shape {shape} on {self.elapsed.device}, got {where}")
 
-    def _start_waves(self, mask: Any) -> None:
+    def _start_waves(self, mask: Values) -> None:
         """Give the masked worlds (n, 1) the reference of their current episodes."""
         waves = self.task.waves(self)
         for name in self._arms:
@@ -177,11 +177,11 @@ class TaskWorlds(Worlds):
                 own = self.shared(getattr(self.batch.worlds.waves[name], key))
                 own[...] = self.xp.where(mask, getattr(waves, key), own)
 
-    def shared(self, array: Any) -> Any:
+    def shared(self, array: Values) -> Values:
         """An array of the backend as one of these worlds, in the same memory."""
         return array if self.xp is np else self._to_torch(array)
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Values]]:
         """Apply actions (n, size) for one control period; entries beyond [-1, 1] are clipped.
 
         Returns observation (n, observed), reward, terminated, truncated (n,) and a dictionary of `is_success`,
@@ -205,7 +205,7 @@ class TaskWorlds(Worlds):
         truncated = self.elapsed >= self.task.periods
         return self.observation(), reward, terminated, truncated, info | self.task.details(self)
 
-    def _checked_actions(self, actions: Any) -> tuple[Any, Any]:
+    def _checked_actions(self, actions: Values) -> tuple[Values, Values]:
         """Actions (n, size) within [-1, 1], and worlds (n,) whose action is not finite: zeros act there."""
         xp, shape = self.xp, (self.n, self.size)
         if xp is np:
@@ -215,7 +215,7 @@ class TaskWorlds(Worlds):
         refused = ~xp.isfinite(values).all(-1)
         return xp.clip(xp.where(refused[:, None], 0.0, values), -1.0, 1.0), refused
 
-    def _command(self, actions: Any) -> None:
+    def _command(self, actions: Values) -> None:
         xp, place, period = self.xp, 0, 1.0 / RATE
         commanded, columns = self.array("commanded"), self._columns
         for name, arm in self._arms.items():
@@ -231,7 +231,7 @@ class TaskWorlds(Worlds):
             else:
                 self.array("effort")[:, columns[name]] = (self._limits[name] * part) @ self._coupling[name]
 
-    def observation(self) -> Any:
+    def observation(self) -> Values:
         """Observations (n, observed): joints, rates and mean efforts of every arm, last action, numbers of the task."""
         q, dq = self._joints
         applied = self._applied if self._robots is None else self._applied + self._robots.effort_noise()
@@ -248,56 +248,56 @@ class TaskWorlds(Worlds):
         self._joints = self._read()
         self._readings: dict[tuple[str, str], Any] = {}
 
-    def _read(self) -> tuple[Any, Any]:
+    def _read(self) -> tuple[Values, Values]:
         """Measured joints and joint velocities (n, joints of all arms)."""
         q, dq = self.batch.worlds.joints()
         return self.shared(q), self.shared(dq)
 
     @property
-    def times(self) -> Any:
+    def times(self) -> Values:
         return self.elapsed / RATE
 
-    def tips_at(self, arm: str, q: Any) -> Any:
+    def tips_at(self, arm: str, q: Values) -> Values:
         facts = self._arms[arm]
         return tip_poses(self.xp, wrist_of(facts), facts.T_world_base, q)
 
-    def true_tips(self, arm: str) -> Any:
+    def true_tips(self, arm: str) -> Values:
         """Tips (n, 4, 4) of the simulated arms in the world; without encoders, those of the measured joints."""
         if self._robots is None:
             return self.tips(arm)
         return self._once("true tips", arm, lambda: self.tips_at(arm, self._true_joints(arm)))
 
-    def tips(self, arm: str) -> Any:
+    def tips(self, arm: str) -> Values:
         return self._once("tips", arm, lambda: self.tips_at(arm, self._joints[0][:, self._columns[arm]]))
 
-    def true_jaws(self, arm: str) -> Any:
+    def true_jaws(self, arm: str) -> Values:
         return self._true_joints(arm)[:, -1]
 
-    def _true_joints(self, arm: str) -> Any:
+    def _true_joints(self, arm: str) -> Values:
         return self.shared(self.batch.worlds.read()[0])[:, self._columns[arm]]
 
-    def poses(self, thing: str) -> Any:
+    def poses(self, thing: str) -> Values:
         first = self.episodes.layout.objects[thing].q
         if first < 0:
             return self._once("pose", thing, lambda: poses(self.xp, self._places[thing][self.episode]))
         return self._once("pose", thing, lambda: poses(self.xp, self.array("qpos")[:, first : first + 7]))
 
-    def velocities(self, thing: str) -> Any:
+    def velocities(self, thing: str) -> Values:
         first = self.episodes.layout.objects[thing].v
         return self.array("qvel")[:, first : first + 3]
 
-    def touching(self, arm: str, thing: str) -> Any:
+    def touching(self, arm: str, thing: str) -> Values:
         layout, parts = self.episodes.layout, self._once("touch", "", lambda: self.shared(self.batch.worlds.touch()))
         return parts[:, list(layout.arms).index(arm), list(layout.objects).index(thing)]
 
-    def _once(self, what: str, of: str, read: Callable[[], Any]) -> Any:
+    def _once(self, what: str, of: str, read: Callable[[], Values]) -> Values:
         """A reading of this period, read when it is asked for the first time."""
         if (what, of) not in self._readings:
             self._readings[what, of] = read()
         return self._readings[what, of]
 
 
-def _own_fields(episodes: Episodes, n: int) -> dict[str, Any]:
+def _own_fields(episodes: Episodes, n: int) -> dict[str, Values]:
     """Fields of the model that every world needs for itself, because episodes differ in them."""
     rows = np.arange(n) % len(episodes)
     return {"fields": {name: values[rows] for name, values in episodes.fields.items()}} if episodes.fields else {}

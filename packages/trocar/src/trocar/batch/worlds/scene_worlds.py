@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from trocar.batch.worlds.motor_table import MotorTable
 from trocar.batch.worlds.reference_waves import Waves
 from trocar.batch.worlds.torque_law import TorqueLaw
-from trocar.spatial import Array
-
-DeviceArray = Any  # of a backend: NumPy's, or Warp's on its device
+from trocar.spatial import Array, Values
 
 
 class SceneWorlds(Protocol):
@@ -27,18 +25,18 @@ class SceneWorlds(Protocol):
     dt: float
     device: str
     table: MotorTable
-    mode: DeviceArray
-    status: DeviceArray
+    mode: Values
+    status: Values
     laws: dict[str, TorqueLaw]
     waves: dict[str, Waves]
 
-    def put(self, values: Any) -> DeviceArray:
+    def put(self, values: Values) -> Values:
         """An array of this backend."""
 
-    def array(self, name: str) -> DeviceArray:
+    def array(self, name: str) -> Values:
         """An array that changes in place: qpos, qvel, their starts, or one of the controllers."""
 
-    def field(self, name: str) -> DeviceArray:
+    def field(self, name: str) -> Values:
         """Values (n, ...) of a field of MuJoCo's model that every world has for itself."""
 
     def conditioned_field(self, name: str, values: Array) -> Array:
@@ -47,34 +45,34 @@ class SceneWorlds(Protocol):
     def assign(self, name: str, values: Array) -> None:
         """Write all numbers of an array."""
 
-    def write(self, name: str, part: slice, rows: Any, matrix: Array | None = None) -> None:
+    def write(self, name: str, part: slice, rows: Values, matrix: Array | None = None) -> None:
         """Write rows (n, k), or their products with a matrix (k, k), into columns of an array."""
 
     def changed(self) -> None:
         """Prepare the steps anew: an array, a mode or a law that they use was replaced."""
 
-    def place(self, body: int, poses: DeviceArray, mask: DeviceArray | None = None) -> None:
+    def place(self, body: int, poses: Values, mask: Values | None = None) -> None:
         """Put a fixed body of the masked worlds at poses (1 or n, 7), position and quaternion."""
 
-    def reset(self, mask: DeviceArray | None = None) -> None:
+    def reset(self, mask: Values | None = None) -> None:
         """Start the masked worlds (n,) at `qpos_start` and `qvel_start`, with controllers at rest there."""
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds."""
 
-    def read(self) -> tuple[DeviceArray, DeviceArray]:
+    def read(self) -> tuple[Values, Values]:
         """Joints and joint velocities (n, N) of all arms."""
 
-    def joints(self) -> tuple[DeviceArray, DeviceArray]:
+    def joints(self) -> tuple[Values, Values]:
         """Measured joints and joint velocities (n, N) of all arms."""
 
-    def touch(self) -> DeviceArray:
+    def touch(self) -> Values:
         """Parts of arms that touched objects (n, arms, objects) in the last step: bits 1, 2 fingers, 4 others."""
 
-    def contact_force(self) -> DeviceArray:
+    def contact_force(self) -> Values:
         """Forces (n, arms) of objects on every instrument in the last step, world axes [N]."""
 
-    def move_tips(self, arm: str, increments: DeviceArray, duration: float) -> None:
+    def move_tips(self, arm: str, increments: Values, duration: float) -> None:
         """Tip increments (n, 7) of an arm as references of its servo over a duration [s]."""
 
     def sense(self, resolution: Array) -> None:
@@ -83,10 +81,10 @@ class SceneWorlds(Protocol):
     def own_friction(self) -> None:
         """Give every world a row of its own of Dahl friction and constant forces."""
 
-    def snapshot(self) -> dict[str, DeviceArray]:
+    def snapshot(self) -> dict[str, Values]:
         """Copies of the state of all worlds and their controllers."""
 
-    def restore(self, saved: Mapping[str, DeviceArray]) -> None:
+    def restore(self, saved: Mapping[str, Values]) -> None:
         """Continue from a snapshot of this batch."""
 
     def synchronize(self) -> None:

@@ -31,6 +31,11 @@ def angle(xp: Any, cosine: Values) -> Values:
     return np.array([math.acos(x) for x in cosine]) if xp is np else xp.arccos(cosine)
 
 
+def squares(xp: Any, x: Values) -> Values:
+    """Squares (n,) of numbers (n,); in NumPy rounded as those of Python's numbers."""
+    return np.float_power(x, 2.0) if xp is np else x * x
+
+
 def points(xp: Any, T: Values, place: Values) -> Values:
     """Points (n, 3) in the world of a place (3,) in the frames of poses (n, 4, 4)."""
     here = np.array([*place, 1.0])

@@ -9,6 +9,7 @@ import numpy as np
 
 from trocar.control.observers import PayloadObserver, PointMass
 from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import squares
 from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
@@ -68,7 +69,8 @@ class PayloadTask(ReferenceTask):
     def reward(self, worlds: Worlds) -> Values:
         memory = worlds.memory
         away = (memory["estimate"] - memory["mass"] * memory["loaded"]) / MAX_MASS_ERROR
-        return -worlds.xp.clip((memory["error"] / 1e-3) ** 2 + away**2, None, 100.0)
+        errors = squares(worlds.xp, memory["error"] / 1e-3) + squares(worlds.xp, away)
+        return -worlds.xp.clip(errors, None, 100.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """A payload observer on the residual of a momentum observer, which is also cancelled."""

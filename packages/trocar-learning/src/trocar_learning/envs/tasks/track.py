@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from trocar.spatial import Array, Values
+from trocar_learning.envs.arrays import squares
 from trocar_learning.envs.task import Memory, Policy
 from trocar_learning.envs.tasks.reach import joint_pid
 from trocar_learning.envs.tasks.reference_task import RESIDUAL_BANDWIDTH, ModelResidual, ReferenceTask
@@ -48,7 +49,7 @@ class TrackTask(ReferenceTask):
         return (worlds.elapsed >= round(self.duration * RATE)) & (self.rms(worlds) < MAX_RMS)
 
     def reward(self, worlds: Worlds) -> Values:
-        return -worlds.xp.clip((worlds.memory["error"] / 1e-3) ** 2, None, 100.0)
+        return -worlds.xp.clip(squares(worlds.xp, worlds.memory["error"] / 1e-3), None, 100.0)
 
     def expert(self, env: TaskEnv) -> Policy:
         """The model of the simulated arm, and its momentum observer."""

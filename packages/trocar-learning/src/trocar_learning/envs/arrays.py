@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trocar.spatial import Values
+from trocar.spatial import Values, quaternion
 
 
 def length(x: Values) -> Values:
@@ -55,6 +55,8 @@ def matrices(xp: Any, turn: Values) -> Values:
 
 def quaternions(xp: Any, R: Values) -> Values:
     """Quaternions wxyz (n, 4) of rotations (n, 3, 3), as `trocar.spatial.quaternion`: the largest entry is positive."""
+    if xp is np:
+        return quaternion(R[0])[None] if len(R) == 1 else quaternion(R)
     a, b, c = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
     x, y, z = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
     xy, xz, yz = R[:, 0, 1] + R[:, 1, 0], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 2] + R[:, 2, 1]

@@ -28,7 +28,7 @@ FREQUENCY = (0.25, 0.6)  # [Hz]
 FRICTION_STEP = 0.005  # at which friction is integrated along the reference [s]
 RESIDUAL_BANDWIDTH = 4.0  # of PID in addition to computed torque of 15 rad/s [rad/s]
 RAMP = 1.0  # the motion fades in from rest [s]
-PREVIEW = (0.02 * np.arange(5)).tolist()  # of the observed reference [s]
+PREVIEW = 0.02 * np.arange(5)  # of the observed reference [s]
 
 
 class ReferenceTask(Task):
@@ -52,17 +52,18 @@ class ReferenceTask(Task):
 
     def tip_errors(self, worlds: Worlds) -> Values:
         """Distances (n,) of the tip from its reference [m]."""
-        goal = worlds.tips_at("PSM", self._positions(worlds, 0.0))
+        goal = worlds.tips_at("PSM", self._positions(worlds, PREVIEW[:1])[:, 0])
         return distance(worlds.xp, worlds.true_tips("PSM")[:, :3, 3], goal[:, :3, 3])
 
     def observation(self, worlds: Worlds) -> Values:
         """Five samples of the reference, 20 ms apart."""
-        return worlds.xp.concatenate([self._positions(worlds, ahead) for ahead in PREVIEW], -1)
+        return self._positions(worlds, PREVIEW).reshape(worlds.n, -1)
 
-    def _positions(self, worlds: Worlds, ahead: float) -> Values:
-        """Positions (n, 7) of the reference some time later [s]."""
-        times = worlds.xp.minimum(worlds.times + ahead, worlds.memory["stopped"])
-        return self.waves(worlds).positions(worlds.xp, times)
+    def _positions(self, worlds: Worlds, ahead: Array) -> Values:
+        """Positions (n, k, 7) of the reference some times (k,) later [s]."""
+        memory = {name: worlds.memory[name][:, None] for name in ("centre", "size", "rate", "phase", "stopped")}
+        times = worlds.xp.minimum(worlds.times[:, None] + worlds.put(ahead), memory.pop("stopped"))
+        return Waves(**memory, ramp=RAMP).positions(worlds.xp, times)
 
 
 def _wave(world: World, t: float) -> Setpoint:

@@ -30,9 +30,9 @@ class Waves:
     ramp: float
 
     def positions(self, xp: Any, t: Values) -> Values:
-        """Positions (n, joints) at times (n,) [s]; xp: numpy or torch, of which all are arrays."""
-        u = xp.clip(t / self.ramp, 0.0, 1.0)[:, None]
-        return self.centre + scaled(u)[0] * self.size * xp.sin(self.rate * t[:, None] + self.phase)
+        """Positions (..., joints) at times (...) [s]; xp: numpy or torch, of which all are arrays."""
+        u = xp.clip(t / self.ramp, 0.0, 1.0)[..., None]
+        return self.centre + scaled(u)[0] * self.size * xp.sin(self.rate * t[..., None] + self.phase)
 
     def motion(self, t: Array) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations (n, joints) at times (n,) [s], in NumPy."""

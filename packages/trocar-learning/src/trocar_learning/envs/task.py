@@ -122,6 +122,13 @@ class Task(ABC):
         over = lost | self.failed(worlds)
         return Verdict(solved, success, over if self.continues else over | success)
 
+    @staticmethod
+    def note_held(worlds: Worlds, held: Values, dropped: Values = True) -> None:
+        """Remember whether an object is held (n,), and count a drop where it is let go and `dropped`."""
+        memory = worlds.memory
+        memory["drops"] = memory["drops"] + (memory["held"] & ~held & dropped)
+        memory["held"] = held
+
     @property
     def periods(self) -> int:
         """Control periods of an episode."""

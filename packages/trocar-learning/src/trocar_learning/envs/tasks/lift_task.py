@@ -59,10 +59,8 @@ class LiftTask(Task):
         return xp.concatenate([pose_numbers(xp, worlds.poses(self.thing)), worlds.memory["goal"]], -1)
 
     def after_period(self, worlds: Worlds) -> None:
-        memory, held = worlds.memory, worlds.held("PSM", self.thing)
-        raised = self.achieved(worlds)[:, 2] > memory["low"] + RAISED
-        memory["drops"] = memory["drops"] + (memory["held"] & ~held & raised)
-        memory["held"] = held
+        raised = self.achieved(worlds)[:, 2] > worlds.memory["low"] + RAISED
+        self.note_held(worlds, worlds.held("PSM", self.thing), raised)
 
     def solved(self, worlds: Worlds) -> Values:
         away = length(self.achieved(worlds) - self.desired(worlds))

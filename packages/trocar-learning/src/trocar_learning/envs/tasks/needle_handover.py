@@ -70,9 +70,7 @@ class NeedleHandoverTask(Task):
         return xp.concatenate([pose_numbers(xp, worlds.poses("needle")), worlds.memory["goal"]], -1)
 
     def after_period(self, worlds: Worlds) -> None:
-        memory, held = worlds.memory, worlds.held(GIVER, "needle") | worlds.held(TAKER, "needle")
-        memory["drops"] = memory["drops"] + (memory["held"] & ~held)
-        memory["held"] = held
+        self.note_held(worlds, worlds.held(GIVER, "needle") | worlds.held(TAKER, "needle"))
 
     def solved(self, worlds: Worlds) -> Values:
         near = length(self.achieved(worlds) - self.desired(worlds)) <= TOLERANCE

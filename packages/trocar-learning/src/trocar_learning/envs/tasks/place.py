@@ -88,9 +88,7 @@ class PlaceTask(Task):
         return worlds.xp.concatenate([pose_numbers(worlds.xp, worlds.poses("needle")), *point, *planned], -1)
 
     def after_period(self, worlds: Worlds) -> None:
-        memory, held = worlds.memory, worlds.held("PSM", "needle")
-        memory["drops"] = memory["drops"] + (memory["held"] & ~held)
-        memory["held"] = held
+        self.note_held(worlds, worlds.held("PSM", "needle"))
 
     def errors(self, worlds: Worlds) -> tuple[Values, Values]:
         """Distances (n,) of the point from the mark [m], angles (n,) of its direction to the planned one [rad]."""

@@ -83,9 +83,8 @@ class RetractTask(Task):
         return worlds.each(lambda world: (world.contact_force("PSM"), _sheet(world).thing.young / 1e4))
 
     def after_period(self, worlds: Worlds) -> None:
-        memory, held = worlds.memory, worlds.held("PSM", "sheet")
-        memory["drops"] = memory["drops"] + (memory["held"] & ~held)
-        memory["held"] = held
+        memory = worlds.memory
+        self.note_held(worlds, worlds.held("PSM", "sheet"))
         memory["strongest"] = np.maximum(memory["strongest"], worlds.forces)
 
     def solved(self, worlds: Worlds) -> Values:

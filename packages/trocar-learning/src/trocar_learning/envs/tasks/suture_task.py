@@ -88,9 +88,8 @@ class SutureTask(Task):
         return thing.young / 1e4, thing.piercing.puncture, thing.piercing.drag, wire.friction
 
     def after_period(self, worlds: Worlds) -> None:
-        memory, held = worlds.memory, worlds.held(ARM, "needle")
-        memory["drops"] = memory["drops"] + (memory["held"] & ~held)
-        memory["held"] = held
+        memory = worlds.memory
+        self.note_held(worlds, worlds.held(ARM, "needle"))
         memory["force"] = worlds.each(lambda world: np.linalg.norm(self.tissue(world).force))
         memory["strongest"] = np.maximum(memory["strongest"], memory["force"])
 

@@ -19,7 +19,7 @@ from trocar_learning.envs.vector_env import check_open
 from trocar_learning.envs.worlds.episodes import Episodes
 from trocar_learning.envs.worlds.task_worlds import TaskWorlds
 
-OPTIONS = ("threads", "device", "max_contacts", "max_constraints")  # of `batch.SceneBatch`
+OPTIONS = ("threads", "device", "max_contacts", "max_constraints", "deterministic")  # of `batch.SceneBatch`
 
 
 class WorldsVectorEnv(VectorEnv):
@@ -87,7 +87,7 @@ class DrawnVectorEnv(WorldsVectorEnv):
     Args:
         task: name. num_envs: worlds. level: of the robots.
         episodes: drawn ones, which follow each other; they are repeated after that. Default: four per world.
-        backend, options: of `batch.SceneBatch` (threads, device, max_contacts, max_constraints).
+        backend, options: of `batch.SceneBatch` (threads, device, max_contacts, max_constraints, deterministic).
     """
 
     def __init__(

@@ -530,7 +530,6 @@ def test_commands_of_device_arrays_stay_there(scene: Scene, monkeypatch: pytest.
         raise AssertionError("a command was read on the host")
 
     monkeypatch.setattr(scenes, "world_rows", on_host)
-    monkeypatch.setattr(scenes.SceneBatch, "_rates", lambda self, arm, name, values: self._rows(arm, name, values))
     for moved, there in zip(
         ends(lambda rows: torch.tensor(np.tile(rows, (3, 1)), dtype=torch.float32)), expected, strict=True
     ):

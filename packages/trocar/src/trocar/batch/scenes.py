@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.batch.worlds.batch_snapshot import BatchSnapshot
 from trocar.batch.worlds.layout import ArmLayout, SceneLayout, layouts
-from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.reference_waves import WAVES, Waves
 from trocar.batch.worlds.scene_worlds import SceneWorlds, is_elsewhere
 from trocar.batch.worlds.status import (
     BOTH_FINGERS,
@@ -51,7 +51,6 @@ BACKENDS = ("threads", "warp")
 MAX_WORLDS = 1_000_000
 MAX_STEPS = 100_000
 GAINS = ("kp", "ki", "kd")
-WAVES = ("centre", "size", "rate", "phase")
 
 
 class SceneBatch:

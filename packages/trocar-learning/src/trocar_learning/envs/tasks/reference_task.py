@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.reference_waves import WAVES, Waves
 from trocar.control import Setpoint
 from trocar.control.observers import MomentumObserver
 from trocar.control.trajectories.paths import SCALINGS
@@ -48,7 +48,7 @@ class ReferenceTask(Task):
         return Setpoint(_wave(world, stopped).q) if t > stopped else _wave(world, t)
 
     def waves(self, worlds: Worlds) -> Waves:
-        return Waves(**{name: worlds.memory[name] for name in ("centre", "size", "rate", "phase")}, ramp=RAMP)
+        return Waves(**{name: worlds.memory[name] for name in WAVES}, ramp=RAMP)
 
     def tip_errors(self, worlds: Worlds) -> Values:
         """Distances (n,) of the tip from its reference [m]."""
@@ -61,14 +61,14 @@ class ReferenceTask(Task):
 
     def _positions(self, worlds: Worlds, ahead: Array) -> Values:
         """Positions (n, k, 7) of the reference some times (k,) later [s]."""
-        memory = {name: worlds.memory[name][:, None] for name in ("centre", "size", "rate", "phase", "stopped")}
+        memory = {name: worlds.memory[name][:, None] for name in (*WAVES, "stopped")}
         times = worlds.xp.minimum(worlds.times[:, None] + worlds.put(ahead), memory.pop("stopped"))
         return Waves(**memory, ramp=RAMP).positions(worlds.xp, times)
 
 
 def _wave(world: World, t: float) -> Setpoint:
     """The reference at a time [s], if it is not stopped."""
-    centre, size, w, phase = (world.value(name) for name in ("centre", "size", "rate", "phase"))
+    centre, size, w, phase = (world.value(name) for name in WAVES)
     r, dr, ddr = SCALINGS["quintic"](min(t / RAMP, 1.0))
     if t > RAMP:
         dr = ddr = 0.0

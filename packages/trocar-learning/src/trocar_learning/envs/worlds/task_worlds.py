@@ -9,6 +9,7 @@ import numpy as np
 
 from trocar import checks
 from trocar.batch.scenes import SceneBatch
+from trocar.batch.worlds.reference_waves import WAVES
 from trocar.batch.worlds.status import FAILURES
 from trocar.batch.worlds.world_values import world_mask
 from trocar.batch.worlds.wrist_arrays import tip_poses, wrist_of
@@ -173,7 +174,7 @@ class TaskWorlds(Worlds):
         """Give the masked worlds (n, 1) the reference of their current episodes."""
         waves = self.task.waves(self)
         for name in self._arms:
-            for key in ("centre", "size", "rate", "phase"):
+            for key in WAVES:
                 own = self.shared(getattr(self.batch.worlds.waves[name], key))
                 own[...] = self.xp.where(mask, getattr(waves, key), own)
 

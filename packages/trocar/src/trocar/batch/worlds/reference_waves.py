@@ -11,6 +11,7 @@ import numpy as np
 from trocar.control.trajectories.paths import SCALINGS
 from trocar.spatial import Array, Values
 
+WAVES = ("centre", "size", "rate", "phase")  # arrays of `Waves`
 scaled: Callable[[Any], tuple[Any, Any, Any]] = SCALINGS["quintic"]  # for arrays as well
 
 

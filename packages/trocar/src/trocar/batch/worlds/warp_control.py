@@ -11,7 +11,7 @@ from trocar.batch.worlds import control_kernels, encoder_kernels, kernels, torqu
 from trocar.batch.worlds.encoder_arrays import EDGES
 from trocar.batch.worlds.layout import SceneLayout
 from trocar.batch.worlds.motor_table import MEMORY, MotorTable
-from trocar.batch.worlds.reference_waves import Waves
+from trocar.batch.worlds.reference_waves import WAVES, Waves
 from trocar.batch.worlds.scene_worlds import is_elsewhere
 from trocar.batch.worlds.status import COMPUTED_TORQUE
 from trocar.batch.worlds.torque_law import INPUTS, TorqueLaw
@@ -20,7 +20,6 @@ from trocar.batch.worlds.wrist_arrays import wrist_of
 from trocar.spatial import Array, Values, inverse
 
 EDGE_MEMORY = (*EDGES, "last_rate")
-WAVES = ("centre", "size", "rate", "phase")
 
 
 class WarpControl:

@@ -160,6 +160,15 @@ def test_batches_of_states_and_rates_that_do_not_fit_are_refused(psm):
         psm.jacobian_dot(np.tile(HOME, (2, 1)), np.zeros((3, 7)))
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_motion_has_as_many_rates_as_positions(psm, count):
+    """One row for all would be the steady state of friction with memory, not its state along the motion."""
+    q = np.tile(HOME, (5, 1))
+    for motion in ((q[:count], q, q), (q, q[:count], q), (q, q, q[:count]), (HOME, q, q), (HOME, HOME, HOME)):
+        with pytest.raises(TrocarError, match=r"^q, dq and ddq of a motion must have the same shape \(T, 7\), got q "):
+            psm.regressor_along(*motion)
+
+
 @pytest.mark.parametrize("name", ["ECM", "ECM_Si"])
 def test_an_ecm_takes_four_joints(name):
     with pytest.raises(

@@ -34,6 +34,7 @@ FAILING = {
     *(f"wang2019/mtm/ours on one, cross-validated/J{j}" for j in (2, 3, 5, 6, 7)),
     "ferro2022/their logs/5 J3 from the log with counterweight",
     *(f"ferro2022/replay of log {name} correlation" for name in ("5/J1", "6/J1")),
+    "ferro2022/program against log 8 (rectilinear)/J3 command minus model, peak",
     "ferro2022/fig 2 rectilinear/orientation x",
     "ferro2022/fig 2 rectilinear against log 2/orientation x",
     *(f"ferro2022/fig 3 spiral of the code against log 4/orientation {axis}" for axis in "xy"),

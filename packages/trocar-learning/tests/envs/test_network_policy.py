@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,18 @@ def test_a_page_plays_episodes_of_a_policy():
         assert run.marks.shape == (1, 3)
     finally:
         run.close()
+
+
+def test_a_page_reports_a_policy_that_leaves():
+    from trocar_learning.view.policy_run import PolicyRun
+
+    run = PolicyRun(make_task("Reach"), lambda env: lambda observation: sys.exit(0), speed=50.0).start()
+    try:
+        until(lambda: run.error is not None, "the error")
+    finally:
+        run.close()
+    assert isinstance(run.error, TrocarError)
+    assert "SystemExit" in str(run.error)
 
 
 # -- exports -----------------------------------------------------------------------------------------------------------

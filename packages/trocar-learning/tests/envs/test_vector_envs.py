@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import pickle
+import threading
+import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +17,10 @@ import pytest
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
+from tests.support.waiting import TIMEOUT
 from trocar.errors import TrocarError
 from trocar_learning.envs.registration import batched_tasks
+from trocar_learning.envs.vector_env import ThreadedVectorEnv
 from trocar_learning.envs.worlds import Episodes, TaskWorlds
 from trocar_learning.envs.worlds.vector_worlds import WorldsVectorEnv
 
@@ -118,6 +126,95 @@ def test_wrappers_of_gymnasium_count_episodes(backend: str) -> None:
     assert np.allclose([info["episode"]["r"] for info in infos], total)
     last = [info["final_info"] if backend == "threads" else info for info in infos]
     assert [bool(info["is_success"]) for info in last] == [False, False]
+    env.close()
+
+
+def played(env: VectorEnv) -> list[Any]:
+    """Observations of a reset and two steps."""
+    return [env.reset(seed=3)[0], *(env.step(np.full((2, 7), 0.2))[0] for _ in range(2))]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_environments_go_on_in_a_forked_process(reaching: VectorEnv) -> None:
+    """Threads of the parent are missing in its children."""
+    expected = played(reaching)
+    reader, writer = multiprocessing.Pipe(duplex=False)
+
+    def child() -> None:
+        try:
+            writer.send(played(reaching))
+        except TrocarError as error:
+            writer.send(str(error))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python, about forks with threads
+        process = multiprocessing.get_context("fork").Process(target=child)
+        process.start()
+    try:
+        assert reader.poll(TIMEOUT)
+        result = reader.recv()
+    finally:
+        process.kill()
+        process.join()
+    if isinstance(reaching.unwrapped, ThreadedVectorEnv):
+        assert np.array_equal(result, expected)
+    else:
+        assert "make it in the process" in result
+    assert np.array_equal(played(reaching), expected)
+
+
+def test_a_pickled_vector_environment_goes_on() -> None:
+    env = gymnasium.make_vec("trocar/Reach-v0", num_envs=2)
+    expected = played(env)
+    action = np.full((2, 7), -0.3)
+    copied = pickle.loads(pickle.dumps(env.unwrapped))
+    assert np.array_equal(copied.step(action)[0], env.step(action)[0])
+    assert np.array_equal(played(copied), expected)
+    for one in (env, copied):
+        one.close()
+
+
+def test_an_environment_that_diverges_ends_its_episode_and_the_others_go_on() -> None:
+    env = gymnasium.make_vec("trocar/Reach-v0", num_envs=2)
+    single = gymnasium.make("trocar/Reach-v0")
+    action = np.full((2, 7), 0.2)
+    last, _ = env.reset(seed=0)
+    single.reset(seed=0)
+    env.unwrapped.envs[1].world.scene.data.qvel[:] = 1e8
+    observation, reward, terminated, truncated, infos = env.step(action)
+    assert truncated.tolist() == infos["_error"].tolist() == [False, True]
+    assert not terminated.any()
+    assert "diverged" in infos["error"][1]
+    assert reward[1] == 0.0
+    assert np.array_equal(observation[1], last[1])
+    assert np.array_equal(observation[0], single.step(action[0])[0])
+    observation, _, _, truncated, infos = env.step(action)  # the next episode of one, the next step of the other
+    assert not truncated.any()
+    assert "error" not in infos
+    assert np.array_equal(observation[0], single.step(action[0])[0])
+    env.close()
+    single.close()
+
+
+def test_an_error_of_one_environment_waits_for_the_steps_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = gymnasium.make_vec("trocar/Reach-v0", num_envs=2)
+    env.reset(seed=0)
+    first, second = env.unwrapped.envs
+    stepped = threading.Event()
+
+    def late(action: Any) -> Any:
+        time.sleep(0.2)
+        stepped.set()
+        return first, 0.0, False, False, {}
+
+    def failing(action: Any) -> Any:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(second, "step", late)
+    monkeypatch.setattr(first, "step", failing)
+    with pytest.raises(OSError, match="no memory"):
+        env.step(np.zeros((2, 7)))
+    assert stepped.is_set()
     env.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
 import time
@@ -246,6 +247,19 @@ def test_robomimic_files_of_one_recipe_are_equal_at_any_time(data, tmp_path):
     time.sleep(1.1)
     second = written(data, tmp_path / "second", "robomimic") / "demonstrations.hdf5"
     assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_full_disk_is_one_error_of_a_robomimic_file(data, tmp_path):
+    """HDF5's library ends the process if a write fails while it closes a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*demonstrations.hdf5'$"):
+            written(data, tmp_path / "full", "robomimic")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (tmp_path / "full/demonstrations.hdf5").exists()
 
 
 def test_robomimic_layout(data, rows, tmp_path):

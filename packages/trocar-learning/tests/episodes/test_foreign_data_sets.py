@@ -293,3 +293,11 @@ def test_episodes_of_a_split_and_by_index(own):
         episodes[2]
     with pytest.raises(TrocarError, match="no split 'mine'"):
         episodes.split("mine")
+
+
+@pytest.mark.parametrize("text", ["a:b", "1:0", "-1:1", "0:3", "0", "0:1:2", "٠:١", "0:1_0", ""])
+def test_a_split_is_a_range_within_the_episodes(own, tmp_path, text):
+    folder = shutil.copytree(own, tmp_path / "set")
+    change(folder, lambda info: info["splits"].update(train=text))
+    with pytest.raises(TrocarError, match=r"^the split 'train' of .* must be a range such as 0:80 within 2 episodes"):
+        tl.load_episodes(folder).split("train")

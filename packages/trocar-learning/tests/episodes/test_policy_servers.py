@@ -22,7 +22,7 @@ from trocar.errors import TrocarError
 from trocar_learning.envs.registration import make_task
 from trocar_learning.envs.tasks.reach import ReachTask
 from trocar_learning.episodes import Driving, PolicyFailure, PolicyServer, evaluate
-from trocar_learning.episodes.policy_messages import packed, unpacked
+from trocar_learning.episodes.policy_messages import MAX_MESSAGE, packed, unpacked
 from trocar_learning.episodes.policy_server import goals
 
 
@@ -125,6 +125,8 @@ GARBAGE = {
     "far away": action(np.full((1, 1, 7), 50.0)),
     "other sizes": action(np.ones((1, 2, 7))),
     "two parts": [msgpack.packb([{}, {}]), b"more"],
+    "many parts": [b"part"] * 100,
+    "too long": [bytes(MAX_MESSAGE // 8)] * 9,
     "nothing": None,
     "late": b"",
 }
@@ -152,6 +154,9 @@ def test_a_server_that_fails_is_stopped_with_the_reason_and_the_arm_holds(kind, 
         failed.set()
     assert "\n" not in str(raised.value)
     assert ("answered in 2 parts" in str(raised.value)) == (kind == "two parts")
+    assert ("its message exceeds 67108864 bytes or 64 parts" in str(raised.value)) == (
+        kind in ("many parts", "too long")
+    )
     moved = float(str(raised.value).rpartition("moving ")[2].removesuffix(" mm"))
     assert moved < 2.0  # 50 mm/s until the failure: the arm comes to rest
 

@@ -6,10 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.support.waiting import TIMEOUT
 from tools.coppelia.client import RemoteApiClient
 from tools.coppelia.program import Program
+from trocar.cli import app
+from trocar.errors import TrocarError
 
 
 def test_a_session_with_logs_ends_with_ctrl_c(tmp_path):
@@ -76,3 +79,17 @@ def test_wrong_options_are_named_in_one_line(options, words):
     result = CliRunner().invoke(app, ["serve", *options])
     assert result.exit_code == 2
     assert words in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("command", ["coppelia", "coppelia-robot"])
+def test_clients_write_no_floods_to_the_terminal(monkeypatch, command):
+    def flood(scene, port, report):
+        for k in range(1000):
+            report(f"client {k} left\n")
+        raise TrocarError("the end")
+
+    monkeypatch.setattr("trocar_reproductions.coppelia.server.RemoteApiServer", flood)
+    result = CliRunner().invoke(app, ["serve", command, *(["psm"] if "robot" in command else [])])
+    assert "error: the end" in result.output
+    assert 10 <= result.output.count("left") < 100
+    assert "client 0 left\\n\n" in result.output

@@ -434,6 +434,43 @@ def test_clients_and_streams_are_bounded(served, monkeypatch):
         one.ping()
 
 
+def test_a_client_that_sends_many_messages_at_once_gets_one_answer_per_turn(served, monkeypatch):
+    """900 streams in every answer would hold up the simulation and the other clients until the last answer."""
+    _, running = served
+    reads, execute = [], commands.execute
+
+    def counting(scene, command):
+        reads.append(command.number)
+        return execute(scene, command)
+
+    monkeypatch.setattr(commands, "execute", counting)
+    message = packets.packets(packets.packed_message(MessageHead(0), []))
+    with client_of(running) as greedy, client_of(running) as other:
+        for _ in range(20):
+            greedy.stream_joint(JOINT)
+        greedy.exchange()
+        other.ping()
+        reads.clear()
+        with running.stepping.lock:  # the server finds both at once
+            greedy.link.sendall(100 * message)
+            command = RemoteCommand(0x1002, BLOCKING, KEY, struct.pack("<f", 0.5))
+            other.link.sendall(packets.packets(packets.packed_message(MessageHead(1), [command])))
+        eventually(lambda: len(reads) == 201)  # two streams in a hundred answers
+        assert reads.index(0x1002) < 20
+
+
+def test_what_a_client_has_sent_before_it_leaves_is_executed(served):
+    scene, running = served
+    with client_of(running) as client:
+        client.ping()
+        with running.stepping.lock:
+            for value in range(5):
+                command = RemoteCommand(0x1002, BLOCKING, KEY, struct.pack("<f", value))
+                client.link.sendall(packets.packets(packets.packed_message(MessageHead(value), [command])))
+            client.link.shutdown(socket.SHUT_WR)
+        eventually(lambda: scene.q == 4.0)
+
+
 def test_messages_that_wait_and_signals_are_bounded(served, monkeypatch):
     scene, running = served
     monkeypatch.setattr(server, "MAX_MESSAGES", 10)

@@ -1,5 +1,6 @@
 """CoppeliaSim's ZMQ remote API: the same scene by the functions of the module sim."""
 
+import socket
 import struct
 import threading
 import time
@@ -14,8 +15,10 @@ from tests.support.remote_scene import CAMERA, FRAME, JOINT, OneJointScene
 from tests.support.zmq_client import ZmqClient
 from tools.coppelia.client import RemoteApiClient
 from trocar.errors import TrocarError
+from trocar_reproductions.coppelia import zmq_server
 from trocar_reproductions.coppelia.server import RemoteApiServer
 from trocar_reproductions.coppelia.zmq_server import MAX_REQUEST, ZmqApiServer
+from trocar_reproductions.coppelia.zmq_sockets import MAX_CLIENTS
 
 
 @pytest.fixture
@@ -115,7 +118,7 @@ def test_a_synchronous_legacy_client_does_not_wait_for_a_stepping_zmq_client(ser
             waiting.start()
             waiting.join(10.0)
             assert not waiting.is_alive()
-            assert scene.time == pytest.approx(0.01 * k)
+            eventually(lambda k=k: scene.time == pytest.approx(0.01 * k))  # the step follows the answer
         with pytest.raises(RuntimeError, match="legacy remote API steps"):
             call("sim.step")
         legacy.synchronous(False)
@@ -216,6 +219,70 @@ def test_a_request_that_is_too_long_disconnects_its_client_alone(served):
         long.raw(bytes(MAX_REQUEST + 1))
     long.close()
     assert call("sim.getObject", "joint") == [JOINT]
+
+
+def test_the_limit_of_a_request_holds_for_all_its_parts(served):
+    """ZeroMQ keeps all parts until the last one has come: with it, 1500 parts of 1 MiB took 4.8 GB."""
+    call, _ = served
+    many = ZmqClient(call.port)
+    many.socket.setsockopt(zmq.RCVTIMEO, 200)
+    many.socket.send_multipart([bytes(MAX_REQUEST // 16)] * 17)
+    with pytest.raises(zmq.Again):
+        many.socket.recv()
+    many.close()
+    eventually(lambda: any("its message exceeds 1048576 bytes" in line for line in call.lines))
+    assert call("sim.getObject", "joint") == [JOINT]
+
+
+def test_subscribers_who_send_too_much_are_disconnected(served):
+    call, _ = served
+    context = zmq.Context()
+    subscriber = context.socket(zmq.XSUB)
+    subscriber.connect(f"tcp://127.0.0.1:{call.count_port}")
+    subscriber.send_multipart([b"x" * 600] * 2)
+    eventually(lambda: any("its message exceeds 1024 bytes" in line for line in call.lines))
+    context.destroy(linger=0)
+    assert call("sim.getObject", "joint") == [JOINT]
+
+
+def test_clients_are_bounded_and_one_that_leaves_makes_room(served):
+    call, _ = served
+    assert call("sim.getObject", "joint") == [JOINT]
+    links = [socket.create_connection(("127.0.0.1", call.port)) for _ in range(MAX_CLIENTS)]
+    eventually(lambda: any("refused: 16 are connected" in line for line in call.lines))
+    assert call("sim.getObject", "joint") == [JOINT]
+    for link in links:
+        link.close()
+    other = ZmqClient(call.port)
+    assert other("sim.getObject", "joint") == [JOINT]
+    other.close()
+
+
+def test_requests_of_one_client_wait_for_those_of_the_others(served):
+    """A client that sends a thousand requests at once gets an answer per turn."""
+    call, _ = served
+    context = zmq.Context()
+    greedy = context.socket(zmq.DEALER)
+    greedy.connect(f"tcp://127.0.0.1:{call.port}")
+    request = cbor2.dumps({"func": "sim.getSimulationState", "args": []})
+    for k in range(1000):
+        greedy.send_multipart([b"%d" % k, b"", request])
+    answers = []
+    while len(answers) < 1000:
+        answers.append(greedy.recv_multipart())
+        if len(answers) == 10:
+            assert call("sim.getObject", "joint") == [JOINT]
+    assert [int(parts[0]) for parts in answers] == list(range(1000))
+    assert {cbor2.loads(parts[2])["success"] for parts in answers} == {True}
+    context.destroy(linger=0)
+
+
+def test_a_simulation_whose_stepping_client_is_silent_goes_on(monkeypatch, served):
+    call, scene = served
+    monkeypatch.setattr(zmq_server, "TIMEOUT", 0.1)
+    call("sim.setStepping", True)
+    call("sim.startSimulation")
+    eventually(lambda: scene.time > 0.03)
 
 
 def test_a_used_port_is_an_error(served):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import signal
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -15,7 +14,6 @@ from typer.core import TyperGroup
 from trocar.commands.command import PANELS, CommandEntry
 from trocar.commands.contents import COMMANDS
 from trocar.errors import TrocarError
-from trocar.files import remove_temporaries
 from trocar.plugins import names, plugin
 
 # Packages of this project that add commands, named in the error if they are not installed.
@@ -118,17 +116,3 @@ def _help(command: CommandEntry) -> str:
 
 
 app = application()
-
-
-def program() -> None:
-    """The command line as a process of its own: SIGTERM acts as Ctrl-C, by which commands keep what they have.
-
-    A second Ctrl-C, after the command has ended, prints no traceback.
-    """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        app(prog_name="trocar")
-    finally:
-        remove_temporaries()  # of other threads
-        # Graphics and threads take a moment to close; all files are complete by now.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)

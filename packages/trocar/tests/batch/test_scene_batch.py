@@ -274,6 +274,20 @@ def test_a_snapshot_holds_modes_gains_and_laws(scene: Scene, threads: batch.Scen
         batch.SceneBatch(scene, 2).restore(saved)
     with pytest.raises(TrocarError, match="a snapshot of this batch"):
         threads.restore(None)
+    same, mass = batch.SceneBatch(scene, threads.n), scene.model.body_mass
+    same.restore(saved)
+    same.step(20)
+    assert np.array_equal(same.q["PSM"], expected)
+    for factors in ([1.1] * 3, [1.0, 1.0, 1.1]):
+        other = batch.SceneBatch(scene, threads.n, fields={"body_mass": np.outer(factors, mass)})
+        with pytest.raises(TrocarError, match="of a batch with other parameters"):
+            other.restore(saved)
+
+
+@pytest.mark.parametrize("value", [1e300, -1e10, np.inf, np.nan])
+def test_a_command_is_a_number_that_an_arm_could_mean(threads: batch.SceneBatch, value: float) -> None:
+    with pytest.raises(TrocarError, match=r"^q of PSM must be finite and at most 1e\+09, got"):
+        threads.servo("PSM", np.full(7, value))
 
 
 def test_a_refused_command_leaves_the_controllers_as_they_are(scene: Scene, threads: batch.SceneBatch) -> None:

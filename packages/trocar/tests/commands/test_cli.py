@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +21,7 @@ import trocar.appearance
 import trocar.bench
 import trocar.demo
 from trocar import cli
+from trocar.__main__ import program
 from trocar.cli import app
 from trocar.commands import terminal
 from trocar.errors import TrocarError
@@ -323,7 +326,30 @@ def test_a_second_ctrl_c_after_the_command_ends_the_process_without_a_traceback(
     monkeypatch.setattr(cli, "app", lambda **_: sys.exit(3))
     try:
         with pytest.raises(SystemExit) as leaving:
-            cli.program()
+            program()
         assert (leaving.value.code, signal.getsignal(signal.SIGINT)) == (3, signal.SIG_DFL)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_terminal_of_ascii_shows_other_characters_by_their_numbers():
+    code = "import trocar.cli, trocar.__main__ as main\n"
+    code += "trocar.cli.app = lambda **_: print('5 \\u00b5m')\nmain.program()"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (ran.returncode, ran.stderr, ran.stdout) == (0, "", "5 \\xb5m\n")
+
+
+def test_ctrl_c_while_commands_are_imported_is_one_line():
+    code = """
+import os, signal, sys
+import trocar.__main__ as main
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "trocar.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+main.program()
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr, ran.stdout) == (130, "interrupted\n", "")

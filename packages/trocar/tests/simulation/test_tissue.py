@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from trocar.errors import Inaccurate, TrocarError
-from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Sphere, Tissue
+from trocar.simulation import Box, Capsule, Cylinder, Inclusion, Scene, SceneArm, Solid, Sphere, Tissue
+from trocar.simulation.objects.tissue_shapes import lump
 from trocar.spatial import pose, rotation
 
 TURNED = pose(rotation("z", 0.5) @ rotation("x", 0.4), [0.3, 0.0, 0.0])
@@ -119,6 +120,11 @@ def test_inverted_cells_are_named():
         ({"cells": (0, 1, 1)}, "cells of bar"),
         ({"cells": (100, 10, 10)}, "at most 500"),
         ({"poisson": 0.5}, "poisson"),
+        ({"poisson": "a"}, "poisson of bar must be"),
+        ({"cells": 5}, "cells of bar must be a sequence, got 5"),
+        ({"fixed": 5}, "fixed of bar must be a sequence, got 5"),
+        ({"inclusions": 5}, "inclusions of bar must be a sequence, got 5"),
+        ({"size": (1e-5, 0.02, 0.02), "surface": lump()}, r"size of bar .* got \(1e-05, 0.02, 0.02\)"),
         ({"fixed": ()}, "needs a fixed face"),
         ({"fixed": ("top",)}, "face of bar"),
         ({"mesh": 1e-5}, "too fine"),
@@ -131,7 +137,7 @@ def test_inverted_cells_are_named():
 )
 def test_impossible_tissue_is_refused(options, message):
     with pytest.raises(TrocarError, match=message):
-        Tissue("bar", SIZE, **options)
+        Tissue(**{"name": "bar", "size": SIZE, **options})
 
 
 def test_a_sheet_that_is_thinner_than_its_skin_is_refused():
@@ -168,3 +174,25 @@ def test_the_edges_of_a_wound_push_each_other_apart_and_are_named():
     gap = scene.objects["right"].position([-0.005, 0.0, 0.0]) - scene.objects["left"].position([0.005, 0.0, 0.0])
     assert gap[0] > -1e-4  # they overlapped by 0.2 mm
     assert {part.name for contact in scene.touching() for part in (contact.first, contact.second)} == {"left", "right"}
+
+
+@pytest.mark.parametrize(("speed", "warned"), [(50.0, True), (5.0, False)])
+def test_a_solid_that_passes_through_a_tissue_in_one_step_is_reported(speed, warned):
+    pad = Tissue("pad", (0.06, 0.06, 0.01), pose(p=[0.3, 0.0, 0.0]), cells=(3, 3, 1))
+    ball = Solid("ball", Sphere([0.0, 0.0, 0.0], 4e-3), pose(p=[0.3, 0.0, 0.03]), mass=2e-3, stiffness=None)
+    other = Solid("other", Sphere([0.0, 0.0, 0.0], 4e-3), pose(p=[0.5, 0.0, 0.03]), mass=2e-3, stiffness=None)
+    arm = SceneArm(arm="PSM", base=np.eye(4), friction=False, counterweight=False)
+    scene = Scene({"PSM": arm}, objects=[pad, ball, other], accuracy="discrete")
+
+    def fly(name):
+        scene.data.qvel[scene.model.body(f"object/{name}").dofadr[0] + 2] = -speed
+        for _ in range(4):
+            scene.step({"PSM": scene.arms["PSM"].mechanism.gravity(scene.arms["PSM"].q)})
+
+    fly("other")  # past the tissue
+    if warned:
+        with pytest.warns(Inaccurate, match=r"ball moves 50 mm in a step at t = .*, further than pad is thick"):
+            fly("ball")
+    else:
+        fly("ball")
+        assert scene.objects["ball"].pose[2, 3] > 0.0

@@ -109,6 +109,37 @@ def test_a_blade_cuts_a_lump_and_cells_without_tissue_are_not_counted():
     assert liver.intact.sum() == there
 
 
+def joined(*surfaces):
+    """Several surfaces as one; each is moved by its offset."""
+    vertices, faces, count = [], [], 0
+    for surface, offset in surfaces:
+        vertices.append(surface.vertices + offset)
+        faces.append(surface.faces + count)
+        count += len(surface.vertices)
+    return np.concatenate(vertices), np.concatenate(faces)
+
+
+BOX = np.array([[x, y, z] for z in (0.0, 1.0) for y in (0.0, 1.0) for x in (0.0, 1.0)])
+BOX_FACES = [[0, 2, 3], [0, 3, 1], [4, 5, 7], [4, 7, 6], [0, 1, 5], [0, 5, 4]]
+BOX_FACES += [[2, 6, 7], [2, 7, 3], [0, 4, 6], [0, 6, 2], [1, 3, 7], [1, 7, 5]]
+
+
+def test_a_surface_that_crosses_itself_is_refused():
+    round_one = ellipsoid().fitted((1.0, 1.0, 1.0))
+    for offset in ([0.7, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]):
+        with pytest.raises(TrocarError, match=r"crosses itself: it encloses .* % of its volume twice or inside out"):
+            ClosedSurface(*joined((round_one, 0.0), (round_one, offset)))
+    twisted = np.where(BOX[:, 2:] > 0.5, BOX * [-1, 1, 1] + [1.0 + 1e-9, 0, 0], BOX)
+    with pytest.raises(TrocarError, match=r"crosses itself|encloses no volume"):
+        ClosedSurface(twisted, BOX_FACES)
+
+
+def test_surfaces_that_touch_or_lie_apart_are_one_tissue():
+    box = ClosedSurface(BOX, BOX_FACES)
+    for offset in ([1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [2.0, 0.0, 0.0]):
+        assert ClosedSurface(*joined((box, 0.0), (box, offset))).volume == pytest.approx(2.0)
+
+
 def stl(surface):
     """The surface in the binary format STL."""
     kind = np.dtype([("normal", "<3f4"), ("corners", "<9f4"), ("attribute", "<u2")])

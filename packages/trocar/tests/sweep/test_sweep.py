@@ -448,6 +448,13 @@ def test_wrong_options_give_one_clear_line(options: dict[str, Any], words: str, 
         tr.sweep.run(drawn, TABLE, tmp_path / "out", **options)
 
 
+def test_a_name_that_is_too_long_is_one_clear_line(tmp_path: Path) -> None:
+    folder = tmp_path / ("n" * 300)
+    for call in (lambda: tr.sweep.run(drawn, TABLE, folder), lambda: tr.sweep.Results(folder)):
+        with pytest.raises(TrocarError, match="cannot be a folder of results: File name too long"):
+            call()
+
+
 # Chunks
 
 

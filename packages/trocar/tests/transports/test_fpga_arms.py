@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from tests.support.board_rig import PERIOD, BoardRig, loaded
+from tests.support.waiting import until
 from tools.boards import requests
 from tools.boards.client import BoardArm
 from trocar.errors import TrocarError
@@ -331,6 +334,25 @@ def test_ampios_instrument_program_reads_the_whole_chip():
     rig.client.write(1, 13, 2)
     rig.wait(0.4)
     assert rig.client.read(1, 13) >> 1 & 3 == 3  # no presence pulse
+
+
+def test_scenes_of_exchanged_instruments_are_freed_while_the_server_collects_nothing():
+    rig = BoardRig("PSM1")
+    mounting = rig.plant.mounting
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        scenes = []
+        for number in ("400049", "400006", "400049"):
+            mounting.remove("PSM1")
+            mounting.insert("PSM1", number)
+            until(lambda: mounting.update() or not mounting.changing, "the instrument")
+            scenes.append(weakref.ref(rig.plant.scene))
+        assert [scene() is None for scene in scenes] == [True, True, False]
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_every_classic_instrument_has_a_chip():

@@ -35,9 +35,12 @@ pytestmark = [
 
 import trocar.view.page as page_module  # noqa: E402
 from tests.support.viewed_robot import ViewedRobot  # noqa: E402
+from trocar.robot import Robot  # noqa: E402
+from trocar.teleoperation.devices import DeviceConsole, Keyboard, training_scene  # noqa: E402
 from trocar.view.model_drawing import VISIBLE, body_meshes  # noqa: E402
+from trocar.view.pages import teleop_page  # noqa: E402
 from trocar.view.panels.states import StatePanel  # noqa: E402
-from trocar.view.server import address  # noqa: E402
+from trocar.view.server import address, serve  # noqa: E402
 
 # As root and without a graphics card; and no calls home.
 FLAGS = [
@@ -332,9 +335,48 @@ def test_the_counterweight_switch_changes_the_shown_insertion_force(home):
     # the shown value jumps by the unbalanced weight; dry friction may carry a part of it
     until(lambda: abs(home.shown_effort("insertion") - with_weight - (g[1] - g[0])) < 0.8, "the shown force")
     assert abs(g[1] - g[0]) > 1.5
+    shapes = [node for node, body in home.page.drawing.shapes().items() if body == "counterweight"]
+    assert not any(home.server.scene.get_handle_by_name(shape).visible for shape in shapes)
     home.keep("counterweight")
-    home.tab.get_by_label("Counterweight").click()
+    home.press("Reset")  # undoes what was changed on the page
     until(lambda: home.about.counterweight is True, "the switch back")
+    until(lambda: any(home.server.scene.get_handle_by_name(shape).visible for shape in shapes), "the counterweight")
+    assert home.tab.get_by_label("Counterweight").is_checked()
+
+
+def test_the_view_comes_home_after_the_keys_have_moved_it(home):
+    (client, *_) = home.server.get_clients().values()
+    first = client.camera.position
+    home.tab.keyboard.down("a")
+    until(lambda: np.linalg.norm(client.camera.position - first) > 0.3, "another view")
+    home.tab.keyboard.up("a")
+    home.press("Bring the view home")
+    until(lambda: np.linalg.norm(client.camera.position - first) < 1e-3, "the first view")
+
+
+def test_keys_that_drive_an_arm_do_not_move_the_camera(viewer):
+    """A keyboard's key held for 5 s moves the hand, and the arm stays in the picture."""
+    keyboard, server = Keyboard(), serve(port=0)
+    robot = Robot(training_scene(("PSM1",)), start="ready", speed="stepped")
+    page = teleop_page(server, robot, DeviceConsole(robot, {"PSM1": keyboard}, scale=1.0)).start()
+    tab = viewer.context.new_page()
+    tab.goto(page.address)
+    tab.get_by_text("Clutch", exact=True).first.wait_for()
+    until(lambda: server.get_clients(), "a browser")
+    (client, *_) = server.get_clients().values()
+    until(lambda: client.camera.update_timestamp > 0.0, "its camera")
+    first = client.camera.position
+    tab.keyboard.down("a")
+    until(lambda: keyboard.read(time.monotonic()).twist.any(), "the key")
+    time.sleep(5.0)
+    assert keyboard.read(time.monotonic()).twist.any()
+    np.testing.assert_allclose(client.camera.position, first, atol=1e-6)
+    tab.keyboard.up("a")
+    until(lambda: not keyboard.read(time.monotonic()).twist.any(), "the release")
+    tab.close()
+    page.close()
+    robot.close()
+    server.stop()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 
@@ -13,6 +14,8 @@ import viser
 from viser import _messages
 from viser.infra import _infra
 
+from tests.support.waiting import TIMEOUT
+from trocar.view.message_buffer import LoopEvent
 from trocar.view.server import serve
 from trocar.view.viser_internals import VERSION, WIRE, remove_node
 
@@ -51,5 +54,33 @@ def test_the_private_parts_exist():
         assert server.gui._gui_input_handle_from_uuid[slider._impl.uuid] is slider
         assert callable(server.scene._queue_scene_message)
         assert callable(server.scene._websock_interface.atomic)
+    finally:
+        server.stop()
+
+
+def test_a_message_from_another_thread_wakes_waiting_connections_in_the_loop_only():
+    """asyncio's own event would go through those who wait while the loop adds others."""
+
+    async def run():
+        loop, event = asyncio.get_running_loop(), LoopEvent()
+        waiting = [asyncio.ensure_future(event.wait()) for _ in range(3)]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(event.set)
+        assert event.is_set()
+        assert not any(one.done() for one in waiting)
+        assert await event.wait()
+        await asyncio.to_thread(loop.call_soon_threadsafe, event.set)
+        assert await asyncio.wait_for(asyncio.gather(*waiting), TIMEOUT) == [True] * 3
+        event.clear()
+        assert not event.is_set()
+
+    asyncio.run(run())
+
+
+def test_buffers_of_a_page_and_of_its_browsers_have_such_events():
+    server = serve("127.0.0.1", 0)
+    try:
+        buffers = [server._websock_server._broadcast_buffer, _infra.AsyncMessageBuffer(None, False)]
+        assert {type(buffer.message_event) for buffer in buffers} == {LoopEvent}
     finally:
         server.stop()

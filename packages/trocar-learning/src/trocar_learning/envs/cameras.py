@@ -6,6 +6,7 @@ one period old when it is observed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from trocar import checks
 from trocar.appearance.camera_place import CameraPlace
 from trocar.appearance.films import Picture
 from trocar.appearance.stereo_camera import Lighting
-from trocar.errors import check_known, check_type
+from trocar.errors import TrocarError, check_known, check_type
 from trocar.mechanics import Cart
 from trocar.simulation import Scene
 from trocar.spatial import Array, pose
@@ -187,6 +188,7 @@ class Images:
         self._options = options
         self._camera: EpisodeCamera | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trocar-images")
+        self._process = os.getpid()
         self._pending: Future[dict[str, NDArray[Any]]] | None = None
         self._latest: dict[str, NDArray[Any]] = {}
         self._taken = 0  # images of this episode
@@ -208,6 +210,8 @@ class Images:
 
     def request(self, time: float) -> None:
         """Draw the current state if an image is due at this time of the episode [s]."""
+        if os.getpid() != self._process:
+            raise TrocarError("a forked process cannot draw; make the environment in the process that steps it")
         if self._camera is not None and time >= self._taken / self._options.rate - 1e-9:
             self._taken = int(time * self._options.rate + 1e-6) + 1
             self._camera.look()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 
 from trocar import checks
 from trocar.errors import TrocarError
+from trocar.simulation import Diverged
 from trocar.spatial import Values
 from trocar_learning.envs.actions import checked_actions
 from trocar_learning.envs.registration import make_task
@@ -22,7 +24,8 @@ class ThreadedVectorEnv(VectorEnv):
     """The environments of a task, stepped in threads; MuJoCo releases Python's lock while it steps.
 
     An environment whose episode has ended is reset by the next step, as in Gymnasium's own vector environments. Results
-    are those of single environments, bit for bit: environment k uses the seed + k.
+    are those of single environments, bit for bit: environment k uses the seed + k. An environment whose simulation
+    diverges is truncated with its last observation and reward 0, and `info["error"]` has the reason; the others go on.
 
     Args:
         task: name of the task. num_envs: number of environments. threads: largest number of threads. Default: four
@@ -31,7 +34,7 @@ class ThreadedVectorEnv(VectorEnv):
 
     def __init__(self, task: str, num_envs: int = 1, threads: int | None = None, **options: Any) -> None:
         self.num_envs = checks.count("num_envs", num_envs)
-        workers = None if threads is None else checks.count("threads", threads)
+        self._threads = None if threads is None else checks.count("threads", threads)
         self.envs = [make_task(task, **options) for _ in range(self.num_envs)]
         first = self.envs[0]
         self.single_action_space, self.single_observation_space = first.action_space, first.observation_space
@@ -40,29 +43,53 @@ class ThreadedVectorEnv(VectorEnv):
         self.metadata = {**first.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}
         self.render_mode = first.render_mode
         self._over = np.zeros(self.num_envs, dtype=bool)
-        self._pool = ThreadPoolExecutor(workers)
+        self._last: list[Any] = [None] * self.num_envs  # observations
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # that of the pool
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start all episodes; one seed k gives the environments k, k + 1, ..."""
         check_open(self)
-        jobs = zip(self.envs, self._seeds(seed), strict=True)
-        results = list(self._pool.map(lambda job: job[0].reset(seed=job[1], options=options), jobs))
+        seeds = self._seeds(seed)
+        results = self._each(lambda k: self.envs[k].reset(seed=seeds[k], options=options))
         self._over[:] = False
-        return self._stacked([observation for observation, _ in results]), self._infos([info for _, info in results])
+        self._last = [observation for observation, _ in results]
+        return self._stacked(self._last), self._infos([info for _, info in results])
 
     def step(self, actions: Values) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment, or reset it if its episode was over."""
         check_open(self)
         (size,) = self.single_action_space.shape or ()
         values = checked_actions(actions, (self.num_envs, size))
-        jobs = zip(self.envs, values, self._over, strict=True)
-        results = list(self._pool.map(lambda job: _advanced(*job), jobs))
+        results = self._each(lambda k: self._advanced(k, values[k]))
         observations, rewards, terminated, truncated, infos = zip(*results, strict=True)
         ended = np.array(terminated), np.array(truncated)
-        self._over = ended[0] | ended[1]
+        self._over, self._last = ended[0] | ended[1], list(observations)
         return self._stacked(observations), np.array(rewards), *ended, self._infos(infos)
+
+    def _advanced(self, k: int, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        if self._over[k]:
+            observation, info = self.envs[k].reset()
+            return observation, 0.0, False, False, info
+        try:
+            result: tuple[Any, float, bool, bool, dict[str, Any]] = self.envs[k].step(action)
+        except Diverged as error:
+            return self._last[k], 0.0, False, True, {"error": str(error)}
+        return result
+
+    def _each(self, call: Callable[[int], Any]) -> list[Any]:
+        """Results for every environment, from threads of this process: a fork or a copy has none of the first one."""
+        if self._pool is None or self._process != os.getpid():
+            self._pool, self._process = ThreadPoolExecutor(self._threads), os.getpid()
+        futures = [self._pool.submit(call, k) for k in range(self.num_envs)]
+        wait(futures)  # of all, also after an error: the next call must not meet an environment that still steps
+        return [future.result() for future in futures]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without threads, which are started again."""
+        return {**vars(self), "_pool": None}
 
     def _seeds(self, seed: Any) -> list[int | None]:
         """Seeds of the environments, from one number, one per environment, or None."""
@@ -91,7 +118,8 @@ class ThreadedVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Values) -> None:
         """End the threads and close the environments."""
-        self._pool.shutdown()
+        if self._pool is not None and self._process == os.getpid():
+            self._pool.shutdown()
         for env in self.envs:
             env.close()
 
@@ -100,11 +128,3 @@ def check_open(env: VectorEnv) -> None:
     """Raise Gymnasium's error if an environment is closed."""
     if env.closed:
         raise ClosedEnvironmentError("the environment is closed; make another one")
-
-
-def _advanced(env: Any, action: Values, over: bool) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    if over:
-        observation, info = env.reset()
-        return observation, 0.0, False, False, info
-    result: tuple[Any, float, bool, bool, dict[str, Any]] = env.step(action)
-    return result

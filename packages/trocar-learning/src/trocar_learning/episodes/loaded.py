@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,15 @@ class LoadedEpisode:
         return self.pictures[feature]()
 
 
+def split_range(what: str, text: object, count: int) -> slice:
+    """The episodes of a split, START:STOP within a number of episodes."""
+    match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", text, re.ASCII) if isinstance(text, str) else None
+    start, stop = (int(match[1]), int(match[2])) if match else (1, 0)
+    if not start <= stop <= count:
+        raise TrocarError(f"{what} must be a range such as 0:80 within {count} episodes, got {shown(text)}")
+    return slice(start, stop)
+
+
 class EpisodeSet(Sequence[LoadedEpisode]):
     """The episodes of a data set, each read when it is asked for.
 
@@ -88,12 +98,6 @@ class EpisodeSet(Sequence[LoadedEpisode]):
 
     def split(self, name: str) -> list[LoadedEpisode]:
         """Episodes of a split, such as "train"."""
-        try:
-            start, stop = (int(part) for part in self.splits[name].split(":"))
-        except KeyError:
-            raise TrocarError(f"the data set has no split {shown(name)}; it has {', '.join(self.splits)}") from None
-        except ValueError:
-            raise TrocarError(
-                f"the split {shown(name)} is not a range such as 0:80: {shown(self.splits[name])}"
-            ) from None
-        return self[max(start, 0) : max(stop, 0)]
+        if name not in self.splits:
+            raise TrocarError(f"the data set has no split {shown(name)}; it has {', '.join(self.splits)}")
+        return self[split_range(f"the split {shown(name)} of {self.path}", self.splits[name], self._count)]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import zmq
 from scipy.spatial.transform import Rotation
 
 from trocar import checks
 from trocar.errors import TrocarError, shown
 from trocar.spatial import Array, pose
+from trocar.transports.zmtp import PeerError, Requester
 from trocar_learning.envs.episode import PolicyFailure
 from trocar_learning.episodes import features as f
 from trocar_learning.episodes.policy_messages import MAX_MESSAGE, answer_error, packed, unpacked
@@ -77,9 +77,7 @@ class PolicyServer:
             raise TrocarError(f"a policy server is at HOST:PORT, such as 127.0.0.1:5555, got {shown(address)}")
         self.address, self._token = f"tcp://{match[1]}:{match[2]}", token
         self.timeout = checks.number("timeout", timeout, *TIMEOUTS, "s")
-        self._zmq = zmq
-        self._context = self._zmq.Context()
-        self._socket: Any = None
+        self._requester = Requester(match[1].strip("[]"), int(match[2]), MAX_MESSAGE)
 
     def __enter__(self) -> PolicyServer:
         return self
@@ -89,35 +87,27 @@ class PolicyServer:
 
     def close(self) -> None:
         """End the connection; an answer that is still on its way is dropped."""
-        self._drop()
-        self._context.destroy(linger=0)
-
-    def _drop(self) -> None:
-        if self._socket is not None:
-            self._socket.close(linger=0)
-            self._socket = None
+        self._requester.close()
 
     def call(self, endpoint: str, data: Any = None, *, with_data: bool = True) -> Any:
         """The answer of an endpoint; raises PolicyFailure if there is none in time, or it is an error."""
         request = {"endpoint": endpoint} | ({"data": data} if with_data else {})
         if self._token is not None:
             request["api_token"] = self._token
-        if self._socket is None:
-            self._socket = self._context.socket(self._zmq.REQ)
-            self._socket.setsockopt(self._zmq.MAXMSGSIZE, MAX_MESSAGE)
-            self._socket.setsockopt(self._zmq.LINGER, 0)
-            self._socket.connect(self.address)
-        self._socket.send(packed(request))
-        if not self._socket.poll(1000.0 * self.timeout):
-            self._drop()  # the next request needs a socket that expects no answer
-            raise PolicyFailure(f"the policy server at {self.address} did not answer within {self.timeout:g} s")
-        first, *others = self._socket.recv_multipart()
+        try:
+            first, *others = self._requester.ask(packed(request), self.timeout)
+        except TimeoutError:
+            raise PolicyFailure(
+                f"the policy server at {self.address} did not answer within {self.timeout:g} s"
+            ) from None
+        except (PeerError, OSError) as error:
+            raise PolicyFailure(f"the policy server at {self.address} failed: {error}") from None
         if others:
-            self._drop()
+            self.close()
             raise PolicyFailure(f"the policy server answered in {1 + len(others)} parts, not in one")
         answer = unpacked(first)
-        if (error := answer_error(answer)) is not None:
-            raise PolicyFailure(f"the policy server reports: {error}")
+        if (reported := answer_error(answer)) is not None:
+            raise PolicyFailure(f"the policy server reports: {reported}")
         return answer
 
     def needs(self) -> Needs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from typing import Any
@@ -21,8 +22,50 @@ MASKS = {"train": "train", "val": "valid", "test": "test", "recovery": "recovery
 
 def write(data: DataSet) -> None:
     """Write the file: next to the staged episodes, then in its place."""
-    recipe, unfinished = data.recipe, data.staging.folder / FILE
-    with h5py.File(unfinished, "w", libver="latest") as file:
+    unfinished = data.staging.folder / FILE
+    with open(unfinished, "w+b", buffering=0) as stream:
+        kept = _KeptErrors(stream)
+        _write_file(kept, data)
+        kept.check()
+    os.replace(unfinished, data.folder / FILE)
+
+
+class _KeptErrors:
+    """A file for HDF5, whose library crashes if it cannot write, as on a full disk: errors wait for `check`."""
+
+    def __init__(self, stream: io.FileIO) -> None:
+        self._stream = stream
+        self._error: OSError | None = None
+        self.read, self.readinto, self.seek, self.tell = stream.read, stream.readinto, stream.seek, stream.tell
+
+    def write(self, content: bytes) -> int:
+        rest = memoryview(content)
+        try:
+            while rest:
+                rest = rest[self._stream.write(rest) :]
+        except OSError as error:
+            self._error = self._error or error
+        return len(content)
+
+    def truncate(self, size: int) -> int:
+        try:
+            self._stream.truncate(size)
+        except OSError as error:
+            self._error = self._error or error
+        return size
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+    def check(self) -> None:
+        """Raise the first error."""
+        if self._error is not None:
+            raise OSError(self._error.errno, self._error.strerror, self._stream.name)
+
+
+def _write_file(kept: _KeptErrors, data: DataSet) -> None:
+    recipe = data.recipe
+    with h5py.File(kept, "w", libver="latest") as file:
         group = file.create_group("data")
         # no model_file: robomimic asks robosuite's environments for it only
         kwargs = {"level": recipe.level, "mode": data.staging.episode(data.outcomes[0].index).about["mode"]}
@@ -31,11 +74,12 @@ def write(data: DataSet) -> None:
         group.attrs["total"] = data.frames
         for number, episode in data.episodes():
             _write_episode(group.create_group(f"demo_{number}"), episode, data.description(number, episode))
+            file.flush()
+            kept.check()
         masks = file.create_group("mask")  # a group that a path creates by itself has the time of its creation
         for split in data.splits:
             names = [f"demo_{number}".encode() for number in range(split.start, split.stop)]
             masks.create_dataset(MASKS[split.name], data=np.array(names, dtype="S12"))
-    os.replace(unfinished, data.folder / FILE)
 
 
 def _write_episode(group: Any, episode: Demonstration, description: dict[str, Any]) -> None:

@@ -6,13 +6,14 @@ import threading
 
 import numpy as np
 
+from trocar.errors import TrocarError
 from trocar.report.success_rate import clopper_pearson
 from trocar.robot.description import SceneDescription
 from trocar.robot.frames import scene_frame, simulated_arm
 from trocar.spatial import Array
 from trocar.view.paced_run import PacedRun
 from trocar_learning.envs import TaskEnv
-from trocar_learning.envs.episode import PolicyOf, Step, steps
+from trocar_learning.envs.episode import PolicyOf, Step, described, steps
 
 PAUSE = 1.0  # real time between two episodes [s]
 
@@ -63,8 +64,10 @@ class PolicyRun(PacedRun):
                 if not self._closing.is_set():
                     self.seed += 1
                     self._begin()
-        except Exception as error:  # of the policy: the page reports it
+        except TrocarError as error:  # the page reports it
             self.error = error
+        except (Exception, SystemExit) as error:  # of the policy, which may also leave
+            self.error = TrocarError(f"the policy failed: {described(error)}")
 
     def _episode(self) -> None:
         step: Step | None = None

@@ -18,6 +18,7 @@ from trocar.commands.robot_scene import built_scene
 from trocar.commands.serve import Arms, Record, ServedScene, View, checked_domain, robot_of, show_served, wait
 from trocar.commands.terminal import plain_errors, termination_interrupts
 from trocar.errors import TrocarError
+from trocar.transports.terminal_log import LimitedLines
 
 if TYPE_CHECKING:
     from trocar.robot.messages import Frame
@@ -78,7 +79,7 @@ def coppelia(
         running.callback(scene.close)
         if log is not None:
             running.callback(observe, None)  # after the server has ended
-        server = running.enter_context(RemoteApiServer(scene, port, typer.echo))
+        server = running.enter_context(RemoteApiServer(scene, port, LimitedLines(typer.echo)))
         place = _ports(running, server, zmq_port)
         control = "efforts" if torque else "velocities"
         weight = "with" if counterweight else "without"
@@ -127,7 +128,7 @@ def coppelia_robot(
         robot = robot_of(running, built, names, "stepped", "ready", record)
         served = RobotScene(robot, period)
         running.callback(served.close)
-        server = running.enter_context(RemoteApiServer(served, port, typer.echo))
+        server = running.enter_context(RemoteApiServer(served, port, LimitedLines(typer.echo)))
         place = _ports(running, server, zmq_port)
         typer.echo(
             f"serving {', '.join(robot.arms)} to clients of CoppeliaSim, steps of {1e3 * period:g} ms, on {place}; "
@@ -178,7 +179,7 @@ def _ports(running: ExitStack, server: RemoteApiServer, zmq_port: int | None) ->
         return place
     from trocar_reproductions.coppelia.zmq_server import ZmqApiServer
 
-    zmq_server = running.enter_context(ZmqApiServer(server.stepping, zmq_port, typer.echo))
+    zmq_server = running.enter_context(ZmqApiServer(server.stepping, zmq_port, server.report))
     return f"{place}, ZMQ on port {zmq_server.port}"
 
 

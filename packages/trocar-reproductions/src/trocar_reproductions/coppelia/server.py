@@ -1,9 +1,8 @@
 """The TCP server of CoppeliaSim's legacy remote API, on this machine only.
 
-One thread serves all clients. It answers a message after its commands were executed and, at a trigger, the step was
-taken; streams are read after that. CoppeliaSim answers with the values of before the step, and its clients send a ping
-to get those of after it. Here both read the same, so that runs are repeatable. A message with pictures is answered when
-these are rendered; the simulation and other clients do not wait for that.
+One thread serves all clients, a message of each per turn. It executes the commands of a message, reads its streams,
+answers it, and then takes the step of a trigger. A message with pictures is answered when these are rendered; the
+simulation and other clients do not wait for that.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MAX_CLIENTS = 16
 MAX_STREAMS = 1000  # of a client
 MAX_ANSWER = 16 << 20  # bytes of data in the answer to a message
 MAX_UNSENT = 16 << 20  # bytes that wait for a client that does not read
-MAX_MESSAGES = 1000  # that wait for the triggers of other clients
+MAX_MESSAGES = 1000  # of a client that wait for their turn
 TIMEOUT = 10.0  # of the end of the server [s]
 CHUNK = 1 << 18  # bytes read at once
 # Clients write each packet on its own without TCP_NODELAY: a delayed acknowledgement costs 40 ms (Linux only).
@@ -106,17 +105,15 @@ class RemoteApiServer:
         try:
             while not self._closing:
                 with self.stepping.lock:
-                    delay = self.stepping.delay()
+                    busy = any(client.busy for client in self._clients)
+                    delay = 0.0 if busy else self.stepping.delay()
                 for key, events in self.selector.select(delay):
                     key.data(events)
                 with self.stepping.lock:
                     self.stepping.settle()
                     self.stepping.run_free()
-                    steps = -1
-                    while steps != self.stepping.steps:  # a step releases clients that waited for others
-                        steps = self.stepping.steps
-                        for client in tuple(self._clients):
-                            client.work()
+                    for client in tuple(self._clients):
+                        client.work()
         finally:
             for client in tuple(self._clients):
                 client.leave("disconnected: the server ends")
@@ -209,18 +206,23 @@ class _Client:
             self._link.close()
             self._server.forget(self)
 
+    @property
+    def busy(self) -> bool:
+        """A message can be executed or answered now; not while a client waits for others or for a picture."""
+        if self._stepping.waits(self):
+            return False
+        if self._answer is not None:
+            return all(reply.ready for reply in self._answer.replies)
+        return bool(self._messages)
+
     def work(self) -> None:
-        """Answer the messages that have come, unless this client waits for the triggers of others."""
+        """Execute and answer one message: the others, and the simulation, take their turns between two messages."""
         try:
-            while self._open and not self._stepping.waits(self):
+            while self._open and self.busy:
                 if self._answer is not None:
-                    if not all(reply.ready for reply in self._answer.replies):
-                        break
                     self._send_answer(*self._answer)
-                elif self._messages:
-                    self._execute_message(self._messages.popleft())
-                else:
-                    break
+                    return
+                self._execute_message(self._messages.popleft())
         except ProtocolError as error:
             self.leave(f"disconnected: {error}")
         except OSError as error:
@@ -235,6 +237,9 @@ class _Client:
             data = self._link.recv(CHUNK)
             self._acknowledge_quickly()
             if not data:
+                with self._stepping.lock:
+                    while self._open and self.busy:  # what it has sent before
+                        self.work()
                 self.leave("left within a message" if self._reader.in_message else "left")
                 return
             self._messages += self._reader.messages(data)
@@ -246,9 +251,6 @@ class _Client:
             self.leave(f"disconnected: {error}")
         except OSError as error:
             self.leave(f"left: {error.strerror or error}")
-        else:
-            with self._stepping.lock:
-                self.work()
 
     def _execute_message(self, message: bytes) -> None:
         head, pieces = packets.unpacked_message(message)

@@ -8,6 +8,7 @@ constants that there are (`zmqRemoteApi.info`). Numbers are doubles, and calls a
 from __future__ import annotations
 
 import inspect
+import selectors
 import struct
 import threading
 import time
@@ -20,16 +21,16 @@ from trocar_reproductions.coppelia.commands import PendingImage
 from trocar_reproductions.coppelia.remote_scene import SceneRefusal
 from trocar_reproductions.coppelia.sim_functions import CONSTANTS, SimFunctions
 from trocar_reproductions.coppelia.stepping import Stepping
+from trocar_reproductions.coppelia.zmq_sockets import MAX_SUBSCRIPTION, ListeningSocket, serve_next
 
 try:
     import cbor2
-    import zmq
 except ImportError:  # named when a server is made
-    zmq = cbor2 = None  # type: ignore[assignment]
+    cbor2 = None  # type: ignore[assignment]
 
 PORT = 23000
-MAX_REQUEST = 1 << 20  # bytes
-POLL_INTERVAL = 200  # [ms]
+MAX_REQUEST = 1 << 20  # bytes, in all parts
+POLL_INTERVAL = 0.2  # [s]
 TIMEOUT = 600.0  # time without a request after which stepping ends: this protocol does not tell that a client has left
 
 
@@ -45,31 +46,24 @@ class ZmqApiServer:
     """
 
     def __init__(self, stepping: Stepping, port: int = PORT, report: Callable[[str], None] = print) -> None:
-        if zmq is None:
-            raise TrocarError("the ZMQ remote API needs pyzmq and cbor2: pip install 'trocar-reproductions[zmq]'")
-        checks.count("port", port, 0, 65535)
+        if cbor2 is None:
+            raise TrocarError("the ZMQ remote API needs cbor2: pip install 'trocar-reproductions[zmq]'")
+        checks.count("port", port, 0, 65534)
         self._stepping, self._report = stepping, report
         self._functions = SimFunctions(stepping)
-        self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.REP)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_REQUEST)
-        self._counts, self._counted = self._context.socket(zmq.PUB), stepping.steps
-        self._counts.setsockopt(zmq.LINGER, 0)
-        self.port = self._bound(self._socket, port)
-        self.count_port = self._bound(self._counts, port and port + 1)
+        self._selector = selectors.DefaultSelector()
+        self._requests = ListeningSocket(self._selector, port, "REP", ("REQ", "DEALER"), MAX_REQUEST, report)
+        try:
+            following = port and port + 1
+            self._counts = ListeningSocket(self._selector, following, "PUB", ("SUB", "XSUB"), MAX_SUBSCRIPTION, report)
+        except TrocarError:
+            self._requests.close()
+            raise
+        self._counted = stepping.steps
+        self.port, self.count_port = self._requests.port, self._counts.port
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="trocar-coppelia-zmq", daemon=True)
         self._thread.start()
-
-    def _bound(self, one: Any, port: int) -> int:
-        """Bind a socket to a port of this machine, or to a free one; the port."""
-        try:
-            one.bind(f"tcp://127.0.0.1:{port or '*'}")
-        except zmq.ZMQError as error:
-            self._context.destroy()
-            raise TrocarError(f"port {port} cannot be opened: {error}; choose another port") from None
-        return int(one.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2])
 
     def __enter__(self) -> Self:
         return self
@@ -85,19 +79,27 @@ class ZmqApiServer:
     def _run(self) -> None:
         last = time.monotonic()
         while not self._closing:
-            if self._socket.poll(POLL_INTERVAL):
-                parts = self._socket.recv_multipart()
+            waits = any(client.waits for client in self._requests.clients)
+            for key, events in self._selector.select(0.0 if waits else POLL_INTERVAL):
+                key.data(events)
+            if serve_next(self._requests, self._answer):
                 last = time.monotonic()
-                self._socket.send(self._answer(b"".join(parts)))
                 if self._counted != self._stepping.steps:
                     self._counted = self._stepping.steps
-                    self._counts.send(struct.pack("<i", self._counted & 0x7FFFFFFF))
+                    for client in tuple(self._counts.clients):
+                        client.send([struct.pack("<i", self._counted & 0x7FFFFFFF)])
             elif time.monotonic() - last > TIMEOUT:
-                with self._stepping.lock:
-                    self._stepping.synchronise(self._functions, False)
+                self._leave_steps()
+        self._leave_steps()
+        for listening in (self._requests, self._counts):
+            listening.close()
+        self._selector.close()
+
+    def _leave_steps(self) -> None:
+        """Let the simulation run freely, as far as this API decides."""
         with self._stepping.lock:
             self._stepping.synchronise(self._functions, False)
-        self._context.destroy()
+        self._stepping.wake()
 
     def _answer(self, data: bytes) -> bytes:
         try:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from trocar.errors import TrocarError
+from trocar.files import user_cache
 
 TIMEOUT = 30.0  # longest wait for an answer [s]
 
@@ -78,9 +79,7 @@ class Dataset:
 
 def fetched_folder() -> Path:
     """Default folder of `trocar fetch`, where `trocar reproduce` looks for data."""
-    import pooch
-
-    return Path(pooch.os_cache("trocar")) / "data"
+    return user_cache() / "data"
 
 
 def _load(name: str) -> Dataset:

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trocar import checks
-from trocar.batch.worlds.batch_snapshot import BatchSnapshot
+from trocar.batch.worlds.batch_snapshot import BatchSnapshot, digest
 from trocar.batch.worlds.layout import ArmLayout, SceneLayout, layouts
+from trocar.batch.worlds.motor_table import varied_fields
 from trocar.batch.worlds.reference_waves import WAVES, Waves
 from trocar.batch.worlds.scene_worlds import SceneWorlds, is_elsewhere
 from trocar.batch.worlds.status import (
@@ -122,6 +123,8 @@ class SceneBatch:
             self.worlds = WarpWorlds(loaded, self.n, device=device, fields=own, deterministic=deterministic, **sizes)
         self.columns = self.worlds.table.columns
         self._size = backend, self.n, int(model.nq), int(model.nu)
+        table = self.worlds.table
+        self._parameters = digest([model, model.opt, table, table.gains, varied_fields(loaded), own])
         self._modes = self.numpy(self.worlds.mode)  # of the motors, known without asking the device
         self._scaled: dict[int, dict[str, Array]] = {}  # gains of the PID by first motor, where `tune` has changed them
 
@@ -336,13 +339,15 @@ class SceneBatch:
         worlds = self.worlds
         gains = {name: getattr(worlds, name) for name in GAINS}  # arrays that are replaced, not changed
         controllers = dict(self._scaled), dict(worlds.laws), dict(worlds.waves)
-        return BatchSnapshot(self._size, worlds.snapshot(), self._modes.copy(), gains, *controllers)
+        return BatchSnapshot(self._size, self._parameters, worlds.snapshot(), self._modes.copy(), gains, *controllers)
 
     def restore(self, snapshot: BatchSnapshot) -> None:
         """Continue from a snapshot of this batch."""
         check_type("snapshot", snapshot, BatchSnapshot, "a snapshot of this batch")
         if snapshot.size != self._size:
             raise TrocarError("the snapshot is that of another batch; restore one of this batch")
+        if snapshot.parameters != self._parameters:
+            raise TrocarError("the snapshot is that of a batch with other parameters; restore one of this batch")
         worlds = self.worlds
         worlds.restore(snapshot.state)
         laws, waves = dict(snapshot.laws), dict(snapshot.waves)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ from trocar.commands.pages import VIEW, open_page
 from trocar.commands.serve import check_address, checked_domain
 from trocar.commands.terminal import plain_errors, termination_interrupts
 from trocar.errors import TrocarError, check_known
+from trocar.interrupts import deaf_processes
 
 if TYPE_CHECKING:
     from trocar.transports.fpga.io_file import IOConfiguration
@@ -144,7 +145,8 @@ def _announce(plant: RobotPlant, server: BoardServer, names: list[str], host: st
 def _start(running: ExitStack, target: Callable[..., None], *arguments: object) -> None:
     """Run a function in a process of its own, which ends with `running`."""
     process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, daemon=True)
-    process.start()
+    with deaf_processes():
+        process.start()
     running.callback(process.terminate)
 
 
@@ -177,7 +179,7 @@ def _show(scene: str, names: list[str], instrument: str | None, address: tuple[s
     with VIEW.needed():
         from trocar.view.pages import scene_page
 
-    with ExitStack() as running, suppress(KeyboardInterrupt):
+    with ExitStack() as running:
         watch = BoardWatch(_built(scene, names, instrument), address)
         running.callback(watch.close)
         page = open_page(running, partial(scene_page, source=watch.frame))
@@ -196,7 +198,7 @@ def _publish_truth(
     """Topics of the truth, in a process of its own."""
     from trocar.transports.fpga.truth_topics import TruthTopics
 
-    with suppress(KeyboardInterrupt), TruthTopics(address, joints, tools, domain, interface) as topics:
+    with TruthTopics(address, joints, tools, domain, interface) as topics:
         due = time.monotonic()
         while True:
             topics.publish()

@@ -245,8 +245,12 @@ class Mechanism(ArmKinematics):
 
     def regressor_along(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, z0: ArrayLike | None = None) -> Array:
         """Y (T, n, p) along a motion q (T, n), with the Dahl states of `friction_along`."""
-        q, dq, ddq = self.checked_states(q=q, dq=dq, ddq=ddq)
-        return self._regressor(q, dq, ddq, self.drives.states(q, z0))
+        motion = {"q": self.checked_state(q), "dq": self.checked_state(dq, "dq"), "ddq": self.checked_state(ddq, "ddq")}
+        if len({rows.shape for rows in motion.values()}) > 1 or motion["q"].ndim < 2:
+            shapes = ", ".join(f"{name} {rows.shape}" for name, rows in motion.items())
+            raise TrocarError(f"q, dq and ddq of a motion must have the same shape (T, {self.n}), got {shapes}")
+        rows = motion["q"], motion["dq"], motion["ddq"]
+        return self._regressor(*rows, self.drives.states(motion["q"], z0))
 
     def _regressor(self, q: Array, dq: Array, ddq: Array, z: Array | None = None) -> Array:
         if q.ndim == 1:

@@ -24,6 +24,7 @@ import numpy as np
 
 import trocar
 from trocar.errors import TrocarError, check_known, shown
+from trocar.interrupts import deaf_processes
 from trocar.sweep.packages import check_installed, optional
 from trocar.sweep.study import Loader
 from trocar.sweep.table import ERROR, FINGERPRINT, ROW, Columns, size
@@ -157,8 +158,14 @@ def _processes(job: Job, workers: int) -> Iterator[tuple[int, Submit]]:
     environment = {name: os.environ.get(name, "1") for name in THREADS}
     environment["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
     pool = loky.ProcessPoolExecutor(max_workers=workers, env=environment)
+
+    def submit(chunk: Chunk) -> Future[Evaluated]:
+        with deaf_processes():  # that this starts
+            future: Future[Evaluated] = pool.submit(evaluate_in_worker, job, chunk)
+            return future
+
     try:
-        yield workers, lambda chunk: pool.submit(evaluate_in_worker, job, chunk)
+        yield workers, submit
     except loky.BrokenProcessPool:
         raise TrocarError(f"a worker process was killed, by a crash or for lack of memory; {_LOST}") from None
     finally:

@@ -69,9 +69,9 @@ class Manifest:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a sweep's folder, checked field by field."""
-    path = folder / MANIFEST
+    path, there = folder / MANIFEST, _exists(folder)
     if not path.is_file():
-        what = "does not exist" if not folder.exists() else "is not a sweep folder: it has no manifest.json"
+        what = "does not exist" if not there else "is not a sweep folder: it has no manifest.json"
         raise TrocarError(f"{folder} {what}")
     content = read_json(path, "manifest")
     if not isinstance(content, Mapping):
@@ -94,11 +94,18 @@ def check_place(folder: Path, resume: bool) -> None:
     """Raise an error, before anything is created, if results cannot be written or there is no sweep to resume."""
     if "\0" in str(folder):
         raise TrocarError(f"output must be a folder, got {shown(str(folder))}")
-    if folder.exists() and not folder.is_dir():
+    if _exists(folder) and not folder.is_dir():
         raise TrocarError(f"{folder} is a file; name a folder for the results")
     check_writable(folder / MANIFEST, folder / ROWS / "part")
     if resume:
         read_manifest(folder)
+
+
+def _exists(folder: Path) -> bool:
+    try:
+        return folder.exists()
+    except OSError as error:  # such as a name that is too long
+        raise TrocarError(f"{folder} cannot be a folder of results: {error.strerror}") from None
 
 
 def begin(folder: Path, manifest: Manifest, resume: bool) -> list[Range]:

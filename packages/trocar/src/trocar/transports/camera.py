@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -144,7 +143,6 @@ class Camera:
 
 def run(pipe: Connection, node: Connection, settings: CameraSettings, ros_version: int) -> None:
     """Render requested pictures until the pipe is closed. The simulation handles Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
     try:
         scene = settings.scene if isinstance(settings.scene, Scene) else load_scene(settings.scene)

@@ -10,7 +10,6 @@ import math
 import multiprocessing
 import os
 import pickle
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from trocar.errors import TrocarError
+from trocar.interrupts import deaf_processes
 from trocar.robot.interface import Topic
 from trocar.robot.messages import Message
 from trocar.transports.priority import urgent_process
@@ -136,7 +136,8 @@ class ConnectedProcess:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self._process = context.Process(target=target, args=(other, *arguments), name=name, daemon=True)
-        self._process.start()
+        with deaf_processes():
+            self._process.start()
         other.close()
 
     def first_value(self, kind: type, what: str) -> Any:
@@ -183,13 +184,12 @@ def announced_order(topics: Iterable[Topic]) -> list[Topic]:
 def run_node(
     pipe: Connection, node: str, options: Mapping[str, Any], switch_interval: float = 5e-3, priority: bool = False
 ) -> None:
-    """Main function of the process of a node, which imports its library only here. The other end handles Ctrl-C.
+    """Main function of the process of a node, which imports its library only here.
 
     Args:
         node: class of the node with its module. options: its arguments after the pipe and `prioritised`.
         switch_interval: of the threads of the process [s]. priority: ask for real-time priority.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(switch_interval)
     prioritised = priority and urgent_process().granted  # before the library starts its threads
     try:

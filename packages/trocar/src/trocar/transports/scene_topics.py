@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 
 from trocar.appearance.endoscope_camera import BASELINE, R_TIP_OPTICAL
 from trocar.appearance.lens import Lens
-from trocar.files import write_whole
+from trocar.files import user_cache, write_whole
 from trocar.robot.interface import Direction, Topic
 from trocar.robot.messages import Empty, JointState, Message, Pose, String
 from trocar.robot.robot import Robot
@@ -149,7 +148,7 @@ def write_description(scene: Scene, folder: Path | None = None) -> str:
     Args:
         folder: folder for the meshes. Default: in the user's cache folder.
     """
-    folder = Path(pooch.os_cache("trocar")) / "meshes" if folder is None else folder
+    folder = user_cache() / "meshes" if folder is None else folder
     files = model_files(scene, ("urdf",), "dvrk")
     meshes = {path: content for path, content in files.items() if path.startswith("assets/")}
     key = hashlib.sha256(b"".join(path.encode() + meshes[path] for path in sorted(meshes))).hexdigest()[:12]

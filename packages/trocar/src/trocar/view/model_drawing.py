@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,6 +47,7 @@ class ModelDrawing:
         self._meshes: list[tuple[BodyMesh, Any]] = []  # with their handles
         self._looks: dict[str, list[bytes]] = {}
         self._opacity, self._collision, self._count = 1.0, False, 0
+        self._absent = frozenset[str]()
         self._top = scene.add_frame(root, show_axes=False)
         self.soft = SoftDrawing(scene, root, GHOST if ghost else None)
         self.become(spec)
@@ -159,8 +160,20 @@ class ModelDrawing:
         if visible is self._collision:
             return
         self._collision = visible
+        self._show()
+
+    def leave_out(self, bodies: Iterable[str]) -> None:
+        """Draw all bodies but these."""
+        if self._absent != (absent := frozenset(bodies)):
+            self._absent = absent
+            self._show()
+
+    def _show(self) -> None:
         for mesh, handle in self._meshes:
-            handle.visible = (mesh.group == COLLISION) == visible
+            handle.visible = self._is_shown(mesh)
+
+    def _is_shown(self, mesh: BodyMesh) -> bool:
+        return (mesh.group == COLLISION) == self._collision and mesh.body not in self._absent
 
     def remove(self) -> None:
         self._top.remove()
@@ -176,7 +189,7 @@ class ModelDrawing:
             opacity=0.35 if self._ghost else _opacity(mesh, 1.0 if mesh.group == COLLISION else self._opacity),
             cast_shadow=not self._ghost,
             receive_shadow=not self._ghost,
-            visible=(mesh.group == COLLISION) == self._collision,
+            visible=self._is_shown(mesh),
         )
         self._meshes.append((mesh, handle))
 

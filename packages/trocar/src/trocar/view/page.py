@@ -87,8 +87,8 @@ class Page:
         self.drawing = ModelDrawing(server.scene, "/arm", frame.scene.spec)
         self._hang(self.selection)
         self.drawing.update(frame.qpos, frame.layers)
-        position, look_at = default_camera(frame, self.drawing.extent) if camera is None else camera
-        server.initial_camera.position, server.initial_camera.look_at = tuple(position), tuple(look_at)
+        self._home = default_camera(frame, self.drawing.extent) if camera is None else camera
+        server.initial_camera.position, server.initial_camera.look_at = map(tuple, self._home)
         add_floor(server.scene, self.drawing.extent)
         self._build(title)
         self._thread = threading.Thread(target=self._run, name="trocar-page", daemon=True)
@@ -99,6 +99,8 @@ class Page:
         gui.configure_theme(show_share_button=False, show_logo=False, control_width="medium", brand_color=rgb(ACCENT))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(max([RIGHT, *(panel.width for panel in self.panels if not panel.left)]))
+        hint = "also after the camera was moved with the mouse or the keys"
+        self.add("button", "Bring the view home", self._bring_home, icon=viser.Icon.HOME, hint=hint, color="gray")
         self._message = gui.add_markdown("", visible=False)
         sides: dict[bool, Any] = {}  # tab groups on the left and on the right
         tabs: dict[tuple[bool, Tab], Any] = {}
@@ -201,6 +203,12 @@ class Page:
         """Show another arm; the others hold their targets."""
         self.selected = arm
 
+    def _bring_home(self, event: Any) -> None:
+        """Return the camera of the browser whose button was pressed to its first position."""
+        camera = event.client.camera
+        camera.up_direction = (0.0, 0.0, 1.0)
+        camera.position, camera.look_at = self._home
+
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
@@ -216,9 +224,9 @@ class Page:
             self.mechanism = selection.about.mechanism()
             self._hang(selection)
             if selection.alone is not before.alone:  # from several arms to the recording of one, or back
-                position, look_at = default_camera(selection.frame, self.drawing.extent)
+                self._home = default_camera(selection.frame, self.drawing.extent)
                 for client in self.server.get_clients().values():
-                    client.camera.position, client.camera.look_at = position, look_at
+                    client.camera.position, client.camera.look_at = self._home
         self.drawing.update(selection.frame.qpos, selection.frame.layers)
         for panel in due:
             self.due[panel] = now + panel.interval - PERIOD / 2
@@ -226,6 +234,8 @@ class Page:
         self._tell(now)
 
     def _hang(self, selection: Selection) -> None:
+        arms = selection.frame.scene.arms.values()
+        self.drawing.leave_out(f"{each.prefix}{each.arm.counterweight}" for each in arms if not each.counterweight)
         self.drawing.hang(selection.frame.scene.fixed)
         T = selection.about.T_world_base
         self._base.position, self._base.wxyz = T[:3, 3], quaternion(T[:3, :3])

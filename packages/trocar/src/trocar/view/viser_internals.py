@@ -1,4 +1,4 @@
-"""All uses of viser's private parts: guarded connections, checked messages and fast poses. Written for viser 1.1.
+"""Uses of viser's private parts, but those of `message_buffer`: guarded connections, checked messages, fast poses.
 
 viser has no public way to refuse a connection or a message, to find a control by its identifier, or to send many poses
 at once. A test compares the names used here with the installed version.
@@ -32,6 +32,7 @@ from websockets.protocol import State
 
 from trocar.errors import TrocarError
 from trocar.spatial import Array
+from trocar.view import message_buffer
 from trocar.view.access import Access
 
 VERSION = "1.1"  # of viser
@@ -260,6 +261,7 @@ class PageServer(viser.ViserServer):
         self._headers = HEADERS | (NOTEBOOK if framed else {})
         self._connections: set[ServerConnection] = set()
         self._guarded = False
+        message_buffer.install()
         with _replaced_serve(self._guard), contextlib.redirect_stdout(io.StringIO()):  # the command has its own banner
             super().__init__(host=host, port=port, verbose=False)
         if not self._guarded:

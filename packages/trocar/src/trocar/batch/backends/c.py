@@ -22,7 +22,7 @@ import numpy as np
 
 from trocar.batch.backend import Backend, Kernel
 from trocar.errors import TrocarError
-from trocar.files import scratch_folder, write_whole
+from trocar.files import scratch_folder, user_cache, write_whole
 from trocar.laws.program import Program
 from trocar.laws.sources.c_source import c_source
 from trocar.spatial import Array
@@ -186,9 +186,7 @@ class NoCompiler(TrocarError):
 
 def cache_folder() -> Path:
     """Folder of compiled code: `trocar/batch` in the user's cache folder."""
-    import pooch
-
-    return Path(pooch.os_cache("trocar")) / "batch"
+    return user_cache() / "batch"
 
 
 def library(source: str) -> ctypes.CDLL:

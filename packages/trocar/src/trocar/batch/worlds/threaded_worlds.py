@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from trocar.batch.worlds.status import BEYOND_STOP, CONSTRAINTS, CONTACTS, DIVER
 from trocar.batch.worlds.threaded_control import ThreadedControl
 from trocar.batch.worlds.world_values import each_row
 from trocar.batch.worlds.wrist_arrays import nearest_joints, tip_poses, wrist_of
+from trocar.errors import TrocarError
 from trocar.laws.slip import SolidPairs
 from trocar.spatial import Array
 
@@ -45,7 +47,7 @@ class ThreadedWorlds(ThreadedControl):
         super().__init__(MotorTable.of(layouts), n, model.nq, model.nv, float(model.opt.timestep))
         model = copy.copy(model)
         model.opt.ls_iterations = LINE_SEARCH
-        self._batch = mujoco.batch.Batch(model, n, threads, persistent=True)
+        self._batch, self._process = mujoco.batch.Batch(model, n, threads, persistent=True), os.getpid()
         for name, values in (varied_fields(layouts) | dict(fields or {})).items():
             self._batch.expand(name)[...] = values[np.arange(n) % len(values)]
         self.qpos, self.qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
@@ -63,6 +65,7 @@ class ThreadedWorlds(ThreadedControl):
 
     def reset(self, mask: Array | None = None) -> None:
         """Start the masked worlds (n,) at `qpos_start` and `qvel_start`, with controllers at rest there."""
+        self._check_process()
         chosen = np.arange(self.n) if mask is None else np.flatnonzero(mask)
         self._batch.reset(chosen, stage=mujoco.mjtStage.mjSTAGE_NONE)
         self.qpos[chosen], self.qvel[chosen] = self.qpos_start[chosen], self.qvel_start[chosen]
@@ -88,6 +91,7 @@ class ThreadedWorlds(ThreadedControl):
 
     def step(self, steps: int = 1) -> None:
         """Advance all worlds."""
+        self._check_process()
         with np.errstate(over="ignore", invalid="ignore"):  # numbers of worlds that diverge, which `status` names
             for _ in range(steps):
                 self._ctrl[...] = self._efforts()
@@ -96,6 +100,11 @@ class ThreadedWorlds(ThreadedControl):
                 self._batch.step()
                 self._measure(self.qpos, self.qvel)
                 self._guard()
+
+    def _check_process(self) -> None:
+        """Raise an error in a fork, which has no threads of the batch and would wait for them forever."""
+        if os.getpid() != self._process:
+            raise TrocarError("a forked process has no threads of the batch; make it in the process that steps it")
 
     def _set_slip(self) -> None:
         """Set the rates at which solids brake slip, to those of the current velocities."""

@@ -30,8 +30,8 @@ def world_rows(name: str, values: Any, n: int, width: int, *, or_number: bool = 
     if array.shape not in ((width,), (n, width)) and not (or_number and array.shape == ()):
         shapes = f"({width},) or ({n}, {width})"
         raise TrocarError(f"{name} must have shape {shapes}{' or be a number' * or_number}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise TrocarError(f"{name} must be finite, got {shown(array.tolist())}")
+    if not (np.abs(array) <= checks.MAX_COMMAND).all():  # false for NaN
+        raise TrocarError(f"{name} must be finite and at most {checks.MAX_COMMAND:g}, got {shown(array.tolist())}")
     return np.broadcast_to(array, (n, width))
 
 

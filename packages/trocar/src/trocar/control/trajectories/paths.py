@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from trocar import checks
 from trocar.control.controller import Setpoint
 from trocar.control.trajectories.reference import NEAR_SINGULAR, Trajectory, checked_time, vector
-from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, check_known, shown
+from trocar.errors import NearLimit, NearSingular, TrocarError, Unreachable, check_known, check_type, shown
 from trocar.mechanics.arm_kinematics import ArmKinematics
 from trocar.mechanics.singularities import singular_values
 from trocar.spatial import Array, checked_pose, pose, pose_error, rotation_vector, skew
@@ -349,4 +349,6 @@ def through(
 
     Raises LeavesReach, with the time, if the path leaves the workspace or a joint limit. Warns NearSingular.
     """
+    check_type("mechanism", mechanism, ArmKinematics, "a mechanism, such as load_mechanism('PSM')")
+    check_type("path", path, CartesianPath, "a path of the tip, such as line, circle or screw")
     return Following(mechanism, path, q_seed, checks.positive("step", step))

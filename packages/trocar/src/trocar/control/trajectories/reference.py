@@ -86,7 +86,7 @@ def vectors(**values: ArrayLike | None) -> tuple[Array, ...]:
 
 def checked_time(t: float, name: str) -> float:
     """A finite time [s]."""
-    if not np.isfinite(t):
+    if not (checks.is_number(t) and abs(t) < checks.MAX_SECONDS):
         raise TrocarError(f"{name} must be finite [s], got {t!r}")
     return float(t)
 

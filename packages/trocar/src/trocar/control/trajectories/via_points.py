@@ -15,8 +15,15 @@ from trocar import checks
 from trocar.arms import Arm
 from trocar.arms.arm import LIMIT_TOLERANCE
 from trocar.control.controller import Setpoint
-from trocar.control.trajectories.reference import Trajectory, at_rest, checked_times, checked_via, vectors
-from trocar.errors import TrocarError, UnknownName
+from trocar.control.trajectories.reference import (
+    Trajectory,
+    at_rest,
+    checked_time,
+    checked_times,
+    checked_via,
+    vectors,
+)
+from trocar.errors import TrocarError, UnknownName, check_type
 from trocar.spatial import Array
 
 Rates = ArrayLike | None  # velocities or accelerations (n,) at an end; None: 0
@@ -68,7 +75,7 @@ def cubic(
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
     q0, q1, dq0, dq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1)
-    T = checks.positive("duration", duration)
+    T, t0 = checks.positive("duration", duration), checked_time(t0, "t0")
     way, v0, v1 = q1 - q0, dq0 * T, dq1 * T
     c = np.array([q0, v0, 3 * way - 2 * v0 - v1, -2 * way + v0 + v1])
     first = Setpoint(q0, dq0, 2.0 * c[2] / T**2)
@@ -92,7 +99,7 @@ def quintic(
     Before and after it stays at q0 and q1, at rest: a velocity at an end jumps there.
     """
     q0, q1, dq0, dq1, ddq0, ddq1 = vectors(q0=q0, q1=q1, dq0=dq0, dq1=dq1, ddq0=ddq0, ddq1=ddq1)
-    T = checks.positive("duration", duration)
+    T, t0 = checks.positive("duration", duration), checked_time(t0, "t0")
     first, last = Setpoint(q0, dq0, ddq0), Setpoint(q1, dq1, ddq1)
     return Polynomial(np.array([t0, t0 + T], dtype=float), first, last, _quintic(first, last, T)[None])
 
@@ -211,10 +218,11 @@ def time_optimal(
         dq0, dq1: velocities (n,) at both ends [rad/s, m/s]. Default: 0.
         t0: start time [s].
     """
+    check_type("arm", arm, Arm, "an Arm, such as load_arm('PSM')")
     points = checked_via(via, arm)
-    if not 0.0 < scale <= 1.0:
+    if not (checks.is_number(scale) and 0.0 < scale <= 1.0):
         raise TrocarError(f"scale must be a fraction in (0, 1] of the arm's limits, got {scale!r}")
-    jerks = np.array(np.inf if jerk is None else jerk, dtype=float)
+    jerks = np.full(arm.n, np.inf) if jerk is None else checks.real_array("jerk", jerk)
     jerks = np.full(arm.n, jerks) if jerks.ndim == 0 else jerks
     if jerks.shape != (arm.n,) or not (jerks > 0).all():
         raise TrocarError(f"jerk must be positive, one number or an array ({arm.n},), got {jerk!r}")
@@ -231,7 +239,7 @@ def time_optimal(
     if not v0.any() and not v1.any():
         for i in np.flatnonzero(~np.diff(points, axis=0).any(axis=1)):
             raise TrocarError(f"via points {i} and {i + 1} are equal; remove one")
-    motion = TimeOptimal(points, limits, v0, v1, straight, t0)
+    motion = TimeOptimal(points, limits, v0, v1, checks.flag("straight", straight), checked_time(t0, "t0"))
     if v0.any() or v1.any():  # a rest-to-rest motion cannot overshoot
         _check_overshoot(arm, motion)
     return motion

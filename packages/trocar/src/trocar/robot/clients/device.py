@@ -218,7 +218,7 @@ class StatefulDevice(DeviceClient):
             return self.robot.wait_for(lambda: self.is_busy() == is_busy, timeout)
 
         def reached() -> bool:
-            since = [state for state in self._states if state.stamp > start_time]
+            since = [state for state in tuple(self._states) if state.stamp > start_time]  # the loop adds some
             busy = next((k for k, state in enumerate(since) if state.is_busy), None)
             return busy is not None and (is_busy or not since[-1].is_busy)
 

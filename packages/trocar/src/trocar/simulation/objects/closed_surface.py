@@ -20,6 +20,8 @@ from trocar.spatial import Array
 MAX_TRIANGLES = 20_000
 MAX_EXTENT = 1e6  # of a surface in a file [m]
 MESH_FILES = (".stl", ".obj")  # formats that MuJoCo reads
+RAYS = 24  # along x and along y, on which crossings of the surface with itself are searched
+MAX_CROSSED = 0.01  # share of the volume
 SAMPLED = 30  # samples along the longest edge of the box, for the search of the nearest triangle
 NEAREST = 6  # samples to whose triangles the distance of a point is computed
 MAX_DIVISIONS = 6  # of a triangle, each into four
@@ -45,6 +47,23 @@ class ClosedSurface:
         vertices.setflags(write=False)
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "faces", faces)
+        self._check_simple()
+
+    def _check_simple(self) -> None:
+        """Raise an error if the surface crosses itself: rays through it must enter and leave in turn."""
+        filled = wrong = 0.0
+        for share in np.ndindex(RAYS, RAYS):
+            heights, leaving = self._crossings(self.low[:2] + ((np.array(share) + 0.5) / RAYS + SHIFT) * self.size[:2])
+            order = np.argsort(heights)
+            turns = np.cumsum(np.where(leaving[order], -1, 1))[:-1]  # of the surface around the pieces of the ray
+            lengths = np.diff(heights[order])
+            filled += lengths[turns != 0].sum()
+            wrong += lengths[(turns < 0) | (turns > 1)].sum()
+        if wrong > MAX_CROSSED * filled:
+            raise TrocarError(
+                f"the surface crosses itself: it encloses {100 * wrong / filled:.2g} % of its volume twice or inside "
+                "out; unite its parts in a mesh editor"
+            )
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ClosedSurface:
@@ -113,18 +132,30 @@ class ClosedSurface:
         shift = SHIFT * self.size[:2]
         # points on a lattice share their rays
         columns, column = np.unique(points[:, :2] + shift, axis=0, return_inverse=True)
-        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         inside, column = np.zeros(len(points), dtype=bool), column.reshape(-1)
         order = np.argsort(column, kind="stable")
         starts = np.searchsorted(column[order], np.arange(len(columns) + 1))
         for k, ray in enumerate(columns):
             mine = order[starts[k] : starts[k + 1]]
-            sides = [_side(p, q, ray) for p, q in ((b, c), (c, a), (a, b))]
-            hit = np.all([side > 0 for side in sides], axis=0) | np.all([side < 0 for side in sides], axis=0)
-            weights = np.stack([side[hit] for side in sides])
-            heights = (weights * np.stack([p[hit, 2] for p in (a, b, c)])).sum(axis=0) / weights.sum(axis=0)
+            heights, _ = self._crossings(ray)
             inside[mine] = (heights[None] > points[mine, 2, None]).sum(axis=1) % 2 == 1
         return inside
+
+    def _crossings(self, ray: Array) -> tuple[Array, Array]:
+        """Heights (k,) at which a ray along z at (2,) crosses the surface [m], and whether it leaves upwards there."""
+        a, b, c = self._corners
+        sides = np.stack([_side(p, q, ray) for p, q in ((b, c), (c, a), (a, b))])
+        leaving = np.asarray((sides > 0).all(axis=0))
+        hit = leaving | (sides < 0).all(axis=0)
+        weights = sides[:, hit]
+        heights = (weights * np.stack([p[hit, 2] for p in (a, b, c)])).sum(axis=0) / weights.sum(axis=0)
+        return heights, leaving[hit]
+
+    @cached_property
+    def _corners(self) -> tuple[Array, Array, Array]:
+        """First, second and third corners (m, 3) of the triangles."""
+        a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
+        return a, b, c
 
     @cached_property
     def _samples(self) -> tuple[cKDTree, Array]:

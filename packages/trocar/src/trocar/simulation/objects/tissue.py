@@ -16,6 +16,7 @@ from trocar import checks
 from trocar.errors import Inaccurate, TrocarError, check_known, check_type
 from trocar.simulation.objects.closed_surface import ClosedSurface
 from trocar.simulation.objects.cutting import Elements, checked_path, crossed, flex_id, flex_tetrahedra, swept
+from trocar.simulation.objects.fast_solids import FastSolids
 from trocar.simulation.objects.piercing import Passage, Piercing, TissueEvent, TissuePoint
 from trocar.simulation.objects.scene_object import (
     ANYTHING,
@@ -40,7 +41,7 @@ from trocar.spatial import Array, checked_pose, quaternion
 MAX_CELLS = 500  # of a tissue; a step of so many takes 10 ms
 MAX_SURFACE = 20_000  # nodes of the surface
 MESH_FILE = "tissue.msh"  # in memory
-RADIUS = 1e-5  # of the flex's skin [m]
+RADIUS, MIN_SIZE = 1e-5, 2.5e-5  # of the flex's skin, and edge of a tissue around it [m]
 # Of the solver; the arm's 1e-14 is out of reach between light nodes. From 1e-7 on, some forces are off by 10 mN.
 TOLERANCE = 3e-8
 CHECKED = 20  # steps between two checks for inverted cells
@@ -98,13 +99,17 @@ class Tissue(SceneObject):
     def __post_init__(self) -> None:
         check_name(self.name)
         size = checks.lengths(f"size of {self.name}", self.size)
+        if size.min() < MIN_SIZE:
+            raise TrocarError(f"size of {self.name} must be at least {MIN_SIZE:g} m, got {self.size!r}")
         positive = ("young", "density", "mesh")
         checks.attributes(self, self.name, positive=positive, not_negative=("friction", "damping"))
         if self.surface is not None:
             check_type(f"surface of {self.name}", self.surface, ClosedSurface, "a ClosedSurface")
-        if not 0 <= self.poisson < 0.5:
+        if not (checks.is_number(self.poisson) and 0 <= self.poisson < 0.5):
             raise TrocarError(f"poisson of {self.name} must be at least 0 and below 0.5, got {self.poisson!r}")
         checked_layers(self.layers, self.name)
+        for name in ("fixed", "cells", "inclusions"):
+            check_type(f"{name} of {self.name}", getattr(self, name), Sequence | np.ndarray, "a sequence")
         for inclusion in self.inclusions:
             check_type(f"an inclusion of {self.name}", inclusion, Inclusion, "an Inclusion(shape, young)")
         if self.strength is not None:
@@ -225,6 +230,8 @@ class PlacedTissue(PlacedObject):
         self._elements = Elements(model, flex, grid.bodies[grid.corners], owner, stiffness)
         # cells of the box in which there is no tissue
         self._filled = self._elements.filled
+        size, centre = np.asarray(thing.size, dtype=float), np.asarray(thing.pose, dtype=float)[:3, 3]
+        self._fast = FastSolids(model, data, thing.name, size, centre)
         self._passage: Passage | None = None
         self._events: list[TissueEvent] = []
         self._steps, self._warned = 0, False
@@ -316,6 +323,7 @@ class PlacedTissue(PlacedObject):
 
     def after_step(self) -> None:
         self._steps += 1
+        self._fast.check()
         if self._steps % CHECKED == 0:
             self._check_inverted()
         if self.thing.strength is not None and self._steps % TEARING == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Iterable
@@ -83,9 +84,13 @@ class Mounting:
         except TrocarError as error:
             self.refused = str(error)
             return
-        discs = self.discs[change.name]
+        name = change.name
+        discs = self.discs[name]
         discs.adapter = discs.tool = True
-        self._report(change.name)
+        self._report(name)
+        del change  # which holds the last scene, of 1 MB
+        if not gc.isenabled():  # the server collects nothing by itself, and has frozen what was there: 1 ms
+            gc.collect()
 
     def remove(self, name: str, what: str | None = None) -> None:
         """Take instrument and adapter off, or with "tool" the instrument only: the discs are free."""

@@ -123,9 +123,9 @@ class RobotPlant:
         self._noise = self._readings_at_zero(np.random.default_rng(seed).standard_normal((NOISE_ROWS, 2, M)))
         self._row = 0
         self.current = np.zeros(ends)
-        # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled, or
-        # two others of its arm do: then a PID controls all joints, and those with little error sag, too. One motor alone
-        # has current while the dVRK searches the limit of a master's roll.
+        # A motor is held in place, as that of a balanced or hand-held arm, until it gets current after it was enabled,
+        # or two others of its arm do: then a PID controls all joints, and those with little error sag, too. One motor
+        # alone has current while the dVRK searches the limit of a master's roll.
         self._driven, self._all_driven = np.zeros(ends, dtype=bool), False
         self._switch(boards.on)
         self._steps, self._weights = 0, dict[str, tuple[int, Array]]()

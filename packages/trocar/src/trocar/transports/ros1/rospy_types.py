@@ -16,9 +16,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pooch
-
 from trocar.errors import TrocarError
+from trocar.files import user_cache
 from trocar.transports.codec import codec
 from trocar.transports.ros_messages import MESSAGES, SERVICES, definition, message_class
 
@@ -68,7 +67,7 @@ def generate_packages() -> Path:
     texts = _definitions()
     packages = (*GENERATED, *(name for name in IF_MISSING if find_spec(name) is None))
     key = hashlib.sha256(repr((packages, sorted(texts.items()))).encode()).hexdigest()[:12]
-    final = Path(pooch.os_cache("trocar")) / "ros1" / key
+    final = user_cache() / "ros1" / key
     if not final.is_dir():
         final.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=final.parent))

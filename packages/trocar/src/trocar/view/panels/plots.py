@@ -110,7 +110,7 @@ def bars(mechanism: Mechanism, state: ArmFrame) -> str:
         rows += [
             f'<path d="M{x:.2f} {y - 3}v{BAR + 6}" stroke="currentColor" stroke-width="2"/>',
             f'<text x="{BARS}" y="{y + 10}" text-anchor="end" data-joint="{joint.name}">{value} {joint.effort_unit}'
-            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 8}" font-size="7" text-anchor="end" opacity="0.6">'
+            f'</text><text x="{middle + half:.1f}" y="{y + BAR + 8}" font-size="8.5" text-anchor="end" opacity="0.75">'
             f"{limit}</text>",
         ]
     causes = " ".join(

@@ -33,17 +33,18 @@ KEY_PATH = "/keys"  # of requests with the keys that are down
 def key_script() -> str:
     """HTML of a hidden frame that reports the keys held in the page: at every change, and as long as one is down.
 
-    viser itself reports presses of one key at a time, and no releases. Keys typed into a field are not reported.
+    viser itself reports presses of one key at a time, and no releases; and it would move the camera with the same keys,
+    so that the frame keeps them to itself. Keys typed into a field are not reported.
     """
     return (
-        "<script>(() => {const known = new Set('" + "".join(KEYS) + "'), down = new Set(), page = parent.document;"
+        "<script>(() => {const known = new Set('" + "".join(KEYS) + "'), down = new Set();"
         "let number = 0;"
         f"const send = () => fetch('{KEY_PATH}?down=' + [...down].join('') + '&number=' + ++number).catch(() => 0);"
         "const typing = (e) => /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName) && e.target.type !== 'checkbox';"
-        "page.addEventListener('keydown', (e) => {const key = e.key.toUpperCase();"
-        "if (e.ctrlKey || e.altKey || e.metaKey || typing(e) || !known.has(key) || down.has(key)) return;"
-        "down.add(key); send();});"
-        "page.addEventListener('keyup', (e) => {if (down.delete(e.key.toUpperCase())) send();});"
+        "parent.addEventListener('keydown', (e) => {const key = e.key.toUpperCase();"
+        "if (e.ctrlKey || e.altKey || e.metaKey || typing(e) || !known.has(key)) return;"
+        "e.stopPropagation(); if (!down.has(key)) {down.add(key); send();}}, true);"
+        "parent.addEventListener('keyup', (e) => {if (down.delete(e.key.toUpperCase())) send();}, true);"
         "parent.addEventListener('blur', () => {if (down.size) {down.clear(); send();}});"
         f"setInterval(() => {{if (down.size) send();}}, {1e3 * HEARTBEAT:.0f});}})()</script>"
     )

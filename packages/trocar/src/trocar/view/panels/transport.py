@@ -21,6 +21,10 @@ from trocar.view.panel import RobotPanel, Selection, length, plain
 NEAR_SINGULAR = 0.05  # smallest singular value of the scaled Jacobian below which the page warns
 STEPS = {"1 step": 1, "10 ms": 15, "100 ms": 150}
 SPEEDS = 0.05, 2.0  # of the slider
+FIRST_STEPS = (
+    "A simulated arm under the dVRK's controller. Try first: drag the ball at its tip, push it with **Push the tip**, "
+    "take its counterweight away under **Mechanism**."
+)
 SLOW = 0.9  # of the requested speed
 SETTLING_TIME = 2.0  # real time of the average: after a start or a change, the speed needs time to settle [s]
 
@@ -34,17 +38,26 @@ class TransportPanel(RobotPanel):
 
     def build(self, page: Page) -> None:
         add, simulation = page.add, self.simulation
+        self._first, self._first_speed = simulation.snapshot(), simulation.frame(()).speed
+        self._hint = add("markdown", FIRST_STEPS)
         self._status = add("markdown", "")
         self._warning, self._slow = (add("markdown", "", visible=False) for _ in range(2))
         with page.server.gui.add_folder(None) as self._buttons:
             self.play = add("button", "Play", lambda _: self._play(), icon=viser.Icon.PLAYER_PLAY, color="green")
             add("button_group", "Step", lambda event: self._step(STEPS[event.target.value]), tuple(STEPS))
-            add("button", "Reset", lambda _: simulation.reset(), icon=viser.Icon.REWIND_BACKWARD_5)
+            hint = "the start: positions, and everything that was changed on this page"
+            add("button", "Reset", lambda _: self._reset(), icon=viser.Icon.REWIND_BACKWARD_5, hint=hint)
             speed, hint = simulation.frame(()).speed, "simulated time per real time"
             self.speed = add("slider", "Speed [×]", lambda _: self._set_speed(), *SPEEDS, 0.05, speed, hint=hint)
 
     def _play(self) -> None:
         (self.simulation.pause if self.robot.playing else self.simulation.play)()
+
+    def _reset(self) -> None:
+        self.simulation.restore(self._first)
+        self.simulation.reset()
+        self.speed.value = self._first_speed
+        self._set_speed()
 
     def _step(self, steps: int) -> None:
         """Take steps, unless earlier ones are still running: steps take longer than key presses."""
@@ -64,7 +77,7 @@ class TransportPanel(RobotPanel):
 
     def refresh(self, selection: Selection) -> None:
         frame = selection.frame
-        self._buttons.visible = frame.live
+        self._buttons.visible = self._hint.visible = frame.live
         if frame.live:
             self.play.label = "Pause" if frame.playing else "Play"
             self.play.icon = viser.Icon.PLAYER_PAUSE if frame.playing else viser.Icon.PLAYER_PLAY
@@ -82,7 +95,8 @@ class TransportPanel(RobotPanel):
         what = f"**{name}** {kind}".rstrip() + f", parameters {about.parameters.name}"
         if about.arm.instrument:
             what += f", {plain(about.arm.instrument)}"
-        pieces = [f"t = {frame.time:.2f} s"]
+        digits = 2 if frame.live and frame.playing else 4  # of a single step, 0.67 ms, when it is paused
+        pieces = [f"t = {frame.time:.{digits}f} s"]
         if frame.live and not frame.playing:
             pieces.append("paused")  # the speed is that of the slider; advice follows if it is not reached
         if state.rcm_error is not None:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from trocar.files import read_whole, write_whole
+from trocar.files import read_whole, user_cache, write_whole
 from trocar.view.access import EVERY_ADDRESS, LOOPBACK, ip_address
 
 VALID = datetime.timedelta(days=365)
@@ -32,9 +32,7 @@ def certificate_file(host: str, folder: Path | None = None) -> Path:
     Args:
         folder: default: the user's cache.
     """
-    import pooch
-
-    path = (Path(pooch.os_cache("trocar")) if folder is None else folder) / NAME
+    path = (user_cache() if folder is None else folder) / NAME
     names = machine_names(host)
     return path if _usable(path, names) else write_whole(path, _certificate(names), private=True)
 
